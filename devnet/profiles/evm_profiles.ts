@@ -3,7 +3,7 @@
  * hundred blocks needs so that the limit is met.
  */
 import { error, type NodeRefusal, type Profile } from "./profile.ts";
-import type { RpcBehaviour } from "./rpc_behaviour.ts";
+import { batch, logRange, logResults, newestStates, rate, type RpcBehaviour } from "./rpc_behaviour.ts";
 
 /** Answer of Geth and of all who put a whitelist before it. */
 const NO_METHOD = error(-32601, "the method {method} does not exist/is not available");
@@ -30,16 +30,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
     behaviours: [
       { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
-      {
-        kind: "states",
-        blocks: { real: 128, played: 40 },
-        refusal: error(-32000, "missing trie node {block} (path ) state {block} is not available, not found"),
-      },
-      {
-        kind: "batch",
-        calls: { real: 1000, played: 4 },
-        refusal: { error: { code: -32600, message: "batch too large" }, asBatch: "first" },
-      },
+      newestStates(
+        128,
+        40,
+        error(-32000, "missing trie node {block} (path ) state {block} is not available, not found"),
+      ),
+      batch(1000, 4, { error: { code: -32600, message: "batch too large" }, asBatch: "first" }),
     ],
   },
   {
@@ -77,19 +73,15 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "erigontech/erigon: node/cli/httpcfg (batch limit 100)",
     ],
     behaviours: [
-      {
-        kind: "states",
-        blocks: { real: 100_000, played: 40 },
-        refusal: error(-32000, "old data not available due to pruning"),
-      },
-      {
-        kind: "batch",
-        calls: { real: 100, played: 4 },
-        refusal: error(
+      newestStates(100_000, 40, error(-32000, "old data not available due to pruning")),
+      batch(
+        100,
+        4,
+        error(
           -32000,
           "batch limit {max} exceeded: {count}. Requests should be sent in batches of {max} or less",
         ),
-      },
+      ),
     ],
   },
   {
@@ -145,16 +137,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
         blocks: { real: 100_000, played: 40 },
         refusal: error(-32602, "distance to target block exceeds maximum proof window"),
       },
-      {
-        kind: "logRange",
-        blocks: { real: 100_000, played: 15 },
-        refusal: error(-32602, "query exceeds max block range {max}"),
-      },
-      {
-        kind: "logResults",
-        results: { real: 20_000, played: 40 },
-        refusal: error(-32602, "query exceeds max results {max}, retry with the range {from}-{to}"),
-      },
+      logRange(100_000, 15, error(-32602, "query exceeds max block range {max}")),
+      logResults(
+        20_000,
+        40,
+        error(-32602, "query exceeds max results {max}, retry with the range {from}-{to}"),
+      ),
     ],
   },
   {
@@ -165,16 +153,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "NethermindEth/nethermind#1183",
     ],
     behaviours: [
-      {
-        kind: "states",
-        blocks: { real: 128, played: 40 },
-        refusal: error(-32002, "No state available for block {block}"),
-      },
-      {
-        kind: "logRange",
-        blocks: { real: 1000, played: 15 },
-        refusal: error(-32005, "Too many logs requested. Max blocks per request is {max}."),
-      },
+      newestStates(128, 40, error(-32002, "No state available for block {block}")),
+      logRange(1000, 15, error(-32005, "Too many logs requested. Max blocks per request is {max}.")),
     ],
   },
   {
@@ -185,21 +165,9 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://besu.hyperledger.org/stable/public-networks/reference/cli/options (--rpc-max-logs-range)",
     ],
     behaviours: [
-      {
-        kind: "states",
-        blocks: { real: 512, played: 40 },
-        refusal: error(-32000, "World state unavailable"),
-      },
-      {
-        kind: "logRange",
-        blocks: { real: 5000, played: 20 },
-        refusal: error(-32005, "Requested range exceeds maximum RPC range limit"),
-      },
-      {
-        kind: "batch",
-        calls: { real: 1024, played: 4 },
-        refusal: error(-32005, "Number of requests exceeds max batch size"),
-      },
+      newestStates(512, 40, error(-32000, "World state unavailable")),
+      logRange(5000, 20, error(-32005, "Requested range exceeds maximum RPC range limit")),
+      batch(1024, 4, error(-32005, "Number of requests exceeds max batch size")),
     ],
   },
   {
@@ -212,29 +180,25 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://www.alchemy.com/docs/reference/throughput (Retry-After)",
     ],
     behaviours: [
-      {
-        kind: "rate",
-        perSec: { real: 25, played: 10 },
-        refusal: {
-          status: 429,
-          headers: { "retry-after": "1" },
-          error: {
-            code: 429,
-            message:
-              "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message.",
-          },
-          asBatch: "each",
+      rate(25, 10, {
+        status: 429,
+        headers: { "retry-after": "1" },
+        error: {
+          code: 429,
+          message:
+            "Your app has exceeded its compute units per second capacity. If you have retries enabled, you can safely ignore this message.",
         },
-      },
-      {
-        kind: "logRange",
-        blocks: 10,
-        refusal: error(
+        asBatch: "each",
+      }),
+      logRange(
+        10,
+        10,
+        error(
           -32600,
           "Under the Free tier plan, you can make eth_getLogs requests with up to a {max} block range. Based on your " +
             "parameters, this block range should work: [{from}, {last}]. Upgrade to PAYG for expanded block range.",
         ),
-      },
+      ),
       {
         kind: "missing",
         methods: ["debug_*"],
@@ -267,16 +231,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
           },
         },
       },
-      {
-        kind: "logRange",
-        blocks: { real: 10_000, played: 5 },
-        refusal: error(-32602, "range {width} exceeds limit of {max}"),
-      },
-      {
-        kind: "logResults",
-        results: { real: 10_000, played: 20 },
-        refusal: error(-32005, "query returned more than {max} results"),
-      },
+      logRange(10_000, 5, error(-32602, "range {width} exceeds limit of {max}")),
+      logResults(10_000, 20, error(-32005, "query returned more than {max} results")),
       { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
     ],
   },
@@ -290,26 +246,18 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://www.quicknode.com/docs/ethereum/eth_getLogs",
     ],
     behaviours: [
-      {
-        kind: "rate",
-        perSec: { real: 50, played: 12 },
-        refusal: {
-          status: 429,
-          error: {
-            code: -32007,
-            message:
-              "{max}/second request limit reached - reduce calls per second or upgrade your account at quicknode.com",
-          },
+      rate(50, 12, {
+        status: 429,
+        error: {
+          code: -32007,
+          message:
+            "{max}/second request limit reached - reduce calls per second or upgrade your account at quicknode.com",
         },
-      },
-      {
-        kind: "logRange",
-        blocks: { real: 10_000, played: 15 },
-        refusal: {
-          status: 413,
-          error: { code: -32614, message: "eth_getLogs is limited to a {max} range" },
-        },
-      },
+      }),
+      logRange(10_000, 15, {
+        status: 413,
+        error: { code: -32614, message: "eth_getLogs is limited to a {max} range" },
+      }),
     ],
   },
   {
@@ -321,20 +269,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://drpc.org/docs/howitworks/ratelimiting",
     ],
     behaviours: [
-      {
-        kind: "batch",
-        calls: 3,
-        refusal: {
-          status: 500,
-          error: { code: 31, message: "Batch of more than {max} requests are not allowed on free plan" },
-          asBatch: "each",
-        },
-      },
-      {
-        kind: "logRange",
-        blocks: { real: 10_000, played: 15 },
-        refusal: error(35, "ranges over {max} blocks are not supported on free plan"),
-      },
+      batch(3, 3, {
+        status: 500,
+        error: { code: 31, message: "Batch of more than {max} requests are not allowed on free plan" },
+        asBatch: "each",
+      }),
+      logRange(10_000, 15, error(35, "ranges over {max} blocks are not supported on free plan")),
       {
         kind: "missing",
         methods: ["debug_*"],
@@ -354,11 +294,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
     behaviours: [
       { kind: "hiccups", every: 17, refusal: { status: 429, page: "error code: 1015" } },
-      {
-        kind: "logRange",
-        blocks: { real: 50_000, played: 15 },
-        refusal: error(-32701, "exceed maximum block range: {max}"),
-      },
+      logRange(50_000, 15, error(-32701, "exceed maximum block range: {max}")),
     ],
   },
   {
@@ -370,16 +306,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "AlphaWallet/alpha-wallet-android#2736",
     ],
     behaviours: [
-      {
-        kind: "logRange",
-        blocks: { real: 3000, played: 12 },
-        refusal: error(-32600, "block range is too wide"),
-      },
-      {
-        kind: "batch",
-        calls: { real: 100, played: 4 },
-        refusal: error(-32600, "batch is too large"),
-      },
+      logRange(3000, 12, error(-32600, "block range is too wide")),
+      batch(100, 4, error(-32600, "batch is too large")),
     ],
   },
   {
@@ -387,22 +315,18 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     imitates: "Chainstack's developer plan: 100 blocks of logs, 25 requests a second",
     sources: ["matter-labs/zksync-era#2974", "https://docs.chainstack.com/docs/limits"],
     behaviours: [
-      {
-        kind: "rate",
-        perSec: { real: 25, played: 12 },
-        refusal: {
-          status: 429,
-          error: { code: -32005, message: "You've exceeded the RPS limit available on the current plan." },
-        },
-      },
-      {
-        kind: "logRange",
-        blocks: { real: 100, played: 8 },
-        refusal: error(
+      rate(25, 12, {
+        status: 429,
+        error: { code: -32005, message: "You've exceeded the RPS limit available on the current plan." },
+      }),
+      logRange(
+        100,
+        8,
+        error(
           -32602,
           "Block range limit exceeded. See more details at https://docs.chainstack.com/docs/limits#evm-range-limits",
         ),
-      },
+      ),
     ],
   },
   {

@@ -94,6 +94,28 @@ export type RpcBehaviour =
   /** WebSockets are closed after this time. */
   | { readonly kind: "cutSockets"; readonly afterMs: Scaled };
 
+/** Creates a behaviour of a limit: as documented, as played, and what is said beyond it. */
+type Limit = (real: number, played: number, refusal: NodeRefusal) => RpcBehaviour;
+
+/** States of the newest blocks only. */
+export const newestStates: Limit = (real, played, refusal) => ({
+  kind: "states",
+  blocks: { real, played },
+  refusal,
+});
+/** Blocks of one `eth_getLogs`. */
+export const logRange: Limit = (real, played, refusal) => {
+  return { kind: "logRange", blocks: { real, played }, refusal };
+};
+/** Results of one `eth_getLogs`. */
+export const logResults: Limit = (real, played, refusal) => {
+  return { kind: "logResults", results: { real, played }, refusal };
+};
+/** Calls of a batch. */
+export const batch: Limit = (real, played, refusal) => ({ kind: "batch", calls: { real, played }, refusal });
+/** Calls in a second. */
+export const rate: Limit = (real, played, refusal) => ({ kind: "rate", perSec: { real, played }, refusal });
+
 /** One JSON-RPC call. */
 export interface Call {
   readonly id: unknown;

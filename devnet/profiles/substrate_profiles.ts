@@ -3,7 +3,7 @@
  * polkadot-sdk and jsonrpsee, or of the providers named.
  */
 import { error, type Profile } from "./profile.ts";
-import type { RpcBehaviour } from "./rpc_behaviour.ts";
+import { batch, newestStates, rate, type RpcBehaviour } from "./rpc_behaviour.ts";
 
 /**
  * Methods that nodes refuse unless they were started with `--rpc-methods=unsafe`, or are asked locally. Source:
@@ -88,11 +88,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs (256)",
     ],
     behaviours: [
-      {
-        kind: "states",
-        blocks: { real: 256, played: 150 },
-        refusal: error(4003, "Client error: UnknownBlock: State already discarded for {block}"),
-      },
+      newestStates(256, 150, error(4003, "Client error: UnknownBlock: State already discarded for {block}")),
     ],
   },
   {
@@ -126,21 +122,15 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
     name: "substrate-no-batches",
     imitates: "A node started with --rpc-disable-batch-requests",
     sources: ["paritytech/polkadot-sdk#3364", "paritytech/jsonrpsee: types/src/error.rs (-32005)"],
-    behaviours: [{
-      kind: "batch",
-      calls: 0,
-      refusal: error(-32005, "Batched requests are not supported by this server"),
-    }],
+    behaviours: [batch(0, 0, error(-32005, "Batched requests are not supported by this server"))],
   },
   {
     name: "substrate-short-batches",
     imitates: "A node started with --rpc-max-batch-request-len",
     sources: ["paritytech/polkadot-sdk#3364", "paritytech/jsonrpsee: types/src/error.rs (-32010)"],
-    behaviours: [{
-      kind: "batch",
-      calls: { real: 100, played: 8 },
-      refusal: error(-32010, "The batch request was too large", "Exceeded max limit of {max}"),
-    }],
+    behaviours: [
+      batch(100, 8, error(-32010, "The batch request was too large", "Exceeded max limit of {max}")),
+    ],
   },
   {
     name: "substrate-rate-limited",
@@ -149,11 +139,9 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "paritytech/polkadot-sdk#3028",
       "paritytech/polkadot-sdk: substrate/client/rpc-servers/src/middleware (-32999)",
     ],
-    behaviours: [{
-      kind: "rate",
-      perSec: 30,
-      refusal: { error: { code: -32999, message: "RPC rate limit exceeded" }, asBatch: "each" },
-    }],
+    behaviours: [
+      rate(30, 30, { error: { code: -32999, message: "RPC rate limit exceeded" }, asBatch: "each" }),
+    ],
   },
   {
     name: "substrate-cut-sockets",

@@ -1,5 +1,6 @@
 /** Faults of endpoints: made for a double, and caught from what is tested. */
-import { RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
+import type { BatchConditions, RpcEndpointSet } from "../../src/core/rpc/endpoint_set.ts";
+import { type RpcCall, RpcFault, type RpcFaultCode } from "../../src/core/rpc/call.ts";
 
 /** A fault of an endpoint. */
 export function faultOf(code: RpcFaultCode, chain = "EVM-1"): RpcFault {
@@ -15,4 +16,15 @@ export async function catchFault(work: Promise<unknown>): Promise<RpcFault> {
     throw error;
   }
   throw new Error("No fault");
+}
+
+/** Result of one call. @throws {RpcFault} */
+export async function request(
+  set: RpcEndpointSet,
+  call: RpcCall,
+  conditions: BatchConditions = { signal: new AbortController().signal },
+): Promise<unknown> {
+  const [answer] = await set.batch([call], conditions);
+  if (answer?.kind === "fault") throw answer.fault;
+  return answer?.result;
 }

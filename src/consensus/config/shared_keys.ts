@@ -1,10 +1,10 @@
 /** Keys shared by several sections of the consensus relayer's file, and those that only the other program uses. */
-import { type Key, refusal, withDefault } from "../../core/config/schema.ts";
+import { type Key, withDefault } from "../../core/config/schema.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import {
   anyStateMachine,
   cappedSeconds,
-  consensusStateId,
+  consensusStateIdOf,
   integer,
   listOf,
   UINT32_MAX,
@@ -62,18 +62,18 @@ export function withHubPara(
   return [...paraIds, own];
 }
 
-/** As {@link consensusStateId}; files of 2025 write it as an array of its four bytes. */
-export const byteConsensusStateId: z.ZodType<ConsensusStateId> = z.union(
-  [consensusStateId, z.array(z.unknown()).transform(bytesToText).pipe(consensusStateId)],
-  `a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes`,
-);
+/** A consensus state id; files of 2025 write it as an array of its four bytes. */
+export const byteConsensusStateId: z.ZodType<ConsensusStateId> = z.preprocess(
+  bytesToText,
+  consensusStateIdOf(
+    'a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
+  ),
+).meta({ type: ["string", "array"] });
 
-function bytesToText(bytes: readonly unknown[], context: z.core.$RefinementCtx<unknown>): unknown {
-  const isText = bytes.every((byte) => typeof byte === "bigint" && byte >= 0x20n && byte <= 0x7en);
-  if (isText && bytes.length === 4) return String.fromCharCode(...bytes.map(Number));
-  const found = `an array of ${bytes.length} elements that are not such bytes`;
-  context.issues.push(refusal(bytes, "an array of 4 bytes that are ASCII characters", { found }));
-  return z.NEVER;
+function bytesToText(given: unknown): unknown {
+  const isText = Array.isArray(given) &&
+    given.every((byte) => typeof byte === "bigint" && byte >= 0x20n && byte <= 0x7en);
+  return isText ? String.fromCharCode(...given.map(Number)) : given;
 }
 
 /** Maximum time between two updates of a chain before the program ends. */
@@ -86,14 +86,12 @@ export interface UpdateLimit {
 const PAIR_EXPECTED =
   'a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]';
 
-const limitedId: z.ZodType<StateMachineId> = z.union([
-  z.object({ state_id: anyStateMachine, consensus_state_id: byteConsensusStateId }, PAIR_EXPECTED)
-    .transform((id) => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id })),
-  z.tuple(
-    [anyStateMachine, byteConsensusStateId],
-    'a chain and its consensus state id such as ["EVM-1", "ETH0"]',
-  ).transform(([stateMachine, consensusStateId]) => ({ stateMachine, consensusStateId })),
-], PAIR_EXPECTED);
+const limitedId: z.ZodType<StateMachineId> = z.preprocess(
+  (given) =>
+    Array.isArray(given) && given.length === 2 ? { state_id: given[0], consensus_state_id: given[1] } : given,
+  z.object({ state_id: anyStateMachine, consensus_state_id: byteConsensusStateId }, PAIR_EXPECTED),
+).transform((id) => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id }))
+  .meta({ type: ["object", "array"] });
 
 const updateLimit: z.ZodType<UpdateLimit> = z.tuple([limitedId, wideSeconds], PAIR_EXPECTED)
   .transform(([id, maxSec]) => ({ id, maxSec }));

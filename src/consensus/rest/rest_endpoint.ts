@@ -12,7 +12,7 @@ import {
   readRetryAfterMs,
 } from "../../core/rpc/http_exchange.ts";
 import { isJsonObject, type Json, JsonLimitError, parseJson } from "../../core/rpc/json.ts";
-import type { RpcObserver } from "../../core/rpc/observed_endpoint.ts";
+import { observeRequest, type RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "../../core/rpc/request_budget.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
 import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
@@ -204,36 +204,24 @@ export class RestEndpoint {
       throw this.#address.fault("over_budget", request.route, problem);
     }
     const end = linkedAbort(signal);
-    const startMs = this.#deps.clock.now();
-    const ended = this.#deps.observer?.noteAsked(this.#options.chain, this.host);
+    const place = { chain: this.#options.chain, endpointHost: this.host };
+    const work = async (): Promise<T> => {
+      try {
+        return await use(() => this.#begin(request, accept, end.signal));
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (!(cause instanceof ConnectionEnded)) throw cause;
+        const detail = "the connection ended before the end of the answer";
+        throw this.#address.fault("unreachable", request.route, { detail });
+      }
+    };
     try {
-      const result = await use(() => this.#begin(request, accept, end.signal));
-      this.#note(request, "ok", startMs);
-      return result;
-    } catch (cause) {
-      signal.throwIfAborted();
-      const fault = cause instanceof ConnectionEnded
-        ? this.#address.fault("unreachable", request.route, {
-          detail: "the connection ended before the end of the answer",
-        })
-        : cause;
-      if (fault instanceof RpcFault) this.#note(request, fault.code, startMs);
-      throw fault;
+      const calls = [{ method: request.route }];
+      return await observeRequest(this.#deps, { place, calls }, work, () => ({ outcomes: ["ok"] }));
     } finally {
-      ended?.();
       end.abort();
       end.unlink();
     }
-  }
-
-  #note({ route }: RestRequest, outcome: "ok" | RpcFaultCode, startMs: number): void {
-    const { clock, observer } = this.#deps;
-    observer?.noteRequest({
-      chain: this.#options.chain,
-      endpointHost: this.host,
-      calls: [{ method: route, outcome }],
-      tookMs: clock.now() - startMs,
-    });
   }
 
   async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {

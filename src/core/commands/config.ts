@@ -1,8 +1,13 @@
 /** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
-import { describeProblems, type EffectiveValue, renderDiagnostic } from "../config/diagnostics.ts";
+import {
+  type ConfigResult,
+  describeProblems,
+  type EffectiveValue,
+  renderDiagnostic,
+} from "../config/diagnostics.ts";
 import { inlineToml } from "../config/toml_text.ts";
-import { exitCodes } from "../runtime/exit_codes.ts";
-import { configGroup, defineStandalone, requireConfig } from "./command.ts";
+import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
+import { configGroup, defineStandalone, requireConfig, type StandaloneRun } from "./command.ts";
 
 const AFTER_HELP = `
 Every key of every section, as TOML, with the line that sets it or "default". Private keys and API keys
@@ -26,17 +31,24 @@ export const configShow = defineStandalone<ShowOptions>({
   addOptions: (parser, choose) =>
     void parser.option("--json", "one JSON object per key instead of TOML")
       .action((options: ShowOptions) => choose(options)),
-  run: ({ arguments: args, env, file, print }, { json = false }) => {
-    const path = requireConfig(args);
-    const reading = file.read(env, path);
-    if (reading.config === undefined) {
-      env.writeError(describeProblems(path, reading, "the file cannot be used"));
-      return Promise.resolve(exitCodes.failed);
-    }
-    print(writeEffective(reading.values, json ? "json" : "toml"));
-    return Promise.resolve(exitCodes.ok);
-  },
+  run: (run, { json = false }) =>
+    withFile(run, ({ values }) => run.print(writeEffective(values, json ? "json" : "toml"))),
 });
+
+/** Works with a file that can be used; of another one the problems are printed. */
+function withFile(
+  { arguments: args, env, file }: StandaloneRun,
+  work: (reading: ConfigResult<unknown>, path: string) => void,
+): Promise<ExitCode> {
+  const path = requireConfig(args);
+  const reading = file.read(env, path);
+  if (reading.config !== undefined) {
+    work(reading, path);
+    return Promise.resolve(exitCodes.ok);
+  }
+  env.writeError(describeProblems(path, reading, "the file cannot be used"));
+  return Promise.resolve(exitCodes.failed);
+}
 
 /** Writes all values in their order. */
 export function writeEffective(values: readonly EffectiveValue[], format: "toml" | "json"): string {
@@ -68,14 +80,8 @@ function toLine(effective: EffectiveValue): string {
 }
 
 function describeOrigin({ origin, line, variables }: EffectiveValue): string {
-  switch (origin) {
-    case "file":
-      return [`line ${line ?? "?"}`, ...variables.map((name) => `\${${name}}`)].join(", ");
-    case "default":
-      return "default";
-    case "derived":
-      return "derived";
-  }
+  if (origin !== "file") return origin;
+  return [`line ${line ?? "?"}`, ...variables.map((name) => `\${${name}}`)].join(", ");
 }
 
 const CHECK_HELP = `
@@ -93,20 +99,13 @@ export const configCheck = defineStandalone<undefined>({
   afterHelp: CHECK_HELP,
   without: ["db"],
   addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
-  run: ({ arguments: args, env, file, print }) => {
-    const path = requireConfig(args);
-    const reading = file.read(env, path);
-    if (reading.config === undefined) {
-      env.writeError(describeProblems(path, reading, "the file cannot be used"));
-      return Promise.resolve(exitCodes.failed);
-    }
-    for (const warning of reading.warnings) print(`warning: ${renderDiagnostic(path, warning)}`);
-    for (const note of reading.notes) print(`note: ${renderDiagnostic(path, note)}`);
-    const count = reading.warnings.length;
-    const warned = count === 0 ? "" : `, ${count} warning${count === 1 ? "" : "s"}`;
-    print(`${path}: no problems${warned}`);
-    return Promise.resolve(exitCodes.ok);
-  },
+  run: (run) =>
+    withFile(run, ({ warnings, notes }, path) => {
+      for (const each of [...warnings, ...notes]) run.print(`${each.kind}: ${renderDiagnostic(path, each)}`);
+      const count = warnings.length;
+      const warned = count === 0 ? "" : `, ${count} warning${count === 1 ? "" : "s"}`;
+      run.print(`${path}: no problems${warned}`);
+    }),
 });
 
 const SCHEMA_HELP = `

@@ -5,7 +5,14 @@
 import type { Hex } from "../encoding/bytes.ts";
 import { isPolkadotHub, polkadotHubAs } from "../ismp/polkadot_hub.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
-import { findLiveChain, findOtherTrie, isLiveHost, liveHubs, namedChains, networks } from "./live_network.ts";
+import {
+  findLiveChain,
+  findNamedChain,
+  findOtherTrie,
+  isLiveHost,
+  liveHubs,
+  networks,
+} from "./live_network.ts";
 import type { SourceLocation } from "./diagnostics.ts";
 
 /** What the checks know of a section: where it is, and its valid values. */
@@ -53,7 +60,6 @@ function sectionAt(location: SourceLocation): string {
 export function checkLiveIds(chains: readonly KnownSection[]): void {
   for (const { location, stateMachine, consensusStateId, idKey = "consensus_state_id" } of chains) {
     if (stateMachine === undefined || consensusStateId === undefined) continue;
-    if (!stateMachine.startsWith("EVM-")) continue;
     const live = findLiveChain(stateMachine);
     if (live === undefined || live.consensusStateId === consensusStateId) continue;
     location.child(idKey).warning(
@@ -70,9 +76,9 @@ export function checkLiveIds(chains: readonly KnownSection[]): void {
 export function checkNetworks(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
   const network = networks.find((each) => liveHubs[each] === hub?.stateMachine);
   for (const { location, stateMachine, ismpHost } of chains) {
-    if (!stateMachine?.startsWith("EVM-")) continue;
+    if (stateMachine === undefined) continue;
     const live = findLiveChain(stateMachine);
-    const named = namedChains.find(({ chainId }) => chainId === live?.chainId);
+    const named = findNamedChain(stateMachine);
     if (live !== undefined && ismpHost !== undefined && ismpHost !== live.ismpHost && isLiveHost(ismpHost)) {
       location.child("ismp_host").warning(
         `the host of another network`,
@@ -97,7 +103,7 @@ export function checkTries(chains: readonly KnownSection[]): void {
     if (stateMachine === undefined) continue;
     const at = location.child("type");
     const hubAs = isPolkadotHub(stateMachine) ? stateMachine : polkadotHubAs(stateMachine);
-    const other = stateMachine.startsWith("EVM-") ? findOtherTrie(stateMachine) : undefined;
+    const other = findOtherTrie(stateMachine);
     if (hubAs !== undefined) {
       if (type === "substrate_evm") continue;
       at.problem(

@@ -6,7 +6,7 @@
  * wevm/viem: src/chains/definitions.
  */
 import type { TomlTable } from "./toml.ts";
-import { evmChainId, IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
+import { parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 
 /** Networks with a hub. */
 export const networks = ["mainnet", "testnet"] as const;
@@ -118,15 +118,13 @@ const OTHER_TRIES: readonly { readonly name: string; readonly chainIds: readonly
 ];
 
 /** Name of an EVM chain whose state is not in Ethereum's trie; `undefined` for all other chains. */
-export function findOtherTrie(evm: StateMachine): string | undefined {
-  const chainId = evmChainId(evm);
-  return OTHER_TRIES.find(({ chainIds }) => chainIds.includes(chainId))?.name;
+export function findOtherTrie(chain: string): string | undefined {
+  return OTHER_TRIES.find(({ chainIds }) => chainIds.some((id) => chain === `EVM-${id}`))?.name;
 }
 
-/** How a live hub knows an EVM chain; `undefined` for chains that it does not know. */
-export function findLiveChain(evm: StateMachine): LiveChain | undefined {
-  const chainId = evmChainId(evm);
-  return liveChains.find((live) => live.chainId === chainId);
+/** How a live hub knows a chain; `undefined` for chains that it does not know. */
+export function findLiveChain(chain: string): LiveChain | undefined {
+  return liveChains.find(({ chainId }) => chain === `EVM-${chainId}`);
 }
 
 /** Explorer and native token of a chain that can be named. */
@@ -147,21 +145,11 @@ const DERIVED_ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses, or what to write. */
 export function liveHints(table: TomlTable): (key: string) => string | undefined {
-  const live = typeof table["state_machine"] === "string" ? findLive(table["state_machine"]) : undefined;
+  const live = findLiveChain(String(table["state_machine"]));
   return (key) => {
     const usual = Object.hasOwn(table, key) ? undefined : DERIVED_ELSEWHERE[key];
     if (live === undefined) return usual;
     if (key === "consensus_state_id") return `the live hub uses "${live.consensusStateId}" for this chain`;
     return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : usual;
   };
-}
-
-function findLive(stateMachine: string): LiveChain | undefined {
-  if (!stateMachine.startsWith("EVM-")) return undefined;
-  try {
-    return findLiveChain(parseStateMachine(stateMachine));
-  } catch (error) {
-    if (error instanceof IdentifierError) return undefined;
-    throw error;
-  }
 }

@@ -131,7 +131,7 @@ export function remarksOn(type: z.ZodType, given: unknown): readonly Remark[] {
 export interface SectionResult<V> {
   /** The values that are good, for checks over several sections. */
   readonly partial: Partial<V>;
-  /** All values; `undefined` when one is missing or wrong. */
+  /** The values of all keys that have an effect; `undefined` when one is missing or wrong. */
   readonly complete: V | undefined;
 }
 
@@ -153,16 +153,14 @@ export function readSection<V extends object>(
   const partial: { -readonly [K in keyof V]?: V[K] } = {};
   const { keys, withoutEffect = [], hintFor = () => undefined } = section;
   const at = { table, location, hintFor };
-  const unused: unknown[] = [];
   for (const name in keys) {
     const read = readKey(at, keys[name]);
     if (read !== undefined) partial[name] = read.value;
-    for (const companion of keys[name].companions ?? []) unused.push(readKey(at, companion));
+    for (const companion of keys[name].companions ?? []) readKey(at, companion);
   }
-  unused.push(...withoutEffect.map((key) => readKey(at, key)));
+  for (const key of withoutEffect) readKey(at, key);
   warnOfUnknownKeys(table, location, section);
-  const isComplete = !unused.includes(undefined) && hasAll<V>(partial, keys);
-  return { partial, complete: isComplete ? partial : undefined };
+  return { partial, complete: hasAll<V>(partial, keys) ? partial : undefined };
 }
 
 function hasAll<V extends object>(values: Partial<V>, keys: Keys<V>): values is V {
@@ -174,12 +172,12 @@ function readKey<T>(
   key: Key<T>,
 ): { readonly value: T } | undefined {
   const name = nameInFile(table, location, key);
-  if (location.child(name).isUnresolved) return undefined;
-  const given = Object.hasOwn(table, name) ? table[name] : undefined;
   const at = location.child(name);
+  if (at.isUnresolved) return undefined;
+  const given = Object.hasOwn(table, name) ? table[name] : undefined;
   const result = (key.schemaIn?.(table) ?? key.schema).safeParse(given, { reportInput: true });
   if (!result.success) {
-    for (const { path, found, expected, hint } of result.error.issues.flatMap((issue) => explain(issue))) {
+    for (const { path, found, expected, hint } of result.error.issues.map(explain)) {
       at.child(...path).problem(found, expected, explainHome(given) ?? hint ?? hintFor(key.name));
     }
     return undefined;
@@ -253,51 +251,31 @@ interface Explanation {
 }
 
 /** The issue with its input, as all parsing of this file asks for. Texts never show what may be a secret. */
-function explain(issue: z.core.$ZodIssue, above: KeyPath = []): readonly Explanation[] {
-  const path = [...above, ...issue.path.map((step) => typeof step === "symbol" ? String(step) : step)];
-  if (issue.code === "invalid_union") {
-    const isOtherKind = ([first]: readonly z.core.$ZodIssue[]): boolean =>
-      first?.code === "invalid_type" && first.path.length === 0;
-    const meant = issue.errors.find((branch) => !isOtherKind(branch));
-    if (meant !== undefined) return meant.flatMap((inner) => explain(inner, path));
-    const expected = issue.message;
-    return (issue.errors[0] ?? []).flatMap((inner) => explain(inner, path)).map((of) => ({
-      ...of,
-      expected,
-    }));
-  }
-  return [{ path, expected: issue.message, ...describeIssue(issue) }];
-}
-
-function describeIssue(
-  { input, ...issue }: Exclude<z.core.$ZodIssue, z.core.$ZodIssueInvalidUnion>,
-): Pick<Explanation, "found" | "hint"> {
+function explain({ input, ...issue }: z.core.$ZodIssue): Explanation {
+  const path = issue.path.map((step) => typeof step === "symbol" ? String(step) : step);
   const found = describeValue(input);
+  const of = { path, expected: issue.message, found, hint: undefined };
   switch (issue.code) {
     case "custom":
-      return { found: String(issue.params?.["found"]), hint: issue.params?.["hint"] };
+      return { ...of, found: String(issue.params?.["found"]), hint: issue.params?.["hint"] };
     case "invalid_value": {
       const words = issue.values.filter((word) => typeof word === "string");
       const meant = typeof input === "string" ? nearestWord(input, words) : undefined;
-      return { found, hint: meant && `did you mean "${meant}"?` };
+      return { ...of, hint: meant && `did you mean "${meant}"?` };
     }
     case "invalid_type":
       // An integer may be a key whose quotes are missing.
       if (typeof input === "bigint" && issue.expected === "string") {
-        return { found: "an integer", hint: "put it in quotes" };
+        return { ...of, found: "an integer", hint: "put it in quotes" };
       }
       if (typeof input === "number" && issue.expected === "bigint") {
-        const float = Number.isInteger(input) ? input.toFixed(1) : input;
-        return { found: `${float} (not an integer)`, hint: undefined };
+        return { ...of, found: `${Number.isInteger(input) ? input.toFixed(1) : input} (not an integer)` };
       }
-      return {
-        found,
-        hint: typeof input === "string" && issue.expected === "array"
-          ? "put it in square brackets"
-          : undefined,
-      };
+      return typeof input === "string" && issue.expected === "array"
+        ? { ...of, hint: "put it in square brackets" }
+        : of;
     default:
-      return { found, hint: undefined };
+      return of;
   }
 }
 

@@ -220,13 +220,17 @@ function messageTarget(expected: string): z.ZodType<StateMachine> {
   return stateMachine(expected, ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"]);
 }
 
-/** Four printable ASCII characters. */
-export const consensusStateId: z.ZodType<ConsensusStateId> = text(
-  'a consensus state id of exactly 4 ASCII characters such as "ETH0"',
-  (given) => {
+/** Four printable ASCII characters. @param expected for messages */
+export function consensusStateIdOf(expected: string): z.ZodType<ConsensusStateId> {
+  return text(expected, (given) => {
     const parsed = /^[\x20-\x7e]*$/.test(given) ? identified(() => toConsensusStateId(given)) : undefined;
     return parsed === undefined ? { found: shownText(given) } : { value: parsed };
-  },
+  });
+}
+
+/** Id under which a hub or a chain stores another chain. */
+export const consensusStateId: z.ZodType<ConsensusStateId> = consensusStateIdOf(
+  'a consensus state id of exactly 4 ASCII characters such as "ETH0"',
 );
 
 function identified<T>(parse: () => T): T | undefined {

@@ -13,7 +13,6 @@ import {
   MAX_THROTTLED_WAIT_MS,
 } from "./endpoint_line.ts";
 import { findHead, findLag, HEAD_EVERY_MS, type HeadQuery, nextReading } from "./head_watch.ts";
-import type { Json } from "./json.ts";
 
 /** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
 const MAX_WAIT_MS = 2000;
@@ -97,14 +96,6 @@ export class RpcEndpointSet {
     return inOrder(this.#members, []).map((member) =>
       new RpcEndpointSet(this.#deps, this.#options, { member, all: this.#all })
     );
-  }
-
-  /** Returns the result of one call. @throws {RpcFault} */
-  async request(call: RpcCall, conditions: BatchConditions): Promise<Json> {
-    const [answer] = await this.batch([call], conditions);
-    if (answer === undefined) throw new Error("A call without an answer");
-    if (answer.kind === "fault") throw answer.fault;
-    return answer.result;
   }
 
   /**

@@ -2,7 +2,15 @@
  * Standard JSON-RPC methods of Substrate nodes that are used, and readers for their answers. Source:
  * paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
+import {
+  fromHex,
+  type Hash256,
+  type Hex,
+  isHexBytes,
+  toHash256,
+  toHex,
+  toLowerHex,
+} from "../encoding/bytes.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** Throws an `RpcFault` `malformed`. */
@@ -19,20 +27,7 @@ export interface TypedCall<T> {
 
 /** Reads hex of any length. */
 export function readHex(value: Json | undefined, fail: Fail): Uint8Array {
-  if (typeof value !== "string" || !value.startsWith("0x")) return fail("expected hex");
-  try {
-    return fromHex(value);
-  } catch {
-    return fail("expected hex");
-  }
-}
-
-function toLowerHex(text: Hex): Hex {
-  return `0x${text.slice(2).toLowerCase()}`;
-}
-
-function isHexText(value: Json | undefined): value is Hex {
-  return typeof value === "string" && /^0x([0-9a-fA-F]{2})*$/.test(value);
+  return isHexBytes(value) ? fromHex(value) : fail("expected hex");
 }
 
 /** Reads a 32-byte hex string. */
@@ -126,6 +121,10 @@ function at(block: Hash256 | undefined): readonly Hash256[] {
   return block === undefined ? [] : [block];
 }
 
+function typed<T>(method: string, params: readonly unknown[], read: TypedCall<T>["read"]): TypedCall<T> {
+  return { method, params, read };
+}
+
 /** Values of a storage query, by key. */
 export type StorageValues = ReadonlyMap<Hex, Uint8Array | undefined>;
 
@@ -134,143 +133,94 @@ export type StorageValues = ReadonlyMap<Hex, Uint8Array | undefined>;
  * paritytech/polkadot-sdk: substrate/client/rpc-api/src.
  */
 export const calls = {
-  header: (block?: Hash256): TypedCall<Header | undefined> => ({
-    method: "chain_getHeader",
-    params: at(block),
-    read: optional(readHeader),
-  }),
-  finalizedHash: (): TypedCall<Hash256> => ({
-    method: "chain_getFinalizedHead",
-    params: [],
-    read: parseHash,
-  }),
-  blockHash: (height: bigint): TypedCall<Hash256 | undefined> => ({
-    method: "chain_getBlockHash",
-    params: [blockNumber(height)],
-    read: optional(parseHash),
-  }),
-  bestHash: (): TypedCall<Hash256> => ({ method: "chain_getBlockHash", params: [], read: parseHash }),
+  header: (block?: Hash256): TypedCall<Header | undefined> =>
+    typed("chain_getHeader", at(block), optional(readHeader)),
+  finalizedHash: (): TypedCall<Hash256> => typed("chain_getFinalizedHead", [], parseHash),
+  blockHash: (height: bigint): TypedCall<Hash256 | undefined> =>
+    typed("chain_getBlockHash", [blockNumber(height)], optional(parseHash)),
+  bestHash: (): TypedCall<Hash256> => typed("chain_getBlockHash", [], parseHash),
   /** Hashes of blocks `from` to `to`, both inclusive. */
-  blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> => ({
-    method: "chain_getBlockHash",
-    params: [numbersOf(from, to)],
-    read: (value, fail) =>
-      readArray(value, fail).map((each) => each === null ? undefined : parseHash(each, fail)),
-  }),
+  blockHashes: (from: bigint, to: bigint): TypedCall<readonly (Hash256 | undefined)[]> =>
+    typed(
+      "chain_getBlockHash",
+      [numbersOf(from, to)],
+      (value, fail) =>
+        readArray(value, fail).map((each) => each === null ? undefined : parseHash(each, fail)),
+    ),
   /** Extrinsics of a block, each with its length prefix. */
-  extrinsics: (block: Hash256): TypedCall<readonly Uint8Array[] | undefined> => ({
-    method: "chain_getBlock",
-    params: [block],
-    read: optional((value, fail) => {
-      const inner = readObject(readObject(value, fail).block, fail);
-      return readHexList(inner.extrinsics, fail);
-    }),
-  }),
-  pendingExtrinsics: (): TypedCall<readonly Uint8Array[]> => ({
-    method: "author_pendingExtrinsics",
-    params: [],
-    read: readHexList,
-  }),
-  submit: (extrinsic: Uint8Array): TypedCall<Hash256> => ({
-    method: "author_submitExtrinsic",
-    params: [toHex(extrinsic)],
-    read: parseHash,
-  }),
-  storage: (key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
-    method: "state_getStorage",
-    params: [toHex(key), ...at(block)],
-    read: optional(readHex),
-  }),
+  extrinsics: (block: Hash256): TypedCall<readonly Uint8Array[] | undefined> =>
+    typed(
+      "chain_getBlock",
+      [block],
+      optional((value, fail) => {
+        const inner = readObject(readObject(value, fail).block, fail);
+        return readHexList(inner.extrinsics, fail);
+      }),
+    ),
+  pendingExtrinsics: (): TypedCall<readonly Uint8Array[]> =>
+    typed("author_pendingExtrinsics", [], readHexList),
+  submit: (extrinsic: Uint8Array): TypedCall<Hash256> =>
+    typed("author_submitExtrinsic", [toHex(extrinsic)], parseHash),
+  storage: (key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> =>
+    typed("state_getStorage", [toHex(key), ...at(block)], optional(readHex)),
   /** Several values at one block. */
-  storageAt: (keys: readonly Uint8Array[], block?: Hash256): TypedCall<StorageValues> => ({
-    method: "state_queryStorageAt",
-    params: [keys.map(toHex), ...at(block)],
-    read: readStorageValues,
-  }),
+  storageAt: (keys: readonly Uint8Array[], block?: Hash256): TypedCall<StorageValues> =>
+    typed("state_queryStorageAt", [keys.map(toHex), ...at(block)], readStorageValues),
   /** Keys after `start`, in order; at most 1000 at a time (paritytech/polkadot-sdk: substrate/client/rpc). */
   keysPaged: (
     prefix: Uint8Array,
     count: number,
     start?: Uint8Array,
     block?: Hash256,
-  ): TypedCall<readonly Uint8Array[]> => ({
-    method: "state_getKeysPaged",
-    params: [toHex(prefix), count, ...(start ?? block ? [toHex(start ?? prefix)] : []), ...at(block)],
-    read: readHexList,
-  }),
-  childStorage: (trie: Uint8Array, key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> => ({
-    method: "childstate_getStorage",
-    params: [toHex(trie), toHex(key), ...at(block)],
-    read: optional(readHex),
-  }),
+  ): TypedCall<readonly Uint8Array[]> =>
+    typed("state_getKeysPaged", [
+      toHex(prefix),
+      count,
+      ...(start ?? block ? [toHex(start ?? prefix)] : []),
+      ...at(block),
+    ], readHexList),
+  childStorage: (trie: Uint8Array, key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> =>
+    typed("childstate_getStorage", [toHex(trie), toHex(key), ...at(block)], optional(readHex)),
   /** Several values of a child trie at a block, without one at the best, in the order of the keys. */
   childStorageEntries: (
     trie: Uint8Array,
     keys: readonly Uint8Array[],
     block?: Hash256,
-  ): TypedCall<readonly (Uint8Array | undefined)[]> => ({
-    method: "childstate_getStorageEntries",
-    params: [toHex(trie), keys.map(toHex), ...at(block)],
-    read: (value, fail) => {
+  ): TypedCall<readonly (Uint8Array | undefined)[]> =>
+    typed("childstate_getStorageEntries", [toHex(trie), keys.map(toHex), ...at(block)], (value, fail) => {
       const values = readArray(value, fail);
       if (values.length !== keys.length) fail(`expected ${keys.length} values, got ${values.length}`);
       return values.map((each) => optional(readHex)(each, fail));
-    },
-  }),
+    }),
   /** Value of the node's offchain database (kind PERSISTENT). Unsafe method. */
-  offchainValue: (key: Uint8Array): TypedCall<Uint8Array | undefined> => ({
-    method: "offchain_localStorageGet",
-    params: ["PERSISTENT", toHex(key)],
-    read: optional(readHex),
-  }),
+  offchainValue: (key: Uint8Array): TypedCall<Uint8Array | undefined> =>
+    typed("offchain_localStorageGet", ["PERSISTENT", toHex(key)], optional(readHex)),
   /** Nodes of the main trie that prove `keys`. */
-  readProof: (keys: readonly Uint8Array[], block: Hash256): TypedCall<readonly Uint8Array[]> => ({
-    method: "state_getReadProof",
-    params: [keys.map(toHex), block],
-    read: readProofNodes,
-  }),
+  readProof: (keys: readonly Uint8Array[], block: Hash256): TypedCall<readonly Uint8Array[]> =>
+    typed("state_getReadProof", [keys.map(toHex), block], readProofNodes),
   /** Nodes of a child trie that prove `keys`; `trie` is its key in the main trie. */
   childReadProof: (
     trie: Uint8Array,
     keys: readonly Uint8Array[],
     block: Hash256,
-  ): TypedCall<readonly Uint8Array[]> => ({
-    method: "state_getChildReadProof",
-    params: [toHex(trie), keys.map(toHex), block],
-    read: readProofNodes,
-  }),
-  stateCall: (method: string, argument: Uint8Array, block?: Hash256): TypedCall<Uint8Array> => ({
-    method: "state_call",
-    params: [method, toHex(argument), ...at(block)],
-    read: readHex,
-  }),
-  runtimeVersion: (block?: Hash256): TypedCall<RuntimeVersion> => ({
-    method: "state_getRuntimeVersion",
-    params: at(block),
-    read: (value, fail) => {
+  ): TypedCall<readonly Uint8Array[]> =>
+    typed("state_getChildReadProof", [toHex(trie), keys.map(toHex), block], readProofNodes),
+  stateCall: (method: string, argument: Uint8Array, block?: Hash256): TypedCall<Uint8Array> =>
+    typed("state_call", [method, toHex(argument), ...at(block)], readHex),
+  runtimeVersion: (block?: Hash256): TypedCall<RuntimeVersion> =>
+    typed("state_getRuntimeVersion", at(block), (value, fail) => {
       const version = readObject(value, fail);
       const specName = typeof version.specName === "string" ? version.specName : fail("no specName");
       return { specName, specVersion: Number(parseInteger(version.specVersion, fail)) };
-    },
-  }),
-  metadata: (block?: Hash256): TypedCall<Uint8Array> => ({
-    method: "state_getMetadata",
-    params: at(block),
-    read: readHex,
-  }),
-  methods: (): TypedCall<ReadonlySet<string>> => ({
-    method: "rpc_methods",
-    params: [],
-    read: (value, fail) => {
+    }),
+  metadata: (block?: Hash256): TypedCall<Uint8Array> => typed("state_getMetadata", at(block), readHex),
+  methods: (): TypedCall<ReadonlySet<string>> =>
+    typed("rpc_methods", [], (value, fail) => {
       const methods = Array.isArray(value) ? value : readArray(readObject(value, fail).methods, fail);
       return new Set(methods.filter((each) => typeof each === "string"));
-    },
-  }),
-  dryRun: (extrinsic: Uint8Array): TypedCall<Uint8Array> => ({
-    method: "system_dryRun",
-    params: [toHex(extrinsic)],
-    read: readHex,
-  }),
+    }),
+  dryRun: (extrinsic: Uint8Array): TypedCall<Uint8Array> =>
+    typed("system_dryRun", [toHex(extrinsic)], readHex),
 };
 
 /** Version of a chain's runtime. */
@@ -288,7 +238,7 @@ function readStorageValues(value: Json, fail: Fail): StorageValues {
   for (const set of readArray(value, fail)) {
     for (const change of readArray(readObject(set, fail).changes, fail)) {
       const [key, stored = null] = readArray(change, fail);
-      if (!isHexText(key)) return fail("expected hex");
+      if (!isHexBytes(key)) return fail("expected hex");
       values.set(toLowerHex(key), stored === null ? undefined : readHex(stored, fail));
     }
   }

@@ -213,7 +213,7 @@ const changes: Readonly<Record<string, readonly [string, string]>> = {
   "bsc.host consensus_update_frequency": change(
     GRANDPA,
     "consensus_update_frequency = 300",
-    "consensus_update_frequency = 301",
+    "consensus_update_frequency = 30",
   ),
   "arbitrum_orbit.host l1_state_machine": change(
     GRANDPA,

@@ -11,7 +11,7 @@ import { calls } from "../../../src/core/rpc/substrate_calls.ts";
 import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { catchFault } from "../../support/rpc_faults.ts";
+import { catchFault, request } from "../../support/rpc_faults.ts";
 import { ScriptedNode } from "../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
@@ -108,12 +108,12 @@ Deno.test("answer limits: an endpoint that exceeds them is paused at once, anoth
   const elsewhere = chain(other.port);
   const onFault = ({ message }: Error): void => void faults.push(message);
   const heights = await Promise.all([
-    ...Array.from({ length: 4 }, () => attacked.request(call, { signal: never, onFault })),
-    ...Array.from({ length: 20 }, () => elsewhere.request(call, { signal: never })),
+    ...Array.from({ length: 4 }, () => request(attacked, call, { signal: never, onFault })),
+    ...Array.from({ length: 20 }, () => request(elsewhere, call)),
   ]);
   deepEqual(new Set(heights), new Set(["0x10"]));
   const asked = bombed.requests();
-  equal(await attacked.request(call, { signal: never }), "0x10");
+  equal(await request(attacked, call), "0x10");
   equal(bombed.requests(), asked);
   equal(
     faults[0],

@@ -10,7 +10,7 @@ import {
 import { RpcEndpointSet, type RpcEndpointSetOptions } from "../../../src/core/rpc/endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { catchFault } from "../../support/rpc_faults.ts";
+import { catchFault, request } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const head: RpcCall = { method: "eth_blockNumber", params: [] };
@@ -85,7 +85,7 @@ for (
 ) {
   Deno.test(`endpoint set: after ${code} of the first endpoint the second is asked`, async () => {
     const [a, b] = [new Scripted("a", [code]), new Scripted("b")];
-    assert.equal(await endpointSet([a, b]).request(head, { signal: never }), "b eth_blockNumber");
+    assert.equal(await request(endpointSet([a, b]), head), "b eth_blockNumber");
     assert.deepEqual([a.requests.length, b.requests.length], [1, 1]);
   });
 }
@@ -104,7 +104,7 @@ for (
     const [a, b] = [new Scripted("a"), new Scripted("b")];
     const send: RpcCall = { method: "eth_sendRawTransaction", params: [] };
     a.answer = () => ({ kind: "fault", fault: fault(code, "a", send.method) });
-    assert.equal((await catchFault(endpointSet([a, b]).request(send, { signal: never }))).code, code);
+    assert.equal((await catchFault(request(endpointSet([a, b]), send))).code, code);
     assert.equal(b.requests.length, 0);
   });
 }
@@ -113,7 +113,7 @@ Deno.test("endpoint set: a 429 with Retry-After 2 pauses that endpoint for two s
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", [fault("throttled", "a", "eth_call", 2000)]), new Scripted("b")];
   const both = endpointSet([a, b], {}, clock);
-  const ask = (): Promise<unknown> => both.request(head, { signal: never });
+  const ask = (): Promise<unknown> => request(both, head);
   assert.equal(await ask(), "b eth_blockNumber");
   await clock.advance(1999);
   assert.equal(await ask(), "b eth_blockNumber");
@@ -130,7 +130,7 @@ Deno.test("endpoint set: the pause starts with the second fault in a row, double
     const askedAtMs = clock.now();
     for (const asked = a.requests.length; a.requests.length === asked;) {
       a.script[0] = "server_error";
-      await both.request(head, { signal: never });
+      await request(both, head);
       if (a.requests.length === asked) await clock.advance(500);
     }
     pausesMs.push(clock.now() - askedAtMs);
@@ -142,27 +142,27 @@ Deno.test("endpoint set: after a pause one request finds out, the others use ano
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
   const both = endpointSet([a, b], {}, clock);
-  await both.request(head, { signal: never });
+  await request(both, head);
   await clock.advance(5000);
   const gate = Promise.withResolvers<RpcAnswer>();
   a.answer = () => gate.promise;
-  const probe = both.request(head, { signal: never });
-  assert.equal(await both.request(head, { signal: never }), "b eth_blockNumber");
+  const probe = request(both, head);
+  assert.equal(await request(both, head), "b eth_blockNumber");
   gate.resolve({ kind: "result", result: "well again" });
   assert.equal(await probe, "well again");
-  assert.equal(await both.request(head, { signal: never }), "well again");
+  assert.equal(await request(both, head), "well again");
 });
 
 Deno.test("endpoint set: with one endpoint, the others wait for the request that finds out", async () => {
   const clock = new FakeClock();
   const a = new Scripted("a", [fault("throttled", "a", "eth_call", 30_000)]);
   const single = endpointSet([a], {}, clock);
-  await catchFault(single.request(head, { signal: never }));
+  await catchFault(request(single, head));
   await clock.advance(30_000);
   const gate = Promise.withResolvers<RpcAnswer>();
   a.answer = () => gate.promise;
-  const first = single.request(head, { signal: never });
-  const second = single.request(head, { signal: never });
+  const first = request(single, head);
+  const second = request(single, head);
   await clock.settle();
   assert.equal(a.requests.length, 2);
   gate.resolve({ kind: "result", result: 1 });
@@ -173,12 +173,12 @@ Deno.test("endpoint set: a short pause of the only endpoint is waited for, a lon
   const clock = new FakeClock();
   const a = new Scripted("a", ["server_error", "server_error"]);
   const single = endpointSet([a], {}, clock);
-  await catchFault(single.request(head, { signal: never }));
-  await catchFault(single.request(head, { signal: never }));
-  assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
+  await catchFault(request(single, head));
+  await catchFault(request(single, head));
+  assert.equal(await clock.run(request(single, head)), "a eth_blockNumber");
   a.script.push(fault("throttled", "a", "eth_call", 30_000));
-  await catchFault(single.request(head, { signal: never }));
-  const paused = await catchFault(single.request(head, { signal: never }));
+  await catchFault(request(single, head));
+  const paused = await catchFault(request(single, head));
   assert.equal(paused.code, "throttled");
   assert.equal(paused.retryAfterMs, 30_000);
   assert.equal(paused.detail, "throttled in the words of a");
@@ -189,10 +189,10 @@ Deno.test("endpoint set: what the only endpoint throttles is sent again after ea
   const clock = new FakeClock();
   const a = new Scripted("a", ["throttled", "throttled", "throttled"]);
   const single = endpointSet([a], {}, clock);
-  assert.equal(await clock.run(single.request(head, { signal: never })), "a eth_blockNumber");
+  assert.equal(await clock.run(request(single, head)), "a eth_blockNumber");
   assert.equal(clock.now() - new FakeClock().now(), 1000 + 1000 + 2000);
   a.script.push(...Array.from({ length: 9 }, () => "throttled" as const));
-  const thrown = await clock.run(catchFault(single.request(head, { signal: never })));
+  const thrown = await clock.run(catchFault(request(single, head)));
   assert.equal(thrown.code, "throttled");
   // The pauses are 1, 1, 2 and 4 s; the next one, of 8 s, would be beyond.
   assert.equal(a.requests.length, 4 + 5);
@@ -219,13 +219,13 @@ Deno.test("endpoint set: of a batch of which the only endpoint throttles some ca
 Deno.test("endpoint set: while another endpoint is ready, one that throttles is not waited for", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
-  assert.equal(await endpointSet([a, b], {}, clock).request(head, { signal: never }), "b eth_blockNumber");
+  assert.equal(await request(endpointSet([a, b], {}, clock), head), "b eth_blockNumber");
   assert.equal(a.requests.length, 1);
 });
 
 Deno.test("endpoint set: when all are down the fault names each host with its code (F19)", async () => {
   const all = endpointSet([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
-  const thrown = await catchFault(all.request(head, { signal: never }));
+  const thrown = await catchFault(request(all, head));
   assert.equal(thrown.code, "timeout");
   assert.equal(thrown.reaction, "retry");
   assert.equal(thrown.where.endpointHost, "a.example, b.example");
@@ -240,12 +240,12 @@ Deno.test("endpoint set: an endpoint without a method is asked last for it, and 
       ? { kind: "fault", fault: fault("missing_method", "a", trace.method) }
       : { kind: "result", result: "a" };
   const both = endpointSet([a, b], {}, clock);
-  assert.equal(await both.request(trace, { signal: never }), "b debug_traceCall");
-  assert.equal(await both.request(trace, { signal: never }), "b debug_traceCall");
+  assert.equal(await request(both, trace), "b debug_traceCall");
+  assert.equal(await request(both, trace), "b debug_traceCall");
   assert.equal(a.requests.length, 1);
-  assert.equal(await both.request(head, { signal: never }), "a");
+  assert.equal(await request(both, head), "a");
   await clock.advance(10 * 60_000);
-  await both.request(trace, { signal: never });
+  await request(both, trace);
   assert.equal(a.requests.length, 3);
 });
 
@@ -257,7 +257,7 @@ Deno.test("endpoint set: when no endpoint has a method, one says so and the othe
   });
   const all = endpointSet(endpoints);
   for (let i = 0; i < 3; i++) {
-    assert.equal((await catchFault(all.request(trace, { signal: never }))).code, "missing_method");
+    assert.equal((await catchFault(request(all, trace))).code, "missing_method");
   }
   assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [3, 1, 1]);
 });
@@ -335,12 +335,12 @@ Deno.test("endpoint set: an endpoint of another chain is never used, whatever it
     isExpected: (result: unknown): boolean => result === "0x1",
   };
   const both = endpointSet([wrong, right], { identity });
-  for (let i = 0; i < 5; i++) assert.equal(await both.request(head, { signal: never }), "0x1");
+  for (let i = 0; i < 5; i++) assert.equal(await request(both, head), "0x1");
   // Three wrong answers in a row are no accident.
   assert.deepEqual(wrong.requests.map((calls) => calls.length), [2, 2, 2]);
   assert.deepEqual(right.requests.map((calls) => calls.length), [2, 1, 1, 1, 1]);
   const only = new Scripted("wrong");
-  const alone = await catchFault(endpointSet([only], { identity }).request(head, { signal: never }));
+  const alone = await catchFault(request(endpointSet([only], { identity }), head));
   assert.deepEqual([alone.code, alone.reaction, only.requests.length], ["wrong_chain", "retry", 3]);
 });
 
@@ -357,7 +357,7 @@ Deno.test("endpoint set: one request that a balancer sends to another network is
     isExpected: (result: unknown): boolean => result === "0x1",
   };
   const single = endpointSet([a], { identity, onState: (_host, { kind }) => states.push(kind) });
-  assert.equal(await single.request(head, { signal: never }), "0x1");
+  assert.equal(await request(single, head), "0x1");
   assert.deepEqual([a.requests.length, states], [3, []]);
 });
 
@@ -380,7 +380,7 @@ Deno.test("endpoint set: no more requests at once to one endpoint than allowed",
     return { kind: "result", result: 1 };
   };
   const single = endpointSet([a], { maxConcurrent: 3 });
-  await Promise.all(Array.from({ length: 20 }, () => single.request(head, { signal: never })));
+  await Promise.all(Array.from({ length: 20 }, () => request(single, head)));
   assert.equal(a.mostRunning, 3);
   assert.equal(a.requests.length, 20);
 });
@@ -392,7 +392,7 @@ Deno.test("endpoint set: an abort is no fault, and no other endpoint is asked", 
     abort.abort(new Error("shutdown"));
     throw abort.signal.reason;
   };
-  await assert.rejects(endpointSet([a, b]).request(head, { signal: abort.signal }), /shutdown/);
+  await assert.rejects(request(endpointSet([a, b]), head, { signal: abort.signal }), /shutdown/);
   assert.equal(b.requests.length, 0);
 });
 
@@ -410,12 +410,12 @@ Deno.test("endpoint set: a probe asks an endpoint also while it is paused", asyn
 
 Deno.test("endpoint set: an endpoint that hangs is given up early while another one is ready, the last one is not", async () => {
   const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
-  await endpointSet([a, b]).request(head, { signal: never });
+  await request(endpointSet([a, b]), head);
   assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[10_000], [undefined]]);
 });
 
 Deno.test("endpoint set: a time that the caller names holds for every endpoint", async () => {
   const [a, b] = [new Scripted("a", ["timeout"]), new Scripted("b")];
-  await endpointSet([a, b]).request(trace, { signal: never, timeoutMs: 120_000 });
+  await request(endpointSet([a, b]), trace, { signal: never, timeoutMs: 120_000 });
   assert.deepEqual([a.timeoutsMs, b.timeoutsMs], [[120_000], [120_000]]);
 });

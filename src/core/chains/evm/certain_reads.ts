@@ -9,9 +9,10 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import { EvmPart } from "./evm_context.ts";
+import { lowest } from "./gas.ts";
 import { contractReadAt, newestBlock, type Query } from "./queries.ts";
 import { relayerQuery } from "./reads.ts";
-import { askWitnesses, callOne, RpcBatch, type Witness, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
+import { askWitnesses, callOne, RpcBatch, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
 
 /**
  * Times that one endpoint is asked for a value. Behind one URL there may be several nodes, and a proxy that takes
@@ -80,19 +81,17 @@ export async function readCertain<T>(
   signal: AbortSignal,
 ): Promise<readonly Certain<T>[]> {
   const witnesses = await findWitnesses(endpoints, read.since, signal);
-  const block = witnesses.reduce<bigint | undefined>(
-    (lowest, { value: head }) => lowest === undefined || head < lowest ? head : lowest,
-    undefined,
-  );
+  const [first, ...others] = witnesses.map(({ head }) => head);
   const told: ReadonlyMap<number, T>[] = [];
-  for (const { endpoint } of witnesses) {
-    if (block !== undefined) told.push(await askAll(endpoint, { ...read, block }, signal));
+  for (const { endpoint, head } of witnesses) {
+    const block = lowest(first ?? head, ...others);
+    told.push(await askAll(endpoint, { ...read, block }, signal));
   }
   return read.queriesAt(0n).map((_, index): Certain<T> => {
-    const [first, ...others] = told.filter((values) => values.has(index));
-    if (first === undefined) return UNSURE;
-    const value = first.get(index) as T;
-    return others.every((other) => isSame(value, other.get(index))) ? { kind: "certain", value } : UNSURE;
+    const [one, ...more] = told.filter((values) => values.has(index));
+    if (one === undefined) return UNSURE;
+    const value = one.get(index) as T;
+    return more.every((other) => isSame(value, other.get(index))) ? { kind: "certain", value } : UNSURE;
   });
 }
 
@@ -132,12 +131,13 @@ async function findWitnesses(
   endpoints: RpcEndpointSet,
   { height = 0n, timeSec = 0n, nowSec = 0n }: CertainRead<unknown>["since"],
   signal: AbortSignal,
-): Promise<readonly Witness<bigint>[]> {
+): Promise<readonly { readonly endpoint: RpcEndpointSet; readonly head: bigint }[]> {
   let isTooEarly = nowSec > 0n && timeSec > nowSec + FRESH_SEC;
   const found = await askWitnesses(endpoints.each(), async (endpoint) => {
     const head = await callOne(endpoint, newestBlock, { signal, timeoutMs: WITNESS_TIMEOUT_MS });
     isTooEarly ||= nowSec > 0n && head.timestamp < timeSec && head.timestamp + FRESH_SEC >= nowSec;
-    return head.number >= height && head.timestamp >= timeSec ? head.number : undefined;
+    const isThere = head.number >= height && head.timestamp >= timeSec;
+    return isThere ? { endpoint, head: head.number } : undefined;
   });
   return isTooEarly ? [] : found;
 }

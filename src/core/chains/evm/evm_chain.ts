@@ -12,10 +12,6 @@ import { evmChainId } from "../../ismp/state_machine.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
 import { decodeRlp } from "../../merkle/patricia.ts";
 import type { FaultPlace, RpcFault } from "../../rpc/call.ts";
-import type { Fetch } from "../../rpc/http_exchange.ts";
-import type { RpcObserver } from "../../rpc/observed_endpoint.ts";
-import type { BudgetOf } from "../../rpc/request_budget.ts";
-import type { Clock, Randomness } from "../../runtime/clock.ts";
 import { mapInSlices, partsOf } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
@@ -29,7 +25,7 @@ import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
 import { planEvmChecks } from "./chain_checks.ts";
 import { EvmContext, EvmPart } from "./evm_context.ts";
-import { createEvmEndpointSet } from "./evm_endpoint_set.ts";
+import { createEvmEndpointSet, type EvmEndpointSetDeps } from "./evm_endpoint_set.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { defaultMaximumPrice } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
@@ -79,15 +75,8 @@ export type EvmChainOptions =
   >;
 
 /** Dependencies of the adapter. */
-export interface EvmChainDeps {
-  readonly fetch: Fetch;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
+export interface EvmChainDeps extends EvmEndpointSetDeps {
   readonly log: Log;
-  /** Notified of every request; absent: nobody observes. */
-  readonly observer?: RpcObserver | undefined;
-  /** Budgets of chains; absent: none is set. */
-  readonly budgetOf?: BudgetOf | undefined;
 }
 
 /**

@@ -116,8 +116,8 @@ export class EvmContext {
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
   readonly #reportedMs = new Map<string, number>();
-  /** Handlers are stateless and immutable: their support does not change. */
-  readonly #batchingHandlers = new Map<Address, boolean>();
+  /** Whether handlers have `batchCall`, as far as it was checked: they are stateless and immutable. */
+  readonly batchingHandlers = new Map<Address, boolean>();
   /** The host's parameters. */
   readonly hostParams: HostParamsReader;
   /** Deliveries of competitors seen in the mempool. */
@@ -173,16 +173,6 @@ export class EvmContext {
     const seconds = timestamp - (before?.timestamp ?? timestamp);
     const perSec = blocks > 0n && seconds > 0n ? Number(blocks) / Number(seconds) : before?.perSec ?? 0;
     this.#headCache.set({ number, timestamp, perSec, atMs: this.at.clock.now() });
-  }
-
-  /** Whether a handler has `batchCall`; `undefined`: not checked yet. */
-  hasBatchCall(handler: Address): boolean | undefined {
-    return this.#batchingHandlers.get(handler);
-  }
-
-  /** Records whether a handler has `batchCall`. */
-  noteBatchCall(handler: Address, hasBatchCall: boolean): void {
-    this.#batchingHandlers.set(handler, hasBatchCall);
   }
 
   /**

@@ -71,7 +71,7 @@ export class EvmFees extends EvmPart implements ChainFees {
     const { feeToken } = await this.context.hostParams.read(signal);
     const ask = (endpoint: RpcEndpointSet): Promise<ToldFees> =>
       this.#ask(endpoint, { commitments, feeToken }, signal);
-    const told = (await askWitnesses(endpoints.each(), ask)).map(({ value }) => value);
+    const told = await askWitnesses(endpoints.each(), ask);
     const [first, ...others] = told.length === 0 ? [await ask(endpoints)] : told;
     if (first === undefined) throw new Error("Nobody was asked");
     const { decimals, params } = first;
@@ -137,7 +137,7 @@ export class EvmGas extends EvmPart implements ChainGas {
         this.context.at.endpoints.each(),
         async (endpoint) => ({ price27: await this.#fetchQuote(endpoint, { router, feeToken }, signal) }),
       );
-      return agreedPrice(quotes.map(({ value: { price27 } }) => price27));
+      return agreedPrice(quotes.map(({ price27 }) => price27));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       this.context.at.log.debug("read_failed.swap_price", { error });

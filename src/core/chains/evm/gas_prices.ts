@@ -173,7 +173,6 @@ export class GasPrices {
   ): Promise<readonly A[]> {
     const asked = this.context.at.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
     const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
-    const answers = await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
-    return answers.map(({ value }) => value);
+    return await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
   }
 }

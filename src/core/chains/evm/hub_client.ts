@@ -30,12 +30,12 @@ export class EvmHubClient extends EvmPart implements HubLightClient {
   /** Returns whether the host's handler has `batchCall`. One request at most, none once it is known. */
   async fetchHasBatchCall(signal: AbortSignal): Promise<boolean> {
     const { handler } = await this.context.hostParams.read(signal);
-    const known = this.context.hasBatchCall(handler);
+    const known = this.context.batchingHandlers.get(handler);
     if (known !== undefined) return known;
     const told = await callOne(this.context.at.endpoints, orFault(batchCallSupport(handler)), { signal });
     if (told instanceof RpcFault && told.code !== "reverted") throw told;
     const isThere = !(told instanceof RpcFault) && isSupported(told);
-    this.context.noteBatchCall(handler, isThere);
+    this.context.batchingHandlers.set(handler, isThere);
     return isThere;
   }
 

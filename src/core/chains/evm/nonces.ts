@@ -79,7 +79,7 @@ export class NonceChoice {
     const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> =>
       askNonces(this.at.sender, endpoint, signal);
     const [other] = await askWitnesses(asked, read, 1);
-    const named = other === undefined ? found : findFree(other.value);
+    const named = other === undefined ? found : findFree(other);
     if (named === found || named === nonceAtLeast) {
       this.#disputedSinceMs = undefined;
       return named;

@@ -41,7 +41,7 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
     const others = isFound || endpoints.hosts.length === 1
       ? []
       : await askWitnesses(endpoints.each(), (endpoint) => this.#look(endpoint, submission, signal));
-    const outcomes = [first, ...others.map(({ value }) => value)];
+    const outcomes = [first, ...others];
     const found = outcomes.find(hasSucceeded) ?? outcomes.find(({ kind }) => kind === "included") ??
       outcomes.find(({ kind }) => kind === "pending");
     if (found === undefined && outcomes.some(({ kind }) => kind === "replaced")) {
@@ -94,8 +94,8 @@ export class EvmOutcomes extends EvmPart implements Outcomes {
       return found && { isSame: found.hash === blockHash, isFinal: blockNumber <= final() };
     });
     if (blocks.length === 0) return "unknown";
-    if (!blocks.some(({ value }) => value.isSame)) return "orphaned";
-    const final = blocks.filter(({ value }) => value.isSame && value.isFinal);
+    if (!blocks.some(({ isSame }) => isSame)) return "orphaned";
+    const final = blocks.filter(({ isSame, isFinal }) => isSame && isFinal);
     if (final.length === 0) return "open";
     const isAgreed = final.length === blocks.length;
     return isAgreed || this.#doubts.ageMs(`end of ${blockHash}`) >= DISPUTED_AFTER_MS ? "final" : "open";

@@ -53,7 +53,7 @@ export class EvmReplacement extends EvmPart implements Replacement {
     const { endpoints, sender } = this.context.at;
     const read = (endpoint: RpcEndpointSet): Promise<AccountNonces> => askNonces(sender, endpoint, signal);
     const found = await askWitnesses(endpoints.each(), read);
-    const [first, second = first] = found.map(({ value }) => value);
+    const [first, second = first] = found;
     if (first === undefined || second === undefined) return await read(endpoints);
     return { latest: highest(first.latest, second.latest), pending: highest(first.pending, second.pending) };
   }

@@ -8,17 +8,13 @@ import {
   type RpcCall,
   RpcFault,
 } from "../../rpc/call.ts";
-import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { BatchConditions, Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Query } from "./queries.ts";
 
 /** Options of a {@link RpcBatch}. */
-export interface RpcBatchOptions {
-  readonly signal: AbortSignal;
-  readonly timeoutMs?: number | undefined;
+export interface RpcBatchOptions extends Omit<BatchConditions, "accept"> {
   /** Called when all answers are read; a fault that it returns sends the batch to the next endpoint. */
   readonly check?: ((place: FaultPlace) => Objection) | undefined;
-  /** Called for each endpoint that failed, even when another one succeeded. */
-  readonly onFault?: ((fault: RpcFault, endpointHost: string) => void) | undefined;
 }
 
 /** Creates a fault of a whole batch. */
@@ -67,8 +63,7 @@ export class RpcBatch {
     const calls = this.#entries.map(({ call }) => call);
     const accept = (answers: readonly RpcAnswer[], place: FaultPlace): Objection =>
       this.#fill(answers, place) ?? options.check?.(place);
-    const { signal, timeoutMs, onFault } = options;
-    const answers = await this.endpoints.batch(calls, { signal, timeoutMs, accept, onFault });
+    const answers = await this.endpoints.batch(calls, { ...options, accept });
     // An endpoint that was called later may have done worse: the answers returned by the endpoint set count.
     const fault = this.#fill(answers, { chain: this.endpoints.chain, endpointHost: "", method: "" });
     if (fault !== undefined) throw fault;
@@ -187,13 +182,6 @@ export const WITNESSES = 2;
 /** Timeout of an endpoint that is asked for comparison, ms; a slower one is skipped. */
 export const WITNESS_TIMEOUT_MS = 10_000;
 
-/** Answer of one endpoint. */
-export interface Witness<T> {
-  /** A set of the one endpoint, to ask it again. */
-  readonly endpoint: RpcEndpointSet;
-  readonly value: T;
-}
-
 /**
  * Answers of the first endpoints that give one, in order of preference; fewer than `count`, or none, where others fail.
  * @param ask asks a set of one endpoint; `undefined`, or a fault: it is no witness.
@@ -202,16 +190,12 @@ export async function askWitnesses<T>(
   endpoints: readonly RpcEndpointSet[],
   ask: (endpoint: RpcEndpointSet) => Promise<T | undefined>,
   count = WITNESSES,
-): Promise<readonly Witness<T>[]> {
-  const found: Witness<T>[] = [];
+): Promise<readonly T[]> {
+  const found: T[] = [];
   for (const endpoint of endpoints) {
     if (found.length === count) break;
-    try {
-      const value = await ask(endpoint);
-      if (value !== undefined) found.push({ endpoint, value });
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-    }
+    const value = await settle(() => ask(endpoint));
+    if (value !== undefined && !(value instanceof RpcFault)) found.push(value);
   }
   return found;
 }

@@ -136,8 +136,8 @@ export class EvmSender extends EvmPart implements Sender {
       });
       return { height, balanceWei };
     });
-    const [furthest] = found.toSorted((a, b) => a.value.height < b.value.height ? 1 : -1);
-    return furthest !== undefined && furthest.value.balanceWei >= (gasLimit ?? 0n) * (gasPriceWei ?? 0n);
+    const [furthest] = found.toSorted((a, b) => a.height < b.height ? 1 : -1);
+    return furthest !== undefined && furthest.balanceWei >= (gasLimit ?? 0n) * (gasPriceWei ?? 0n);
   }
 }
 

@@ -163,7 +163,7 @@ async function contractRows(
     rows.push(findingRow(chain, "fee_token_unreadable", { result: "failed", found }));
   }
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
-  if (!(support instanceof RpcFault)) context.noteBatchCall(params.handler, hasBatchCall);
+  if (!(support instanceof RpcFault)) context.batchingHandlers.set(params.handler, hasBatchCall);
   if (!hasBatchCall) {
     const found = `handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
     rows.push(findingRow(chain, "batch_call_unavailable", { result: "ok", found }));

@@ -10,7 +10,7 @@ import { createBudgets, RequestBudget } from "../../../../src/core/rpc/request_b
 import { MetricRegistry } from "../../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import { catchFault } from "../../../support/rpc_faults.ts";
+import { catchFault, request } from "../../../support/rpc_faults.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
 import { never } from "./chain_fixture.ts";
 
@@ -298,7 +298,7 @@ for (const seconds of [2, 300, 86_400, 31 * 86_400, Date.UTC(2026, 0, 2) / 1_000
     assert.equal(await scene.ask(), "a");
     let isLimited = true;
     scene.a.http = () => isLimited ? { status: 429, headers: { "retry-after": String(seconds) } } : undefined;
-    const fault = catchFault(scene.set.request(BALANCE, { signal: never }));
+    const fault = catchFault(request(scene.set, BALANCE));
     isLimited = (await Promise.resolve(seconds)) > 15;
     if (seconds > 15) {
       assert.ok(((await fault).retryAfterMs ?? 0) <= 300_000);

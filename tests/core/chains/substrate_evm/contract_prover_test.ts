@@ -1,7 +1,7 @@
 /** Proofs of contracts by a Substrate node: what is asked, what is verified, and what is said of a node that lies. */
 import assert from "node:assert/strict";
 import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/mirrored_blocks.ts";
-import type { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
+import { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
 import { createProofChecks, EvmProofs, type ProofProbe } from "../../../../src/core/chains/evm/proofs.ts";
 import { type ProofChecks, UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import {
@@ -61,9 +61,10 @@ function fixture(): {
   const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, node, CHAIN);
   const reports: string[] = [];
   const id = { stateMachine: CHAIN, consensusStateId: toConsensusStateId("PAS0") };
-  const at = { host: toAddress(HOST), id, endpoints: { chain: CHAIN } };
+  const at = { host: toAddress(HOST), id, endpoints: { chain: CHAIN, hosts: [] } };
   const context = {
     at,
+    fault: EvmContext.prototype.fault,
     reportFault: (endpoint: string, event: string, fields: { readonly reason?: unknown }) =>
       reports.push(`${endpoint} ${event} ${fields.reason}`),
   } as unknown as EvmContext;
