@@ -167,7 +167,7 @@ function outcomeOf(profile: AnyProfile, result: ProfileResult, hostile: boolean)
     return { profile, result: `fails: never met ${unmet.join(", ")} (${sizes})`, hasFailed: true };
   }
   const beside = hostile ? ", beside hostile modules" : "";
-  const text = `arrived after ${inSeconds(deliveredMs)}, claimed after ${inSeconds(claimedMs)}${beside}`;
+  const text = `${inSeconds(deliveredMs)}, ${inSeconds(claimedMs)}${beside}`;
   return { profile, result: text, hasFailed: false };
 }
 
@@ -203,9 +203,7 @@ async function playBeacons(
             const { provedMs, strikes } = await playBeaconProfile(scene, profile);
             const unmet = unmetIn(strikes);
             const hasFailed = unmet.length > 0;
-            const result = hasFailed
-              ? `fails: never met ${unmet.join(", ")}`
-              : `proved after ${inSeconds(provedMs)}`;
+            const result = hasFailed ? `fails: never met ${unmet.join(", ")}` : inSeconds(provedMs);
             return [{ profile, result, hasFailed }];
           } catch (error) {
             const text = error instanceof Error ? error.message : String(error);

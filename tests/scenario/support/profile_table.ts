@@ -49,8 +49,8 @@ export function refusedResult({ reason, cure, consequence }: StartRefusal): stri
   return `refused at the start, ${what}: "${reason} ..."; cure: "${cure}"`;
 }
 
-const SERVED =
-  /^(?:arrived after \d+ s, claimed after \d+ s(?:, beside hostile modules)?|proved after \d+ s)$/;
+/** Time until messages arrived, and until their fees were claimed; of a beacon node, until all was proved. */
+const SERVED = /^(?:\d+ s, \d+ s(?:, beside hostile modules)?|\d+ s)$/;
 
 /** Profiles whose latest run did not end as it should, or that were never played, each with what its row says. */
 export function unsatisfied(profiles: readonly AnyProfile[], results: Results): readonly string[] {
@@ -66,7 +66,7 @@ export function tableOf(profiles: readonly AnyProfile[], results: Results): stri
   const head = ["Profile", "Imitates", "Result"];
   const rows = profiles.map(({ name, imitates, needsSecond }) => [
     `\`${name}\``,
-    needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: a second endpoint stands beside it)`,
+    needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: with a second endpoint)`,
     results.get(name) ?? NOT_PLAYED,
   ]);
   return [head, head.map(() => "---"), ...rows]
