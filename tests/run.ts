@@ -39,6 +39,7 @@ const LONGEST: readonly string[] = [
   "tests/messaging/simulation/simulation_second_test.ts",
   "tests/core/chains/evm/log_reader_seeds_test.ts",
   "tests/scenario/endpoints_test.ts",
+  "tests/scenario/webhook_test.ts",
   "tests/scenario/profit_test.ts",
   "tests/scenario/outcomes_test.ts",
   "tests/scenario/claims_test.ts",

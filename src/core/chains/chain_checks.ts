@@ -20,7 +20,7 @@ export interface ChainCheckContext {
 /** Checks of a chain in one round. */
 export interface ChainChecks {
   readonly jobs: readonly CheckJob[];
-  /** False when no endpoint answers in time: then there is one row about that, and nothing else is checked. */
+  /** False when every endpoint refuses: then there is one row about that, and nothing else is checked. */
   readonly isReachable: (signal: AbortSignal) => Promise<boolean>;
   /** Price of the native token by the host's router, as {@link ChainGas} reads it; absent: there is no router. */
   readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];

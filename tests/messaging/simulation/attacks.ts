@@ -140,8 +140,9 @@ export const lossBounds: Readonly<Record<AttackKind, number>> = {
   large: 0.1,
   short: 0.5,
   untraceable: 0.1,
-  "front-running": 2,
-  "front-running by many": 2,
+  // The first race costs us a whole batch, and one message whoever runs it; a seed may have no other.
+  "front-running": 25,
+  "front-running by many": 25,
 };
 
 /** What may be lost for other reasons, dollars. */

@@ -87,6 +87,8 @@ test("relayer hub: fees are accumulated once, and seen in status, balance and ou
   const unknown: Hash256 = `0x${"ee".repeat(32)}`;
   const status = (): Promise<unknown> =>
     chain.accounts.fetchClaimStatus([...work.commitments, unknown], signal);
+  assert.deepEqual(await status(), ["unknown", "unknown", "unknown"], "before their block is final");
+  hub.produceBlock();
   assert.deepEqual(await status(), ["unclaimed", "unclaimed", "unknown"]);
   const call = accumulate(await work.prove());
   assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
