@@ -20,9 +20,9 @@ export async function withDirectory(work: (directory: string) => void | Promise<
   }
 }
 
-/** Defines a test with a ledger in memory, and the clock that it reads. */
-export function ledgerTest(name: string, work: (ledger: Ledger, clock: FakeClock) => void): void {
-  Deno.test(name, () => {
+/** A test's body with a ledger in memory, and the clock that it reads. */
+export function onLedger(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
+  return () => {
     const clock = new FakeClock(1_000_000);
     const ledger = openMemoryLedger({ clock });
     try {
@@ -30,7 +30,7 @@ export function ledgerTest(name: string, work: (ledger: Ledger, clock: FakeClock
     } finally {
       ledger.close();
     }
-  });
+  };
 }
 
 /** Runs `work` with a ledger in a file; `reopen` closes it as a killed program would and opens it again. */

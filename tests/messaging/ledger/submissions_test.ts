@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, throws } from "node:assert/strict";
-import { ledgerTest as test, type NewSubmission } from "../../support/ledger.ts";
+import { type NewSubmission, onLedger } from "../../support/ledger.ts";
 import {
   bsc,
   ethereum,
@@ -10,6 +10,9 @@ import {
   newMessage,
   newSubmission,
 } from "../../support/ledger_rows.ts";
+
+/** Here, so that the report names this file. */
+const test = (name: string, work: Parameters<typeof onLedger>[0]): void => Deno.test(name, onLedger(work));
 
 const dayMs = 86_400_000;
 const block = { height: 9n, hash: hashOf(99) };
