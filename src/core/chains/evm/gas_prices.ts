@@ -45,7 +45,7 @@ export interface PriceFacts {
   readonly nowMs: number;
 }
 
-/** Price that may be offered, and the fact that contradicts a higher one. */
+/** Price that may be offered, and the fact that contradicts the named one. */
 export interface BoundedPrice {
   readonly wei: bigint;
   /** `undefined`: the named price is supported. */
