@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_148,
+  "core/chains": 13_158,
   "core/checks": 1260,
   "core/commands": 1682,
   "core/config": 3285,
@@ -270,20 +270,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 708,
   "messaging/fees": 3058,
   "messaging/ledger": 4682,
-  "messaging/relay": 7838,
+  "messaging/relay": 7840,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_857,
+  "lines of src": 81_869,
   "lines of devnet": 34_112,
-  "lines of tests": 100_812,
+  "lines of tests": 100_889,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_692,
+  "words of docs": 61_713,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
