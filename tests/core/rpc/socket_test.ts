@@ -231,6 +231,37 @@ Deno.test("socket: a connection on which nothing comes for the time of a call is
   await socket.close();
 });
 
+Deno.test("socket: a connection that took most of a call's time to open is not given up for its short silence", async () => {
+  const clock = new FakeClock();
+  const opened: number[] = [];
+  const socket = new SocketEndpoint(
+    {
+      clock,
+      randomness: fixedRandomness(0),
+      openSocket: (_url, events) => {
+        opened.push(clock.now());
+        clock.after(opened.length === 1 ? 0 : 7_500, () => events.onOpen());
+        return {
+          send: (text) => {
+            const answer = (): void => events.onMessage(`{"id":${JSON.parse(text).id},"result":7}`);
+            clock.after(opened.length === 1 ? 0 : 5_000, answer);
+            if (opened.length === 1) clock.after(1, () => events.onClose("connection closed"));
+          },
+          close: () => undefined,
+        };
+      },
+    },
+    { url: "ws://node.example", chain: "KUSAMA-4009", translate: translateSubstrateError },
+  );
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  await clock.advance(1_000);
+  const hurried = socket.send([head], { signal, timeoutMs: 10_000 });
+  await assert.rejects(clock.run(hurried), faultWith("timeout"));
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  assert.equal(opened.length, 2);
+  await socket.close();
+});
+
 Deno.test("socket: a request above the payload limit is refused before it is sent", async () => {
   const { node, socket } = setUp({}, { maxPayloadBytes: 100 });
   await assert.rejects(
