@@ -290,6 +290,24 @@ Deno.test("socket: an answer that does not fit a frame is too large, and what el
   await socket.close();
 });
 
+Deno.test("socket: a frame that is too large for any honest answer to a call ends the connection, once", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+  await clock.run(socket.send([head], { signal }));
+  node.drop();
+  await clock.advance(500);
+  node.answer("chain_getHeader", () => SILENCE);
+  const asked = assert.rejects(socket.send([head], { signal }), faultWith("oversized"));
+  await clock.settle();
+  node.drop("frame too large");
+  await asked;
+  node.answer("chain_getHeader", () => 8);
+  const again = socket.send([head], { signal });
+  await clock.advance(1_000); // the pause after the second failure; 2 s after a third
+  assert.deepEqual(results(await clock.run(again)), [8]);
+  assert.equal(node.connections, 3);
+  await socket.close();
+});
+
 Deno.test("socket: an aborted call ends with the signal's reason", async () => {
   const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
   const stop = new AbortController();
