@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_857,
-  "lines of devnet": 34_120,
-  "lines of tests": 100_835,
+  "lines of devnet": 34_112,
+  "lines of tests": 100_812,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_483,
+  "words of docs": 61_692,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
