@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_157,
+  "core/chains": 13_160,
   "core/checks": 1260,
   "core/commands": 1682,
   "core/config": 3285,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_870,
+  "lines of src": 81_873,
   "lines of devnet": 34_112,
-  "lines of tests": 100_871,
+  "lines of tests": 100_905,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
