@@ -250,17 +250,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_148,
+  "core/chains": 13_170,
   "core/checks": 1260,
   "core/commands": 1682,
-  "core/config": 3290,
+  "core/config": 3285,
   "core/encoding": 570,
   "core/evm": 1746,
   "core/hub_proofs": 772,
   "core/ismp": 2044,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3684,
+  "core/rpc": 3688,
   "core/runtime": 2061,
   "core/substrate": 270,
   "core/telemetry": 2737,
@@ -270,20 +270,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 708,
   "messaging/fees": 3058,
   "messaging/ledger": 4682,
-  "messaging/relay": 7838,
+  "messaging/relay": 7840,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_862,
-  "lines of devnet": 34_120,
-  "lines of tests": 100_854,
+  "lines of src": 81_885,
+  "lines of devnet": 34_112,
+  "lines of tests": 100_982,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 73_483,
+  "words of docs": 61_713,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -44,8 +44,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
   },
   {
     name: "prysm",
-    imitates:
-      "Prysm without --enable-light-client; a state that is asked for by slot is made by replaying blocks",
+    imitates: "Prysm without --enable-light-client; states by slot are made by replaying blocks",
     sources: [
       "OffchainLabs/prysm: config/features/flags.go (enable-light-client)",
       "OffchainLabs/prysm#12799",
@@ -90,7 +89,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
   },
   {
     name: "nimbus",
-    imitates: "Nimbus: light-client routes, summaries with their proof at a route of its own, whole states",
+    imitates: "Nimbus: light-client routes, summaries at a route of its own, whole states",
     sources: [
       "status-im/nimbus-eth2: docs/the_nimbus_book/src/light-client-data.md",
       "status-im/nimbus-eth2#6675",
@@ -129,7 +128,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
   },
   {
     name: "beacon-json-states",
-    imitates: "A node or gateway that answers in JSON whatever form is accepted: whole states come as text",
+    imitates: "Answers in JSON whatever form is accepted: whole states as text",
     sources: [
       "OffchainLabs/prysm#10743 (JSON although octet-stream comes first)",
       "sigp/lighthouse#3114 (lists in the Accept header)",

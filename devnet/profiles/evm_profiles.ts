@@ -40,7 +40,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "geth-slow-logs",
-    imitates: "A node without an index of logs, or a busy one: wide queries run into the server's time limit",
+    imitates: "No index of logs, or a busy node: wide queries run into the server's time limit",
     sources: [
       "ethereum/go-ethereum: rpc/errors.go (request timed out, -32002)",
       "ethereum/go-ethereum: rpc/http.go (30 s)",
@@ -86,8 +86,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "erigon-no-commitments",
-    imitates:
-      "Erigon 3 as archive without --prune.include-commitment-history: old states are read, not proved",
+    imitates: "Erigon 3, archive without --prune.include-commitment-history: old states are read, not proved",
     sources: [
       "erigontech/erigon#15117 (root hash mismatch)",
       "erigontech/erigon#13180 (a flag activates the history of commitments)",
@@ -105,7 +104,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "reth-default",
-    imitates: "reth with default flags: states are kept, and proofs are made of the newest block alone",
+    imitates: "reth with default flags: proofs of the newest block alone",
     sources: [
       "paradigmxyz/reth: crates/rpc/rpc-server-types/src/constants.rs (DEFAULT_ETH_PROOF_WINDOW is 0)",
       "paradigmxyz/reth: crates/rpc/rpc-eth-types/src/error/mod.rs (ExceedsMaxProofWindow)",
@@ -124,7 +123,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "reth-proof-window",
-    imitates: "reth with --rpc.eth-proof-window: old states are read, older proofs are refused",
+    imitates: "reth with --rpc.eth-proof-window: older proofs are refused",
     sources: [
       "paradigmxyz/reth: crates/rpc/rpc-eth-types/src/error/mod.rs (ExceedsMaxProofWindow)",
       "drpcorg/dshackle: EthereumLowerBoundProofDetector.kt",
@@ -262,7 +261,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "drpc-free",
-    imitates: "dRPC's free plan: three calls in a batch, 10,000 blocks of logs, every call to another node",
+    imitates: "dRPC's free plan: batches of three, 10,000 blocks of logs, every call to another node",
     sources: [
       "drpcorg/drpc-nextra#64",
       "drpcorg/dshackle: README.md (several upstreams behind one address)",
@@ -285,8 +284,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "publicnode",
-    imitates:
-      "PublicNode and other free addresses behind Cloudflare: 50,000 blocks of logs, pages instead of JSON",
+    imitates: "PublicNode and others behind Cloudflare: 50,000 blocks of logs, pages instead of JSON",
     sources: [
       "ponder-sh/ponder: packages/utils/src/getLogsRetryHelper.ts (maximum block range)",
       "https://ethereum-rpc.publicnode.com",
@@ -345,7 +343,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "polygon-bor",
-    imitates: "Nodes of Polygon: tips below 25 gwei are refused, while many providers suggest less",
+    imitates: "Polygon: tips below 25 gwei are refused, many providers suggest less",
     sources: [
       "0xPolygon/launch#62",
       "UMAprotocol/protocol#4919",
@@ -377,7 +375,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "balancer-by-call",
-    imitates: "Several nodes behind one URL, and a proxy that takes batches apart",
+    imitates: "The same, and a proxy that takes batches apart",
     sources: [
       "https://indexsupply.com/shovel/docs/#unsynchronized-ethereum-nodes",
       "bobanetwork/boba_legacy#239",
@@ -387,20 +385,19 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "old-calls",
-    imitates:
-      "Besu before 22.1, and others whose eth_call needs an address: code that is not on the chain is not run",
+    imitates: "Besu before 22.1, and others: eth_call runs no code that is not on the chain",
     sources: ["besu-eth/besu#3173", "besu-eth/besu#3177", "a16z/helios#205", "onflow/flow-evm-gateway#113"],
     behaviours: [{ kind: "codeCalls", refusal: error(-32602, "Invalid params") }],
   },
   {
     name: "late-logs",
-    imitates: "The index of logs is behind the head, and empty lists are given for what is not in it",
+    imitates: "The index of logs is behind the head: empty lists",
     sources: ["ethereum/go-ethereum#26098", "bobanetwork/boba_legacy#239", "hl-archive-node/nanoreth#153"],
     behaviours: [{ kind: "lateLogs", blocks: 16 }],
   },
   {
     name: "gateway-pages",
-    imitates: "Any provider on a bad day: one request in thirteen is answered by a page of the gateway",
+    imitates: "One request in thirteen is answered by a page of the gateway",
     sources: [
       "rvagg/nodei.co#60",
       "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/",
@@ -412,7 +409,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "null-lookups",
-    imitates: "Blocks, receipts and transactions that a node knows are now and then not found",
+    imitates: "Known blocks, receipts and transactions are now and then not found",
     sources: [
       "ethereum/go-ethereum#27353",
       "https://indexsupply.com/shovel/docs/#unsynchronized-ethereum-nodes",
@@ -421,8 +418,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "odd-hex",
-    imitates:
-      "Nodes with other ideas of hex: zeros in front, capital digits, fields left out, errors that are null",
+    imitates: "Odd hex: zeros in front, capital digits, fields left out, errors that are null",
     sources: [
       "rsksmart/rskj#958",
       "paradigmxyz/reth#1486",
@@ -440,7 +436,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "small-bodies",
-    imitates: "nginx or an API gateway with a limit for bodies before the node, and one for answers",
+    imitates: "nginx or an API gateway with limits for bodies and answers",
     sources: [
       "https://nginx.org/en/docs/http/ngx_http_core_module.html#client_max_body_size (1 MiB)",
       "ethereum/go-ethereum: rpc/errors.go (response too large)",
@@ -460,7 +456,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "key-revoked",
-    imitates: "A provider whose account or key was closed: nothing is answered any more",
+    imitates: "A closed account or key: nothing is answered any more",
     sources: [
       "graphprotocol/indexer#145 (invalid project id)",
       "INFURA/devp2p-network#11 (account disabled)",
@@ -470,7 +466,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "standing-node",
-    imitates: "A node that has lost its peers: it answers as before, and stands still at a block",
+    imitates: "A node without peers stands still at a block",
     sources: [
       "hyperlane-xyz/hyperlane-monorepo#2189",
       "hyperlane-xyz/hyperlane-monorepo#2570",
@@ -481,7 +477,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "shedding-load",
-    imitates: "A provider that sheds load: every other request is answered by -32001",
+    imitates: "A provider sheds load: every other request is answered by -32001",
     sources: ["https://docs.alchemy.com/reference/error-reference"],
     needsSecond: "every other request fails",
     behaviours: [{
@@ -496,7 +492,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "besu-struct-logs",
-    imitates: "Besu without --Xenable-extra-debug-tracers: the tracer is ignored, and steps are shown",
+    imitates: "Besu without --Xenable-extra-debug-tracers: steps are shown",
     sources: ["besu-eth/besu#9072 (the flag)"],
     behaviours: [{
       kind: "changed",
@@ -521,7 +517,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "balancer-other-chain",
-    imitates: "A balancer behind whose URL one of the nodes belongs to another network",
+    imitates: "One of the nodes behind a URL belongs to another network",
     sources: [
       "DefiLlama/chainlist#3168 (addresses that serve another chain)",
       "TalismanSociety/talisman#368 (two networks at one address)",
@@ -539,7 +535,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "stale-receipts",
-    imitates: "Nodes with a cache that still gives receipts of blocks that were reorganised away",
+    imitates: "A cache still gives receipts of blocks that were reorganised away",
     sources: [
       "ethereum/go-ethereum#28885",
       "ethereum/go-ethereum#29261",

@@ -33,7 +33,7 @@ export const UNSAFE_METHODS: readonly string[] = [
 export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   {
     name: "substrate-safe",
-    imitates: "A node started with --rpc-methods=safe, as all that serve the public are",
+    imitates: "--rpc-methods=safe, as all public nodes have",
     sources: [
       "paritytech/polkadot-sdk: substrate/client/rpc/src (check_if_safe)",
       "paritytech/polkadot-sdk: substrate/utils/frame/rpc/system/src/lib.rs",
@@ -47,8 +47,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "substrate-omni-node",
-    imitates:
-      "A node of other software than the chain's own, such as polkadot-omni-node: none of the chain's methods",
+    imitates: "Other software than the chain's own (polkadot-omni-node): none of the chain's methods",
     sources: [
       "paritytech/polkadot-sdk#8098 (no methods of a chain's own)",
       "polkadot-js/api#4398 (a node that does not list them)",
@@ -68,8 +67,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "substrate-old-calls",
-    imitates:
-      "A gateway that passes on the methods of its list, which has none that reads many values at once",
+    imitates: "A gateway with a list of methods: none reads many values at once",
     sources: [
       "AcalaNetwork/subway: rpc_configs/substrate.yml (no childstate method at all)",
       "polkadot-js/api: CHANGELOG.md (6.1.1: childstate_getStorageEntries is younger than its siblings)",
@@ -82,7 +80,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "substrate-pruned",
-    imitates: "A full node with --state-pruning 256, the default, instead of archive",
+    imitates: "--state-pruning 256, the default, instead of archive",
     sources: [
       "paritytech/polkadot-sdk: substrate/client/db/src/lib.rs (State already discarded)",
       "paritytech/polkadot-sdk: substrate/client/cli/src/params/pruning_params.rs (256)",
@@ -93,8 +91,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "substrate-small-payloads",
-    imitates:
-      "A public node with --rpc-max-request-size and --rpc-max-response-size below the default of 15 MB",
+    imitates: "--rpc-max-request-size and --rpc-max-response-size below the default of 15 MB",
     sources: [
       "https://docs.astar.network/docs/build/nodes/collator/spinup_collator (1 MB)",
       "paritytech/jsonrpsee: types/src/error.rs (-32007, -32008, -32011)",
@@ -120,13 +117,13 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "substrate-no-batches",
-    imitates: "A node started with --rpc-disable-batch-requests",
+    imitates: "--rpc-disable-batch-requests",
     sources: ["paritytech/polkadot-sdk#3364", "paritytech/jsonrpsee: types/src/error.rs (-32005)"],
     behaviours: [batch(0, 0, error(-32005, "Batched requests are not supported by this server"))],
   },
   {
     name: "substrate-short-batches",
-    imitates: "A node started with --rpc-max-batch-request-len",
+    imitates: "--rpc-max-batch-request-len",
     sources: ["paritytech/polkadot-sdk#3364", "paritytech/jsonrpsee: types/src/error.rs (-32010)"],
     behaviours: [
       batch(100, 8, error(-32010, "The batch request was too large", "Exceeded max limit of {max}")),
@@ -134,7 +131,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
   },
   {
     name: "substrate-rate-limited",
-    imitates: "A node started with --rpc-rate-limit (calls a minute of a connection)",
+    imitates: "--rpc-rate-limit (calls a minute of a connection)",
     sources: [
       "paritytech/polkadot-sdk#3028",
       "paritytech/polkadot-sdk: substrate/client/rpc-servers/src/middleware (-32999)",

@@ -44,7 +44,7 @@ const MAX_PAYLOAD_BYTES = 150_000_000;
 /** Deadline of a call unless it sets one, milliseconds. */
 const CALL_TIMEOUT_MS = 30_000;
 
-/** A connection without a message for the whole time of a call that waited as long as this has ended, milliseconds. */
+/** A connection has ended when a call that waits on it for at least this time hears nothing, milliseconds. */
 const SILENCE_MS = 10_000;
 
 /** Maximum wait of a call for a connection to a node that was there before, milliseconds. */
@@ -127,18 +127,18 @@ export class SocketEndpoint implements RpcEndpoint {
     const afterMs = conditions.timeoutMs ?? CALL_TIMEOUT_MS;
     const ended = linkedAbort(conditions.signal, this.#stop.signal);
     let link: SocketLink | undefined;
-    let heard = 0;
+    let [heard, sinceMs] = [0, 0];
     try {
       return await withDeadline(clock, { what, afterMs, signal: ended.signal }, async (signal) => {
         link = await this.#connected(signal);
-        heard = link.heard;
+        [heard, sinceMs] = [link.heard, clock.now()];
         return await link.send(request, signal);
       });
     } catch (cause) {
       if (cause instanceof LinkEnded) throw this.#fault("unreachable", what, cause.problem);
       if (!(cause instanceof DeadlineFault)) throw cause;
       if (link === undefined) throw this.#fault("unreachable", what, this.#problem);
-      if (afterMs >= SILENCE_MS && link.heard === heard) link.end("no answer");
+      if (link.heard === heard && clock.now() - sinceMs >= SILENCE_MS) link.end("no answer");
       throw this.#fault("timeout", what, `no answer within ${afterMs} ms`);
     } finally {
       ended.unlink();

@@ -137,7 +137,7 @@ export class SocketLink {
     if (problem === FRAME_TOO_LARGE) {
       // Most likely the answer that may be the largest.
       const [culprit] = this.#inFlight().toSorted((a, b) => b.limit.bytes - a.limit.bytes);
-      this.#refuse(culprit, culprit?.limit.excess ?? "oversized", problem);
+      if (culprit !== undefined) this.#fail(culprit, culprit.limit.excess, problem);
     }
     this.#options.onEnd(problem);
     this.#over.abort(new LinkEnded(problem));
@@ -184,9 +184,13 @@ export class SocketLink {
   /** Fails what is answered by a message that is not parsed; the connection ends when no honest node answers so. */
   #refuse(answered: Exchange | undefined, code: AnswerLimit["excess"], detail: string): void {
     if (answered === undefined) return;
+    this.#fail(answered, code, detail);
+    if (code === "oversized") this.end(detail);
+  }
+
+  #fail(answered: Exchange, code: AnswerLimit["excess"], detail: string): void {
     if (code === "oversized") {
       answered.fail(this.#options.fault(code, nameOf(answered), detail));
-      this.end(detail);
       return;
     }
     answered.request.calls.forEach(({ method }, index) => {

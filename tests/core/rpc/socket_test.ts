@@ -231,6 +231,37 @@ Deno.test("socket: a connection on which nothing comes for the time of a call is
   await socket.close();
 });
 
+Deno.test("socket: a connection that took most of a call's time to open is not given up for its short silence", async () => {
+  const clock = new FakeClock();
+  const opened: number[] = [];
+  const socket = new SocketEndpoint(
+    {
+      clock,
+      randomness: fixedRandomness(0),
+      openSocket: (_url, events) => {
+        opened.push(clock.now());
+        clock.after(opened.length === 1 ? 0 : 7_500, () => events.onOpen());
+        return {
+          send: (text) => {
+            const answer = (): void => events.onMessage(`{"id":${JSON.parse(text).id},"result":7}`);
+            clock.after(opened.length === 1 ? 0 : 5_000, answer);
+            if (opened.length === 1) clock.after(1, () => events.onClose("connection closed"));
+          },
+          close: () => undefined,
+        };
+      },
+    },
+    { url: "ws://node.example", chain: "KUSAMA-4009", translate: translateSubstrateError },
+  );
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  await clock.advance(1_000);
+  const hurried = socket.send([head], { signal, timeoutMs: 10_000 });
+  await assert.rejects(clock.run(hurried), faultWith("timeout"));
+  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  assert.equal(opened.length, 2);
+  await socket.close();
+});
+
 Deno.test("socket: a request above the payload limit is refused before it is sent", async () => {
   const { node, socket } = setUp({}, { maxPayloadBytes: 100 });
   await assert.rejects(
@@ -256,6 +287,24 @@ Deno.test("socket: an answer that does not fit a frame is too large, and what el
   node.drop("frame too large");
   assert.deepEqual(results(await clock.run(long)), ["too_large"]);
   await short;
+  await socket.close();
+});
+
+Deno.test("socket: a frame that is too large for any honest answer to a call ends the connection, once", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+  await clock.run(socket.send([head], { signal }));
+  node.drop();
+  await clock.advance(500);
+  node.answer("chain_getHeader", () => SILENCE);
+  const asked = assert.rejects(socket.send([head], { signal }), faultWith("oversized"));
+  await clock.settle();
+  node.drop("frame too large");
+  await asked;
+  node.answer("chain_getHeader", () => 8);
+  const again = socket.send([head], { signal });
+  await clock.advance(1_000); // the pause after the second failure; 2 s after a third
+  assert.deepEqual(results(await clock.run(again)), [8]);
+  assert.equal(node.connections, 3);
   await socket.close();
 });
 

@@ -27,9 +27,6 @@ interface ProfileCast {
 
 /** Outcome of it. */
 export interface ProfileResult {
-  /** From the start of the program until all messages had arrived, and until their fees were claimed. */
-  readonly deliveredMs: number;
-  readonly claimedMs: number;
   /** How often each behaviour was met, by profile. */
   readonly strikes: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** Bytes of the largest request and answer, by profile. */
@@ -112,7 +109,6 @@ export async function playProfiles(
     const relayer = scene.relayer();
     await using _log = keepsLog(relayer, logPath);
     const credit = [a, b].map((chain) => creditOf(devnet, chain, "relayer"));
-    const startMs = performance.now();
     await relayer.startAndWait({ ...changes, sections });
     stages.end("started");
     await behind.untilMet();
@@ -121,11 +117,9 @@ export async function playProfiles(
     await hostiles?.spoil(relayer);
     stages.end("all sent");
     await scene.untilDelivered(sent);
-    const deliveredMs = performance.now() - startMs;
     stages.end("arrived");
     const taken = await hostiles?.untilJudged(relayer) ?? [];
     await untilClaimed(relayer, [...sent, ...taken]);
-    const claimedMs = performance.now() - startMs;
     stages.end("claimed");
     assert.deepEqual(
       [a, b].map((chain) => creditOf(devnet, chain, "relayer")),
@@ -142,7 +136,7 @@ export async function playProfiles(
     stages.end("stopped and checked");
     const all = [...fronts.values(), ...hubFront === undefined ? [] : [hubFront]];
     const sums = { strikes: strikesOf(all), largest: largestOf(all) };
-    result = { deliveredMs, claimedMs, ...sums, stages: stages.all };
+    result = { ...sums, stages: stages.all };
   });
   if (result === undefined) throw new Error("The scene ended without a result");
   return result;
@@ -328,27 +322,19 @@ function largestOf(nodes: readonly ProfiledNode[]): ProfileResult["largest"] {
   return all;
 }
 
-/** Outcome of it. */
-interface BeaconResult {
-  /** From the start of the program until the hub had learned two heights and the next committee. */
-  readonly provedMs: number;
-  readonly strikes: ReadonlyMap<string, number>;
-}
-
 /**
  * A relayer that asks this node (and, where the profile needs one, a whole node behind it) proves two heights, a period
- * begins, and the committee of the next one is proved.
+ * begins, and the committee of the next one is proved. Returns how often each behaviour was met.
  */
 export async function playBeaconProfile(
   scene: ConsensusScene,
   profile: Profile<RestBehaviour>,
-): Promise<BeaconResult> {
+): Promise<ReadonlyMap<string, number>> {
   const { beacon } = scene.chain("beacon").proven;
   if (beacon === undefined) throw new Error("The devnet has no beacon chain");
   const isInJson = profile.behaviours.some(({ kind }) => kind === "jsonOnly");
   const { url } = isInJson ? beacon.openNode({ hasJsonStatesOnly: true }) : beacon;
   await using front = startProfiledBeacon(url, profile);
-  const startMs = performance.now();
   const relayer = await scene.start({
     beaconUrls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],
   });
@@ -362,9 +348,8 @@ export async function playBeaconProfile(
       String(record.summary).includes(`committee of period ${next + 1}`),
     { since },
   );
-  const provedMs = performance.now() - startMs;
   await scene.stop(relayer);
-  return { provedMs, strikes: front.strikes };
+  return front.strikes;
 }
 
 /** @throws {assert.AssertionError} when one of these behaviours was never met. */

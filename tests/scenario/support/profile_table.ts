@@ -49,14 +49,13 @@ export function refusedResult({ reason, cure, consequence }: StartRefusal): stri
   return `refused at the start, ${what}: "${reason} ..."; cure: "${cure}"`;
 }
 
-const SERVED =
-  /^(?:arrived after \d+ s, claimed after \d+ s(?:, beside hostile modules)?|proved after \d+ s)$/;
+const SERVED: readonly string[] = ["served", "served, beside hostile modules"];
 
 /** Profiles whose latest run did not end as it should, or that were never played, each with what its row says. */
 export function unsatisfied(profiles: readonly AnyProfile[], results: Results): readonly string[] {
   return profiles.flatMap(({ name, refusal }) => {
     const result = results.get(name) ?? NOT_PLAYED;
-    const isAsWanted = refusal === undefined ? SERVED.test(result) : result === refusedResult(refusal);
+    const isAsWanted = refusal === undefined ? SERVED.includes(result) : result === refusedResult(refusal);
     return isAsWanted ? [] : [`${name}: ${result}`];
   });
 }
@@ -66,7 +65,7 @@ export function tableOf(profiles: readonly AnyProfile[], results: Results): stri
   const head = ["Profile", "Imitates", "Result"];
   const rows = profiles.map(({ name, imitates, needsSecond }) => [
     `\`${name}\``,
-    needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: a second endpoint stands beside it)`,
+    needsSecond === undefined ? imitates : `${imitates} (${needsSecond}: with a second endpoint)`,
     results.get(name) ?? NOT_PLAYED,
   ]);
   return [head, head.map(() => "---"), ...rows]

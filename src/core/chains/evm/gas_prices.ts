@@ -45,7 +45,7 @@ export interface PriceFacts {
   readonly nowMs: number;
 }
 
-/** Price that may be offered, and the fact that contradicts a higher one. */
+/** Price that may be offered, and the fact that contradicts the named one. */
 export interface BoundedPrice {
   readonly wei: bigint;
   /** `undefined`: the named price is supported. */
@@ -57,11 +57,13 @@ export interface BoundedPrice {
 /**
  * Bounds the price that a node names by twice what its fee history shows, and by half and twice of what is known beside:
  * the middle of its own word, another endpoint's and the last price, of two the lower one; 0 is no price. So a real
- * change is followed at once where another endpoint sees it. Without one the last price may double every
- * {@link SINGLE_WORD_MS}: a brief outlier never counts, and a lasting rise is followed.
+ * change is followed at once where another endpoint sees it, and what one alone names moves nothing, however often it
+ * does. Without another endpoint the last price may double every {@link SINGLE_WORD_MS}: a brief outlier never counts,
+ * and a lasting rise is followed.
  */
 export function boundPrice(facts: PriceFacts): BoundedPrice {
-  const { namedWei, history, otherWei, accepted, nowMs } = facts;
+  const { namedWei, history, accepted, nowMs } = facts;
+  const otherWei = facts.otherWei === 0n ? undefined : facts.otherWei;
   const shownWei = history && priceOf(history, facts.lowestTipWei);
   const ownWei = lowest(namedWei, shownWei && shownWei * SUPPORTED_TIMES);
   const knownWei = middleOf([ownWei, otherWei, accepted?.wei]) ?? ownWei;
@@ -69,9 +71,19 @@ export function boundPrice(facts: PriceFacts): BoundedPrice {
   const wei = isTooLow ? knownWei : lowest(ownWei, knownWei * SUPPORTED_TIMES);
   const by = otherWei === undefined ? "last price" : "other endpoint";
   const against = wei !== ownWei ? by : ownWei === namedWei ? undefined : "fee history";
-  const isKept = against === "last price" && accepted !== undefined &&
-    nowMs - accepted.atMs < SINGLE_WORD_MS;
-  return { wei, against, accepted: isKept ? accepted : { wei, atMs: nowMs } };
+  // The last price grows old while no endpoint names one like it: it must not confirm itself.
+  const isKept = accepted !== undefined &&
+    (otherWei === undefined
+      ? against === "last price" && nowMs - accepted.atMs < SINGLE_WORD_MS
+      : knownWei === accepted.wei && !isSimilar(otherWei, knownWei));
+  // What the endpoint adds to what is known beside is offered, and compared with nothing later.
+  const nextWei = otherWei === undefined ? wei : knownWei;
+  return { wei, against, accepted: isKept ? accepted : { wei: nextWei, atMs: nowMs } };
+}
+
+/** True when neither price is more than {@link SUPPORTED_TIMES} the other. */
+function isSimilar(oneWei: bigint, otherWei: bigint): boolean {
+  return oneWei <= otherWei * SUPPORTED_TIMES && otherWei <= oneWei * SUPPORTED_TIMES;
 }
 
 /** The middle one of the prices that are known, the lower one of two. */
@@ -139,9 +151,7 @@ export class GasPrices {
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
-    const isSimilar = accepted !== undefined && namedWei <= accepted.wei * SUPPORTED_TIMES &&
-      accepted.wei <= namedWei * SUPPORTED_TIMES;
-    if (isSimilar) return market;
+    if (accepted !== undefined && isSimilar(namedWei, accepted.wei)) return market;
     const [[history], [otherWei, ...more]] = await Promise.all([
       this.#ask(feeHistory, { host, isOther: false }, signal),
       this.#ask(gasPrice, { host, isOther: true }, signal),

@@ -49,10 +49,10 @@ export interface SubstrateChecks {
 
 /** Lists the checks of one round. */
 export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
-  const { client, id: { stateMachine: chain } } = node;
+  const { id: { stateMachine: chain } } = node;
   const { hub, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
   const { check = (signal) => checkNode(node, hub, signal) } = options;
-  const isReachable = createReach((signal) => client.call(calls.bestHash(), signal));
+  const isReachable = createReach((signal) => askNode(node, signal));
   const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
     whileReachable(isReachable, { chain, check: name, run });
   const jobs: readonly (CheckJob | undefined)[] = [
@@ -63,6 +63,15 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
     checkOffchain && later("offchain_index", checkOffchain),
   ];
   return { jobs: jobs.filter((job) => job !== undefined), isReachable };
+}
+
+/** Asks the node whether it is there: one that is only slow is. @throws {RpcFault} of one that is not */
+async function askNode({ client }: SubstrateNode, signal: AbortSignal): Promise<void> {
+  try {
+    await client.probe([calls.bestHash()], { signal, timeoutMs: REQUEST_TIMEOUT_MS });
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code !== "timeout") throw fault;
+  }
 }
 
 async function checkNodeRow(

@@ -8,6 +8,7 @@ import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
 import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
+import { orAbort } from "../../runtime/linked_abort.ts";
 import { SharedRead } from "../../runtime/refreshed.ts";
 import { dropOldest } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -56,21 +57,23 @@ export class Runtimes {
   /** Returns the runtime of the best block as last seen; queries the node only the first time. @throws {RpcFault} */
   async current(signal: AbortSignal): Promise<Runtime> {
     const known = this.#newest === undefined ? undefined : this.#byVersion.get(this.#newest);
-    return await (known ?? this.ofVersion(await this.client.call(calls.runtimeVersion(), signal), signal));
+    if (known !== undefined) return await orAbort(known, signal);
+    return await this.ofVersion(await this.client.call(calls.runtimeVersion(), signal), signal);
   }
 
   /** Returns the runtime of a version that the node just reported, loaded if it is new. @throws {RpcFault} */
   async ofVersion(version: RuntimeVersion, signal: AbortSignal, block?: Hash256): Promise<Runtime> {
     const known = this.#byVersion.get(version.specVersion);
     if (block === undefined) this.#newest = version.specVersion;
-    return await (known ?? this.#load(version, signal, block));
+    return await orAbort(known ?? this.#load(version, block), signal);
   }
 
-  #load(version: RuntimeVersion, signal: AbortSignal, block: Hash256 | undefined): Promise<Runtime> {
+  /** Loads a runtime for all who wait for it: it ends by its own limits, not with one of them. */
+  #load(version: RuntimeVersion, block: Hash256 | undefined): Promise<Runtime> {
     const key = version.specVersion;
-    const loading = this.client.call(calls.metadata(block), signal)
+    const loading = this.client.call(calls.metadata(block), new AbortController().signal)
       .then((metadata) => loadRuntime(this.chain, version, metadata));
-    // A failed or aborted load must not be remembered.
+    // A failed load must not be remembered.
     loading.catch(() => this.#byVersion.delete(key));
     this.#byVersion.set(key, loading);
     for (const old of this.#byVersion.keys()) {

@@ -33,7 +33,7 @@ export const endpointEvents = {
       proof: "Endpoint returned an invalid proof; other endpoints are asked",
       logs: "Endpoint returned incomplete logs: its index is behind; other endpoints are asked",
       gas_price: {
-        text: "Gas price not plausible; a lower one is offered",
+        text: "Gas price not plausible; another one is offered",
         action:
           "Compare the endpoint with a block explorer; remove it if it is wrong. Configure a second endpoint.",
       },

@@ -283,7 +283,7 @@ export interface Packing<Item> {
   readonly tooLarge: readonly Item[];
 }
 
-/** Packs items in order; a batch is closed by count or bytes, whichever is reached first. */
+/** Packs items in order; a batch is closed by count or bytes, whichever is reached first. With a count of 0 there is none. */
 export function pack<Item>(
   items: readonly Item[],
   bytesOf: (item: Item) => number,
@@ -299,6 +299,7 @@ export function pack<Item>(
       tooLarge.push(item);
       continue;
     }
+    if (limits.maxCount === 0) continue;
     if (open.length === limits.maxCount || openBytes + bytes > limits.maxBytes) {
       batches.push(open);
       open = [];

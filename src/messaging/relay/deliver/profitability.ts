@@ -309,7 +309,8 @@ function defer(
     const { required18: requiredUsd18, fee18: offeredUsd18 } = verdict.numbers;
     const isFailed = verdict.reason === "unprofitable";
     const isBlind = isFailed && part.simulation.isBlind === true;
-    const isCutShort = candidates.length >= readBatchLimit(context); // it may pay in a larger batch
+    // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
+    const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
     hold(context, row, {
       // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
       reason: isBlind ? "untraceable" : verdict.reason,

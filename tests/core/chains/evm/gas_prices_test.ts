@@ -95,6 +95,50 @@ Deno.test("gas prices: one node alone doubles the price once in ten minutes, so 
   ]);
 });
 
+/** What is offered reading by reading, in gwei, from an accepted price on; each reading a minute after the one before. */
+function offersOf(
+  readings: readonly Pick<PriceFacts, "namedWei" | "otherWei">[],
+  startWei: bigint,
+): readonly bigint[] {
+  let { accepted: last } = accepted(startWei, 1);
+  return readings.map((reading, minute) => {
+    const at = { nowMs: nowMs + minute * minuteMs, history: undefined };
+    const isOld = last !== undefined && at.nowMs - last.atMs >= 60 * minuteMs;
+    const bounded = boundPrice({ ...facts, ...reading, ...at, accepted: isOld ? undefined : last });
+    last = bounded.accepted;
+    return bounded.wei / gwei;
+  });
+}
+
+Deno.test("gas prices: a price that another endpoint contradicts does not rise with each reading", () => {
+  const named = (namedGwei: bigint) => ({ namedWei: namedGwei * gwei, otherWei: 10n * gwei });
+  const atOnce = offersOf(Array.from({ length: 20 }, () => named(10_000n)), 10n * gwei);
+  assert.deepEqual(atOnce, atOnce.map(() => 20n));
+  const inSteps = offersOf(
+    Array.from({ length: 10 }, (_, step) => named(10n * 2n ** BigInt(step))),
+    10n * gwei,
+  );
+  assert.deepEqual(inSteps, [10n, ...inSteps.slice(1).map(() => 20n)]);
+});
+
+Deno.test("gas prices: after a peak another endpoint that names more keeps the price there for an hour at most", () => {
+  const fallen = { namedWei: 2n * gwei, otherWei: 1_000n * gwei };
+  const offers = offersOf(Array.from({ length: 70 }, () => fallen), 200n * gwei);
+  assert.deepEqual([offers[0], offers[58], offers[59], offers[69]], [200n, 200n, 2n, 2n]);
+});
+
+Deno.test("gas prices: what calls gas nearly free moves no price that another endpoint confirms, however long it does", () => {
+  const low = { namedWei: 1n, otherWei: 11n * gwei };
+  const offers = offersOf(Array.from({ length: 130 }, () => low), 10n * gwei);
+  assert.deepEqual(offers, offers.map(() => 10n));
+});
+
+Deno.test("gas prices: another endpoint that names none says nothing about a lasting rise", () => {
+  const risen = { namedWei: 40n * gwei, otherWei: 0n };
+  const offers = offersOf(Array.from({ length: 20 }, () => risen), 10n * gwei);
+  assert.deepEqual([offers[0], offers[8], offers[19]], [20n, 20n, 40n]);
+});
+
 Deno.test("gas prices: the tables of maximum prices know the live chains", () => {
   assert.deepEqual([1, 56, 137, 8453, 31337].map(defaultMaximumPrice), [
     500n * gwei,

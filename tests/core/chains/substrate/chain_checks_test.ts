@@ -10,6 +10,7 @@ import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { calls } from "../../../../src/core/rpc/substrate_calls.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
@@ -29,7 +30,10 @@ const BEST = 1_000;
 /** Rows of one round against a node at block 1000 with the runtime of nexus. */
 async function check(
   methods: Readonly<Record<string, ScriptedMethod>> = {},
-  { refuseWith, ...options }: Partial<SubstrateChecks> & { readonly refuseWith?: string } = {},
+  { refuseWith, wasThere = false, ...options }: Partial<SubstrateChecks> & {
+    readonly refuseWith?: string;
+    readonly wasThere?: boolean;
+  } = {},
 ): Promise<readonly CheckRow[]> {
   const clock = new FakeClock();
   const node = new ScriptedNode({
@@ -42,7 +46,6 @@ async function check(
       key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(clock.now() - 6_000))) : null,
     ...methods,
   });
-  node.refuseWith = refuseWith;
   const context = createChainContext({
     clock,
     randomness: fixedRandomness(0),
@@ -56,6 +59,9 @@ async function check(
     maxConcurrentQueries: 10,
     signer: undefined,
   }, { isHub: true, use: "hub" });
+  if (wasThere) await clock.run(context.node.client.call(calls.bestHash(), never));
+  node.refuseWith = refuseWith;
+  node.drop();
   const { jobs } = planSubstrateChecks(context.node, {
     check: () => Promise.resolve([]),
     fetchNeededHeight: () => Promise.resolve(undefined),
@@ -86,23 +92,27 @@ Deno.test("substrate checks: one that hangs has a row for each check that it has
     chain_getHeader: () => SILENCE,
     chain_getFinalizedHead: () => SILENCE,
     chain_getBlockHash: () => SILENCE,
+    state_getRuntimeVersion: () => SILENCE,
     state_getStorage: () => SILENCE,
   });
   assert.deepEqual(results(rows), { endpoint: "failed", node: "failed", node_state: "failed" });
   assert.match(rows[0]?.advice ?? "", /rpc_ws/);
 });
 
-Deno.test("substrate checks: a connection that is refused is told as that, with the host and what to do", async () => {
-  const rows = await check({}, { refuseWith: "connection refused" });
-  assert.deepEqual(rows, [{
-    chain: "POLKADOT-3367",
-    endpoint: "node.example",
-    check: "endpoint",
-    result: "failed",
-    found: "does not answer: unreachable (connection refused)",
-    advice: "check rpc_ws and that the node runs",
-  }]);
-});
+for (const wasThere of [false, true]) {
+  const when = wasThere ? "of a node that was there" : "from the first on";
+  Deno.test(`substrate checks: a connection that is refused ${when} is one row, with the host and what to do`, async () => {
+    const rows = await check({}, { refuseWith: "connection refused", wasThere });
+    assert.deepEqual(rows, [{
+      chain: "POLKADOT-3367",
+      endpoint: "node.example",
+      check: "endpoint",
+      result: "failed",
+      found: "does not answer: unreachable (connection refused)",
+      advice: "check rpc_ws and that the node runs",
+    }]);
+  });
+}
 
 Deno.test("substrate checks: state that proofs need and the node has pruned has failed, other old state is a warning", async () => {
   const pruned: Readonly<Record<string, ScriptedMethod>> = {

@@ -1,11 +1,18 @@
 /** What the legs of many chains read of the hub when they poll: as much as for one chain. */
 import assert from "node:assert/strict";
+import { Runtimes } from "../../../../src/core/chains/substrate/node.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { ismpKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
-import { ScriptedError } from "../../../support/scripted_socket.ts";
+import { SocketEndpoint } from "../../../../src/core/rpc/socket.ts";
+import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
+import { translateSubstrateError } from "../../../../src/core/rpc/substrate_errors.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { hubMetadata } from "../../../support/hub_vectors.ts";
+import { ScriptedError, ScriptedNode } from "../../../support/scripted_socket.ts";
+import { fixedRandomness } from "../../../support/seeded_randomness.ts";
 import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
@@ -54,4 +61,31 @@ Deno.test("the views and accepted proofs of all chains are read at once, and aga
     throw new ScriptedError(-32000, "busy");
   });
   await assert.rejects(poll(), RpcFault);
+});
+
+Deno.test("a runtime that several wait for is loaded whoever of them gives up", async () => {
+  const { metadata, specName, specVersion } = hubMetadata("nexus-head");
+  const clock = new FakeClock();
+  const node = new ScriptedNode({
+    state_getRuntimeVersion: () => ({ specName, specVersion }),
+    state_getMetadata: () => clock.sleep(5_000, signal).then(() => toHex(metadata)),
+  });
+  const deps = { clock, randomness: fixedRandomness(0), openSocket: node.open };
+  const chain = "POLKADOT-3367";
+  const endpoint = new SocketEndpoint(deps, {
+    url: "ws://node.example",
+    chain,
+    translate: translateSubstrateError,
+  });
+  const runtimes = new Runtimes(new SubstrateClient(deps, endpoint, chain), chain, "hub");
+  const gone = new AbortController();
+  const abandoned = assert.rejects(runtimes.current(gone.signal), /the check is over/);
+  await clock.settle();
+  const other = runtimes.current(signal);
+  await clock.advance(1_000);
+  gone.abort(new Error("the check is over"));
+  await abandoned;
+  assert.equal((await clock.run(other)).version.specVersion, specVersion);
+  assert.equal(node.exchanges.filter(({ methods }) => methods.includes("state_getMetadata")).length, 1);
+  await endpoint.close();
 });

@@ -24,6 +24,11 @@ Deno.test("pack: a message above the limit is set apart and does not hold back t
   assert.deepEqual(tooLarge, [101]);
 });
 
+Deno.test("pack: while no message may go, as right after a lost race, there is no batch", () => {
+  const packing = pack([40, 101, 60], (bytes) => bytes, { maxCount: 0, maxBytes: 100 });
+  assert.deepEqual(packing, { batches: [], tooLarge: [101] });
+});
+
 Deno.test("pack: nothing is lost, repeated or reordered", () => {
   fc.assert(fc.property(
     fc.array(fc.integer({ min: 1, max: 120 })),

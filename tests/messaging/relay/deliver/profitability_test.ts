@@ -3,6 +3,7 @@ import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
+import { readBatchLimit, rememberCompetitors } from "../../../../src/messaging/relay/limits/competitors.ts";
 import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
 import { inbound, readAgain, round, settle, trust } from "../rounds.ts";
@@ -44,6 +45,33 @@ Deno.test("profitability: a fee exactly at the requirement delivers, one below i
   assert.deepEqual([requiredUsd18, offeredUsd18], [REQUIRED_18, REQUIRED_18 - 1n]);
   assert.ok(nextAttemptAtMs < NEVER_MS, "one reading decides nothing for good");
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
+});
+
+Deno.test("profitability: what may pay in a larger batch after a lost race is judged again soon, also when the limit grows meanwhile", async () => {
+  for (const growsMs of [0, 2_000]) {
+    const { fixture, relayer, first } = await prepare([REQUIRED_18 - 1n]);
+    const { leg } = withProfitRule(relayer);
+    const lose = (): void =>
+      leg.ledger.transaction(() =>
+        rememberCompetitors(leg, { relayers: [new Uint8Array(20).fill(9)], isLoss: true })
+      );
+    lose();
+    await round(relayer, leg);
+    await fixture.clock.advance(600_000);
+    lose();
+    await fixture.clock.advance(89_000);
+    assert.equal(readBatchLimit(leg), 1);
+    const { two } = relayer;
+    const simulate = two.simulate.bind(two);
+    two.simulate = async (delivery, signal) => {
+      await fixture.clock.advance(growsMs);
+      return await simulate(delivery, signal);
+    };
+    await round(relayer, leg);
+    const { state, reason, nextAttemptAtMs } = relayer.row(first);
+    assert.deepEqual([state, reason], ["held", "unprofitable"]);
+    assert.ok(nextAttemptAtMs - fixture.clock.now() <= 10_000, `${nextAttemptAtMs - fixture.clock.now()} ms`);
+  }
 });
 
 Deno.test("profitability: what does not pay for all the gas that it may use, where nobody knows what it uses, is judged again", async () => {
