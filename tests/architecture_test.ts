@@ -253,7 +253,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 13_170,
   "core/checks": 1260,
   "core/commands": 1682,
-  "core/config": 3285,
+  "core/config": 3290,
   "core/encoding": 570,
   "core/evm": 1746,
   "core/hub_proofs": 772,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_885,
+  "lines of src": 81_890,
   "lines of devnet": 34_112,
-  "lines of tests": 100_982,
+  "lines of tests": 101_015,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,

@@ -118,7 +118,10 @@ export function checkTries(chains: readonly KnownSection[]): void {
         "fees and rewards for deliveries to it could never be claimed; remove the section",
       );
     } else if (type === "substrate_evm" && findLiveChain(stateMachine) !== undefined) {
-      at.problem(`"substrate_evm" for ${stateMachine}, whose state is in Ethereum's trie`, '"evm"');
+      at.problem(
+        `"substrate_evm" for ${stateMachine}, whose state is in Ethereum's trie`,
+        'for messages "evm", for consensus the type of its finality',
+      );
     }
   }
 }

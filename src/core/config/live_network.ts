@@ -145,7 +145,8 @@ const DERIVED_ELSEWHERE: Readonly<Record<string, string>> = {
 
 /** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses, or what to write. */
 export function liveHints(table: TomlTable): (key: string) => string | undefined {
-  const live = findLiveChain(String(table["state_machine"]));
+  const { state_machine: given } = table;
+  const live = typeof given === "string" ? findLiveChain(given) : undefined;
   return (key) => {
     const usual = Object.hasOwn(table, key) ? undefined : DERIVED_ELSEWHERE[key];
     if (live === undefined) return usual;

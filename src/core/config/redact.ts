@@ -200,10 +200,10 @@ export function looksSecret(text: string, mixedRun = 20): boolean {
   );
 }
 
-/** Quoted text for messages, or only its length when it is long, a URL, or may hold a key. */
+/** Quoted text for messages, or only its length when it is long, may be a URL (also without a scheme), or may hold a key. */
 export function shownText(text: string): string {
   if (text === "") return "an empty text";
-  if (text.length > 60 || text.includes("://") || looksSecret(text)) {
+  if (text.length > 60 || /[/@]/.test(text) || looksSecret(text)) {
     return `a text of ${text.length} characters`;
   }
   return quoted(text);

@@ -200,7 +200,8 @@ function remarksOnTexts(
   if (typeof given !== "string") return [];
   const [placeholder] = /YOUR-[A-Z-]*[A-Z]/.exec(given) ?? [];
   if (placeholder !== undefined) return [[`the placeholder ${placeholder}`, "a value of yours"]];
-  const [, name] = /(?<!\$)\$([A-Z_][A-Z0-9_]{2,40})/.exec(given) ?? [];
+  // Within a word it may be part of a password.
+  const [, name] = /(?<![\w$])\$([A-Z_][A-Z0-9_]{2,40})/.exec(given) ?? [];
   if (name === undefined) return [];
   return [[`$${name}, which is not replaced`, "the variable in braces", `write \${${name}}`]];
 }

@@ -338,6 +338,10 @@ consensus_state_id = "PAS0"
     GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "1284"),
   ],
   [
+    "Polkadot Hub's type for a live chain of another one",
+    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "10200").replace("PAS0", "GNO0"),
+  ],
+  [
     "Polkadot Hub without the relay chain's node",
     GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replace(/relay_rpc_ws = .*\n/, ""),
   ],

@@ -138,3 +138,17 @@ Deno.test("secrecy: what may be shown is still shown", () => {
   assert(output.includes("https://evm1.example.org/..."));
   assert(output.includes("EVM-31337"));
 });
+
+Deno.test("secrecy: a short key in a URL without a scheme, in the place of the list or beside it, is not printed", () => {
+  const secret = "s3cretKey9";
+  const list = GOOD_TOML.slice(GOOD_TOML.indexOf("rpc_urls = ["), GOOD_TOML.indexOf("consensus_state_id"));
+  for (const url of [`evm1.example.org/v3/${secret}`, `user:${secret}@evm1.example.org`]) {
+    assertHidden(secret, printed(edited([list, `rpc_urls = "${url}"\n`]), ""));
+    assertHidden(secret, printed(edited([list, `rpc_urls = ["${url}"]\n`]), ""));
+    assertHidden(secret, printed(edited(['"Blake2"', `"${url}"`]), ""));
+  }
+});
+
+Deno.test("secrecy: a password with a dollar sign is not taken for the name of a variable", () => {
+  assertHidden("SWORD12345", printed(edited(["evmrpcpassword", "pa$SWORD12345"]), ""));
+});

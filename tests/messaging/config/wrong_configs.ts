@@ -167,6 +167,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
   ["type of the consensus relayer", edited(['"evm"', '"op_stack"'])],
   ["evm entry with a parachain", edited(['state_machine = "EVM-31337"', 'state_machine = "POLKADOT-2000"'])],
   ["chain id not a number", edited(['state_machine = "EVM-31337"', 'state_machine = "EVM-mainnet"'])],
+  ["a state machine that is a table", edited(['state_machine = "EVM-31337"', "state_machine = {}"])],
   ["two entries of one chain", `${GOOD_TOML}\n${EVM1.replace("[evm1]", "[evm2]")}`],
   [
     "a chain that is the hub",
