@@ -16,6 +16,9 @@ const FAILED: ReadonlySet<string> = new Set([
   "suspended",
 ]);
 
+/** Proofs that are bought for messages at most: a chain further behind waits for a consensus relayer (A8). */
+const MAX_PROOFS_AHEAD = 8n;
+
 /** The messages of one course. */
 export class OpenMessages {
   readonly #course: Course;
@@ -111,6 +114,7 @@ export class OpenMessages {
     );
     // What cannot be simulated before the chain knows the proof is estimated, at twice of what it is here.
     const proofs = mostProofsFor(dest, this.#hub);
+    if (proofs > MAX_PROOFS_AHEAD) return false;
     const costWei = waiting.reduce(
       (sum, { plan }) => sum + 2n * costAloneWei(plan, dest),
       proofs * (dest.proofGas * dest.priceWei + 1_200n * dest.dataWeiPerByte),
