@@ -278,12 +278,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_890,
   "lines of devnet": 34_112,
-  "lines of tests": 101_015,
+  "lines of tests": 101_023,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_713,
+  "words of docs": 61_716,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

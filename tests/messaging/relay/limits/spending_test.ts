@@ -237,6 +237,21 @@ async function loseRaces(work: Case, times: number): Promise<void> {
   }
 }
 
+/** Notes for the first transaction that it cost far more than any limit, without a price. */
+function loseMuch(work: Case): void {
+  const [lost] = rows(work);
+  assert.ok(lost !== undefined);
+  const { ledger } = work.relayer;
+  ledger.transaction(() =>
+    ledger.spending.note(lost.id, {
+      gas: { gasUsed: 10n ** 9n, gasPriceWei: PRICE_WEI, dataCostWei: 0n },
+      price27: undefined,
+      result: "lost_race",
+      revenueUsd18: 0n,
+    })
+  );
+}
+
 Deno.test("daily loss: when it is reached nothing is sent there, over a restart too, and after a day it continues", async () => {
   const fixture = new Fixture();
   const settings = { maxDailyLossMicroUsd: LIMIT_MICRO_USD };
@@ -295,19 +310,18 @@ Deno.test("daily loss: what arrived anyway is noticed, and the others say why th
 });
 
 Deno.test("daily loss: a waiting transaction is not replaced while the limit is reached", async () => {
-  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 42_000n } });
-  const { fixture, relayer } = work;
-  const messages = await payAndUpdate(fixture, [COST_18 * 9n]);
-  await round(relayer, work.leg);
-  await raceWith(fixture, messages);
-  const later = await pay(fixture, [COST_18 * 9n]);
-  await fixture.update(fixture.hub, fixture.two);
-  await settle(work);
+  const work = prepare(10, { settings: { maxDailyLossMicroUsd: 4n * MAX_COST_MICRO_USD } });
+  const { fixture } = work;
+  await loseRaces(work, 1);
+  await payAndUpdate(fixture, [COST_18 * 9n]);
   fixture.two.isFull = true;
-  assert.equal(later.length, 1);
+  assert.equal(await send(work), 1);
+  loseMuch(work);
   await fixture.clock.advance(STUCK_AFTER_MS);
+  fixture.two.priceWei = PRICE_WEI * 3n / 2n;
   await settle(work);
   assert.deepEqual(told(work, "transaction_replaced.repriced"), []);
+  assert.match(JSON.stringify(told(work, "loss_limit_reached")), /"lostUsd":"\d/);
 });
 
 Deno.test("daily loss: without a price, what was spent stops it", async () => {
@@ -363,19 +377,9 @@ Deno.test("daily loss: what was spent is compared with the limit also while one 
   await payAndUpdate(work.fixture, [COST_18 * 2n]);
   assert.equal(await deliver(work), 0);
   stopUncovered(work.leg, "another one");
-  const { spending } = work.relayer.ledger;
-  const [lost] = rows(work);
-  assert.ok(lost !== undefined);
-  work.relayer.ledger.transaction(() =>
-    spending.note(lost.id, {
-      gas: { gasUsed: 10n ** 9n, gasPriceWei: PRICE_WEI, dataCostWei: 0n },
-      price27: undefined,
-      result: "lost_race",
-      revenueUsd18: 0n,
-    })
-  );
+  loseMuch(work);
   await settle(work);
-  assert.equal(spending.sumLoss(names.two, 0).unpriced, 0, "a price was asked for");
+  assert.equal(work.relayer.ledger.spending.sumLoss(names.two, 0).unpriced, 0, "a price was asked for");
   await work.fixture.clock.advance(120_000);
   assert.ok(isSpendingStopped(work.leg), "the limit is reached");
 });
