@@ -54,6 +54,19 @@ Deno.test("competitors: a delivery that becomes final is read once more and left
   });
 });
 
+Deno.test("competitors: a receipt is confirmed by a final block only, so that one removed before is noticed at once", async () => {
+  const { fixture, relayer, message } = await prepare();
+  const others = new CompetitorDeliveries(relayer.on(relayer.two));
+  await fixture.clock.advance(1_000);
+  await others.check(relayer.signal);
+  await fixture.blocks(16);
+  assert.equal(await others.check(relayer.signal), false);
+  fixture.two.reorganise(18, "forget");
+  await fixture.blocks(60);
+  assert.equal(await others.check(relayer.signal), true);
+  assert.equal(relayer.row(message).state, "ready");
+});
+
 Deno.test("competitors: a delivery that one reorganisation moves and the next one removes is made by us", async () => {
   const { fixture, relayer, competitor, message } = await prepare();
   const others = new CompetitorDeliveries(relayer.on(relayer.two));
