@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Hex } from "../../../src/core/encoding/bytes.ts";
-import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
+import { parseRow, toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
@@ -43,6 +43,20 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
     for (const message of messages) assert.equal(relayer.row(message, names.hub).state, "seen");
     assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
   });
+});
+
+Deno.test("scan: a stored message that is not the one of its row is refused", () => {
+  const fixture = new Fixture();
+  const found = {
+    seenAtHeight: 1n,
+    state: "seen",
+    reason: "waiting_for_update",
+    nextAttemptAtMs: 0,
+  } as const;
+  const [message, other] = [fixture.message(), fixture.message()];
+  const row = toMessageRow(message, { source: names.one, target: names.hub }, found);
+  assert.deepEqual(parseRow(row), message);
+  assert.throws(() => parseRow({ ...row, commitment: other.commitment }), /holds message/);
 });
 
 Deno.test("scan: a chain that joins minutes after the start begins at the block of the start, also where its node forgets", async () => {
