@@ -1,5 +1,5 @@
 import { deepEqual, equal, throws } from "node:assert/strict";
-import type { Spent } from "../../../src/messaging/ledger/ledger.ts";
+import type { Ledger, Spent } from "../../../src/messaging/ledger/ledger.ts";
 import { type NewSubmission, onLedger } from "../../support/ledger.ts";
 import { bsc, ethereum, hashOf, itemOf, newDelivery, newSubmission } from "../../support/ledger_rows.ts";
 
@@ -27,6 +27,20 @@ function entry(number: number, change: Partial<NewSubmission> = {}): NewSubmissi
 function spent(change: Partial<Spent> = {}): Spent {
   const gas = { gasUsed: 100_000n, gasPriceWei: GWEI, dataCostWei: 0n };
   return { result: "delivered", gas, price27: PRICE_27, revenueUsd18: 0n, ...change };
+}
+
+/** Records a payment of ours on its way, with the commitment of that number. */
+function recordPayment(ledger: Ledger, number: number): void {
+  ledger.withdrawals.record({
+    chain: bsc,
+    address: new Uint8Array(20),
+    nonce: undefined,
+    beneficiary: undefined,
+    amount: 1n,
+    hubBlock: 1n,
+    state: "dispatched",
+    dispatch: { commitment: hashOf(number), encoded: new Uint8Array(), hubBlock: 1n },
+  });
 }
 
 test(
@@ -90,16 +104,7 @@ test("spending: every kind has its purpose; a replacement goes by the rule of wh
     undefined,
   ]);
   deepEqual(record(4, { items: [] }), ["consensus_proofs", "consensus_proofs", undefined]);
-  ledger.withdrawals.record({
-    chain: bsc,
-    address: new Uint8Array(20),
-    nonce: undefined,
-    beneficiary: undefined,
-    amount: 1n,
-    hubBlock: 1n,
-    state: "dispatched",
-    dispatch: { commitment: hashOf(5), encoded: new Uint8Array(), hubBlock: 1n },
-  });
+  recordPayment(ledger, 5);
   deepEqual(record(5, {}), ["payment_delivery", "no_minimum", undefined]);
   const free = newSubmission(6, { account: undefined, nonce: undefined, gasLimit: undefined });
   for (
@@ -171,16 +176,7 @@ test(
     clock.jump(1_000);
     note(2, { revenueUsd18: 10n ** 18n });
     note(3, { result: "advanced" }, []);
-    ledger.withdrawals.record({
-      chain: bsc,
-      address: new Uint8Array(20),
-      nonce: undefined,
-      beneficiary: undefined,
-      amount: 1n,
-      hubBlock: 1n,
-      state: "dispatched",
-      dispatch: { commitment: hashOf(4), encoded: new Uint8Array(), hubBlock: 1n },
-    });
+    recordPayment(ledger, 4);
     note(4, {});
     equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 400_000n);
     equal(ledger.spending.sumLoss(bsc, old).lossMicroUsd, 200_000n, "the first one is too old");
