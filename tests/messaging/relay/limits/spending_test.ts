@@ -11,7 +11,7 @@ import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/rela
 import type { EventCode } from "../../../../src/core/telemetry/log.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
-import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
+import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
 import { round } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
