@@ -19,6 +19,7 @@ import {
   type SigningInput,
   type SigningResult,
 } from "../submission.ts";
+import { signTransaction } from "./account.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { addCallCosts } from "./fees.ts";
@@ -241,7 +242,7 @@ export async function signFor(
   { transaction, dataCostWei, height }: SigningWork,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
-  const raw = await account.signTransaction(transaction, signal);
+  const raw = await signTransaction(account, transaction, signal);
   const price = priceOf(transaction);
   prices.noteOffer(price);
   return {
