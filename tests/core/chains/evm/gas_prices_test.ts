@@ -225,13 +225,22 @@ Deno.test("gas prices: what an endpoint that calls gas free says counts for noth
   await using second = node(priced(1n));
   const { chain } = chainAt([first, second]);
   assert.deepEqual(await offered(chain), [27n, 2n]);
-  first.on("eth_gasPrice", () => "0x0");
-  assert.deepEqual(await offered(chain), [27n, 2n]);
+  for (const [method, answer] of Object.entries(priced(0n))) first.on(method, answer);
+  assert.deepEqual(await offered(chain), [22n, 22n]);
+});
+
+Deno.test("gas prices: an endpoint that names next to nothing, at the start too, names at least the base fee of its block", async () => {
+  const low = { ...priced(1n), eth_gasPrice: () => "0x1" };
+  for (const [nodes, expected] of [[[priced(1n), low], [27n, 2n]], [[low, priced(1n)], [25n, 0n]]] as const) {
+    await using first = node(nodes[0]);
+    await using second = node(nodes[1]);
+    assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
+  }
 });
 
 Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {
   await using first = node(priced(1n));
-  await using low = node({ ...priced(1n), eth_gasPrice: () => "0x1" });
+  await using low = node({ ...priced(0n), eth_gasPrice: () => "0x1" });
   await using third = node(priced(1n));
   const { chain, log } = chainAt([first, low, third]);
   assert.deepEqual(await offered(chain), [27n, 2n]);

@@ -82,7 +82,6 @@ function arbitrumNode(prices: unknown, methods: Readonly<Record<string, Answerer
 /** A node of the OP stack whose oracle names this price and these costs. */
 function opStackNode(price: Answerer, cost: Answerer): ScriptedRpc {
   return node({
-    eth_getCode: () => "0x60",
     eth_simulateV1: () => ran(),
     eth_call: (params, self) => {
       const text = JSON.stringify(params);
