@@ -218,6 +218,14 @@ const broadcasts: readonly (readonly [string, readonly Methods[], string])[] = [
     refuse("insufficient funds"),
     { ...refuse("insufficient funds"), ...poor("0x200") },
   ], "insufficient_funds"],
+  ["it is there already", [refuse("already known")], "alreadyKnown"],
+  ["it is too large", [refuse("oversized data")], "too_large"],
+  ["it has too much gas", [refuse("exceeds block gas limit")], "unspecified"],
+  [
+    "it would revert",
+    [{ eth_sendRawTransaction: () => new ScriptedError(3, "", "0x2ad4ae2e") }],
+    "duplicate",
+  ],
   ["a nonce that one pool calls used", [refuse("nonce too low: next nonce 9, tx nonce 5"), take], "sent"],
   ["a nonce that all pools call used", [refuse("nonce too low"), refuse("nonce too low")], "nonceUsed"],
   ["one does not answer, and one calls it underpriced", [
