@@ -6,7 +6,7 @@ import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.t
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import { never } from "./chain_fixture.ts";
-import { blockHash, chainAt, deliveryOfPosts, node, readHost } from "./scripted_node.ts";
+import { blockHash, chainAt, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
 
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
 const oracleAbi = parseAbi([
@@ -77,9 +77,7 @@ for (const [what, operatorFee, receipt, dataCostWei] of mined) {
     const delivery = deliveryOfPosts(1);
     const simulation = await chain.simulator.simulate(delivery, never);
     assert.ok(simulation.kind === "accepted");
-    const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-    assert.ok(signed.kind === "signed");
-    const outcome = await chain.outcomes.fetchOutcome(signed.submission, never);
+    const outcome = await chain.outcomes.fetchOutcome(await sign(chain, { simulation }, delivery), never);
     assert.deepEqual(outcome.kind === "included" && outcome.spent, {
       gasUsed: GAS,
       gasPriceWei: 100n,
@@ -95,11 +93,9 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
     const delivery = deliveryOfPosts(1);
     const simulation = await chain.simulator.simulate(delivery, never);
     assert.ok(simulation.kind === "accepted");
-    const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-    assert.ok(signed.kind === "signed");
+    const submission = await sign(chain, { simulation }, delivery);
     const atMost = fee(simulation.gasLimit, "latest");
     assert.ok(!(atMost instanceof ScriptedError));
-    const { submission } = signed;
     const state = await chain.replacement.fetchReplacementState(submission, never);
     const again = await chain.replacement.resign(submission, state.offered, never);
     const bounds = [simulation.maxDataCostWei, submission.dataCostWei, state.dataCostWei, again.dataCostWei];

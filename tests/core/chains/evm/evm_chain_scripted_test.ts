@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
-import type { Chain } from "../../../../src/core/chains/port.ts";
-import type { SignedSubmission, Simulation } from "../../../../src/core/chains/submission.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
@@ -16,11 +14,19 @@ import {
 } from "../../../support/scripted_rpc.ts";
 import { hub, never } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { blockHash, blockOf, chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
+import {
+  blockHash,
+  blockOf,
+  chainAt,
+  deliveryOfPosts,
+  host,
+  node,
+  post,
+  sign,
+  trySign,
+} from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
-
-const noHints = { nonceAtLeast: undefined };
 
 /** A node that has mined our transaction, with a receipt of these fields. */
 function minedNode(more: () => Readonly<Record<string, unknown>>): ScriptedRpc {
@@ -29,24 +35,6 @@ function minedNode(more: () => Readonly<Record<string, unknown>>): ScriptedRpc {
     eth_getTransactionByHash: () => ({ hash: blockHash }),
     eth_getTransactionReceipt: () => ({ ...receipt, ...more() }),
   });
-}
-
-function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
-  return {
-    kind: "accepted",
-    handled: [true],
-    gasUsed,
-    gasLimit: gasUsed * 2n,
-    messageGas: [gasUsed],
-    gasPriceWei: 100n,
-    dataCostWei: 0n,
-  };
-}
-
-async function sign(chain: Chain): Promise<SignedSubmission> {
-  const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...noHints }, never);
-  if (result.kind !== "signed") throw new Error(`Not signed: ${result.kind}`);
-  return result.submission;
 }
 
 function updatedLog(height: bigint, block: number, logIndex: number): Record<string, unknown> {
@@ -310,9 +298,7 @@ Deno.test("evm chain: with five URLs a delivery takes one request more than with
       never,
     );
     await chain.simulator.simulate(delivery, never);
-    const signing = await chain.sender.sign(delivery, { simulation: accept(), nonceAtLeast: 5n }, never);
-    assert.ok(signing.kind === "signed");
-    await chain.sender.broadcast(signing.submission, never);
+    await chain.sender.broadcast(await sign(chain, { nonceAtLeast: 5n }, delivery), never);
     // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
     // compared with, once: the fee history, which these nodes lack, the chain id that tells so, and the price of two others.
     assert.equal(requests.count, 10);
@@ -410,8 +396,7 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
   await using rpc = node();
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
   const signAt = async (maxGasPriceWei: bigint): Promise<unknown> => {
-    const hints = { nonceAtLeast: undefined, maxGasPriceWei };
-    const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...hints }, never);
+    const result = await trySign(chain, { maxGasPriceWei });
     return result.kind === "signed" ? result.submission.gasPriceWei : JSON.stringify(result);
   };
   assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, 99 wei may be paid/);
