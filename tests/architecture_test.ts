@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFiles } from "./docs/support/tree.ts";
-import { findViolations } from "./support/architecture.ts";
+import { findCycles, findViolations } from "./support/architecture.ts";
 import {
   functionSizes,
   linesByRoom,
@@ -29,6 +29,12 @@ Deno.test("src keeps the rules of its layout", async () => {
   const tree = new Map(await readTree(root));
   assert.ok(tree.size > 100, `only ${tree.size} files were found`);
   assert.deepEqual(findViolations(tree), []);
+});
+
+Deno.test("no imports of the devnet form a circle", async () => {
+  const files = await readFiles((path) => /^devnet\/.*\.ts$/.test(path));
+  assert.ok(files.size > 100, `only ${files.size} files were found`);
+  assert.deepEqual(findCycles(files), []);
 });
 
 Deno.test("no exported name of src and devnet stands for two ideas", async () => {
@@ -277,8 +283,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_890,
-  "lines of devnet": 34_112,
-  "lines of tests": 101_046,
+  "lines of devnet": 34_113,
+  "lines of tests": 101_053,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
