@@ -277,8 +277,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_890,
-  "lines of devnet": 34_112,
-  "lines of tests": 101_046,
+  "lines of devnet": 34_114,
+  "lines of tests": 101_047,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
