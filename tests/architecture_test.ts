@@ -250,14 +250,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_170,
+  "core/chains": 12_959,
   "core/checks": 1260,
   "core/commands": 1682,
   "core/config": 3290,
   "core/encoding": 570,
   "core/evm": 1746,
   "core/hub_proofs": 772,
-  "core/ismp": 2044,
+  "core/ismp": 2045,
   "core/merkle": 975,
   "core/pricing": 379,
   "core/rpc": 3688,
@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 270,
   "core/telemetry": 2737,
   "messaging": 1155,
-  "messaging/checks": 326,
+  "messaging/checks": 325,
   "messaging/commands": 2202,
   "messaging/config": 708,
   "messaging/fees": 3058,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_890,
-  "lines of devnet": 34_114,
-  "lines of tests": 101_047,
+  "lines of src": 81_679,
+  "lines of devnet": 34_001,
+  "lines of tests": 99_964,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_716,
+  "words of docs": 61_660,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

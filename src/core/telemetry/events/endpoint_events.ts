@@ -75,8 +75,8 @@ export const endpointEvents = {
     action: "See the explanation in the line. Sending continues by itself.",
   },
   signer_answer_wrong: {
-    text: "Remote signer answered something else than it was asked to sign; nothing was sent",
-    meaning: "The signed transaction differs in `field` from the request, or another key signed it.",
+    text: "Remote signer answered no signature of what it was asked to sign; nothing was sent",
+    meaning: "It signed something else, or another key signed (`detail`).",
     action: "See the explanation in the line. Sending continues by itself.",
     reaction: "nothing of this chain is sent until the signer signs what it is asked for",
   },
