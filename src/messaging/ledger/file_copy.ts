@@ -17,10 +17,9 @@ export function copyAndClose(db: Database, target: string): void {
     folder = makeFolderBeside(target);
     const unfinished = `${folder}/copy.db`;
     const place = Deno.realPathSync(resolve(db.path));
-    // Nobody else writes now, and nobody empties the log: whatever of it is in the file already, together they are whole.
-    db.transaction(() => {
-      for (const end of ["", "-wal"]) sources.push(copyFile(`${place}${end}`, `${unfinished}${end}`));
-    });
+    // Nobody else writes until it is closed, and nobody empties the log: whatever of it is in the file already, together they are whole.
+    db.run("BEGIN IMMEDIATE");
+    for (const end of ["", "-wal"]) sources.push(copyFile(`${place}${end}`, `${unfinished}${end}`));
     joinLog(unfinished);
     Deno.renameSync(unfinished, target);
   } catch (error) {
