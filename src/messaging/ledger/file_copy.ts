@@ -1,61 +1,27 @@
-/** A copy of the database file as it is, for the time before its tables are migrated. */
-import type { Database } from "./database.ts";
+/** Copies of the database file: each is complete, flushed and readable by its owner alone before it gets its name. */
+import { type Database, toLedgerFault } from "./database.ts";
 import { toFileFault } from "./file_faults.ts";
 import { basename, dirname, resolve } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-
-const BLOCK_BYTES = 1_048_576;
 
 /**
- * Copies an open database with everything that is committed to `target`, replacing what is there, and closes it.
+ * Copies a database as it is now, also while others work on it, and hands the copy to `place`, which moves it to `target`
+ * on the same file system.
  * @throws {LedgerFault}
  */
-export function copyAndClose(db: Database, target: string): void {
-  const sources: Deno.FsFile[] = [];
+export function copyDatabaseTo<T>(db: Database, target: string, place: (copy: string) => T): T {
   let folder: string | undefined;
   try {
-    folder = makeFolderBeside(target);
-    const unfinished = `${folder}/copy.db`;
-    const place = Deno.realPathSync(resolve(db.path));
-    // Nobody else writes until it is closed, and nobody empties the log: whatever of it is in the file already, together they are whole.
-    db.run("BEGIN IMMEDIATE");
-    for (const end of ["", "-wal"]) sources.push(copyFile(`${place}${end}`, `${unfinished}${end}`));
-    joinLog(unfinished);
-    Deno.renameSync(unfinished, target);
+    // A folder that only this user may enter.
+    folder = Deno.makeTempDirSync({ dir: dirname(resolve(target)), prefix: `.${basename(target)}-` });
+    const copy = `${folder}/copy.db`;
+    db.run("VACUUM INTO :copy", { copy });
+    Deno.chmodSync(copy, 0o600);
+    using file = Deno.openSync(copy, { read: true, write: true });
+    file.syncSync();
+    return place(copy);
   } catch (error) {
-    throw toFileFault(error, db.path, target);
+    throw toLedgerFault(error, db.path) ?? toFileFault(error, db.path, target);
   } finally {
-    // Closing any descriptor of a file drops all of this process's locks on it (POSIX): the connection goes first.
-    db.close();
-    for (const source of sources) source.close();
     if (folder !== undefined) Deno.removeSync(folder, { recursive: true });
   }
-}
-
-/** Makes a folder on the file system of a file that only this user may enter. */
-export function makeFolderBeside(target: string): string {
-  return Deno.makeTempDirSync({ dir: dirname(resolve(target)), prefix: `.${basename(target)}-` });
-}
-
-/** Copies a file; returns what is still open of it. */
-function copyFile(from: string, to: string): Deno.FsFile {
-  using target = Deno.openSync(to, { write: true, createNew: true, mode: 0o600 });
-  const source = Deno.openSync(from);
-  const block = new Uint8Array(BLOCK_BYTES);
-  for (let count = source.readSync(block); count !== null; count = source.readSync(block)) {
-    for (let written = 0; written < count;) written += target.writeSync(block.subarray(written, count));
-  }
-  return source;
-}
-
-/** Writes the log of a copy into its file, which is flushed then. */
-function joinLog(file: string): void {
-  const sqlite = new DatabaseSync(file);
-  try {
-    sqlite.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  } finally {
-    sqlite.close();
-  }
-  using copy = Deno.openSync(file, { read: true, write: true });
-  copy.syncSync();
 }
