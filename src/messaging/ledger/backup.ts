@@ -2,8 +2,7 @@
 import type { Clock } from "../../core/runtime/clock.ts";
 import { explainForeignPath, statOrUndefined } from "../../core/runtime/file_access.ts";
 import { LedgerFault } from "./fault.ts";
-import { copyDatabaseTo } from "./file_copy.ts";
-import { openReadOnlyDatabase } from "./open.ts";
+import { copyDatabaseTo, openReadOnlyDatabase } from "./open.ts";
 import { checkIntegrity } from "./schema.ts";
 import { dirname, resolve } from "node:path";
 

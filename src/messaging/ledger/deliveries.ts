@@ -1,7 +1,7 @@
 /** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, toDecimal, toHeight } from "./columns.ts";
+import { column, type Parameters, type Row, RowFormat, type RowOf, toDecimal, toHeight } from "./columns.ts";
 import { Table } from "./database.ts";
 
 /** Every {@link ClaimState}. */
@@ -48,26 +48,6 @@ export interface DeliveredMessage extends DeliveryKey {
 /** Receipt of ours. */
 export interface NewDelivery extends DeliveredMessage, DeliveryReceipt {}
 
-/** A delivery as stored. */
-export interface DeliveryRow extends Omit<NewDelivery, "isPaid"> {
-  readonly fee: bigint | undefined;
-  readonly claimState: ClaimState;
-  /** Block of the hub that recorded the claim. */
-  readonly claimHubBlock: bigint | undefined;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
-}
-
-/** Unclaimed final deliveries that can share a claim. */
-export interface ClaimPair {
-  readonly source: StateMachine;
-  readonly dest: StateMachine;
-  readonly relayer: Uint8Array;
-  readonly count: number;
-  readonly oldestBlock: bigint;
-  readonly newestBlock: bigint;
-}
-
 const byKey = "commitment = :commitment AND dest = :dest";
 
 /** Maximum number of rows of {@link Deliveries.listNotFinal} by default. */
@@ -76,7 +56,7 @@ const defaultLimit = 1_000;
 // Must be written as in the index, or SQLite does not use it.
 const isClaimable = "claim_state = 'unclaimed' AND is_final = 1";
 
-const format = new RowFormat<Omit<DeliveryRow, "block">>({
+const format = new RowFormat({
   commitment: column.hash,
   dest: column.stateMachine,
   source: column.stateMachine,
@@ -85,12 +65,18 @@ const format = new RowFormat<Omit<DeliveryRow, "block">>({
   isFinal: column.flag,
   fee: column.optional(column.decimal),
   claimState: column.oneOf(claimStates),
+  /** Block of the hub that recorded the claim. */
   claimHubBlock: column.optional(column.height),
   createdAtMs: column.number,
   updatedAtMs: column.number,
 });
 
-const pairFormat = new RowFormat<ClaimPair>({
+/** A delivery as stored. */
+export interface DeliveryRow extends RowOf<typeof format> {
+  readonly block: DeliveryBlock;
+}
+
+const pairFormat = new RowFormat({
   source: column.stateMachine,
   dest: column.stateMachine,
   relayer: column.bytes,
@@ -98,6 +84,9 @@ const pairFormat = new RowFormat<ClaimPair>({
   oldestBlock: column.height,
   newestBlock: column.height,
 });
+
+/** Unclaimed final deliveries that can share a claim. */
+export type ClaimPair = RowOf<typeof pairFormat>;
 
 function toDelivery(row: Row): DeliveryRow {
   const block = {

@@ -3,7 +3,6 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
-import { copyDatabaseTo } from "./file_copy.ts";
 import { findFile, findReason, refuseWrongPlace, toFileFault } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { checkAtStart, migrate, readSchemaVersion, shrink } from "./schema.ts";
@@ -109,6 +108,29 @@ function prepareForWork(db: Database): void {
   db.row("PRAGMA journal_mode = WAL");
   db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;");
   tryWriting(db);
+}
+
+/**
+ * Copies a database as it is now, also while others work on it, and hands the copy to `place`, which moves it to `target`
+ * on the same file system.
+ * @throws {LedgerFault}
+ */
+export function copyDatabaseTo<T>(db: Database, target: string, place: (copy: string) => T): T {
+  let folder: string | undefined;
+  try {
+    // A folder that only this user may enter.
+    folder = Deno.makeTempDirSync({ dir: dirname(resolve(target)), prefix: `.${basename(target)}-` });
+    const copy = `${folder}/copy.db`;
+    db.run("VACUUM INTO :copy", { copy });
+    Deno.chmodSync(copy, 0o600);
+    using file = Deno.openSync(copy, { read: true, write: true });
+    file.syncSync();
+    return place(copy);
+  } catch (error) {
+    throw toLedgerFault(error, db.path) ?? toFileFault(error, db.path, target);
+  } finally {
+    if (folder !== undefined) Deno.removeSync(folder, { recursive: true });
+  }
 }
 
 /** Copies a database whose tables are about to be migrated next to itself. */
