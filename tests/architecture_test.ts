@@ -269,19 +269,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/commands": 2202,
   "messaging/config": 708,
   "messaging/fees": 3058,
-  "messaging/ledger": 4682,
+  "messaging/ledger": 4344,
   "messaging/relay": 7840,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 80_896,
+  "lines of src": 80_558,
   "lines of devnet": 34_034,
-  "lines of tests": 99_602,
+  "lines of tests": 99_610,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
-  "files of src with one importer, in the same folder": 81,
+  "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 61_600,
 };
