@@ -40,15 +40,15 @@ function read(text: string): ConfigResult<MessagingConfig> {
 }
 
 function acceptConsensus(text: string): ConsensusConfig {
-  const { config, problems, warnings, notes } = parseConsensusConfig(secrets, text);
-  assert.deepEqual([problems, warnings, notes], [[], [], []]);
+  const { config, problems, remarks } = parseConsensusConfig(secrets, text);
+  assert.deepEqual([problems, remarks], [[], []]);
   assert.ok(config !== undefined);
   return config;
 }
 
 function accept(text: string): MessagingConfig {
-  const { config, problems, warnings, notes } = read(text);
-  assert.deepEqual([problems, warnings, notes], [[], [], []]);
+  const { config, problems, remarks } = read(text);
+  assert.deepEqual([problems, remarks], [[], []]);
   assert.ok(config !== undefined);
   return config;
 }
@@ -57,8 +57,8 @@ function accept(text: string): MessagingConfig {
 const OTHER_SIGNERS: ReadonlySet<string> = new Set(["keystore_password_file", "signer_address"]);
 
 /** The configuration, of which nothing but one key is warned about. */
-function acceptIdle<C>({ config, problems, warnings, notes }: ConfigResult<C>, path: string): C {
-  assert.deepEqual([problems, warnings.map((warning) => warning.path), notes], [[], [path], []]);
+function acceptIdle<C>({ config, problems, remarks }: ConfigResult<C>, path: string): C {
+  assert.deepEqual([problems, remarks.map((remark) => remark.path)], [[], [path]]);
   assert.ok(config !== undefined);
   return config;
 }
@@ -184,9 +184,9 @@ function asText(config: unknown): string {
 Deno.test("README: its shortest configuration works without a warning", () => {
   const readme = Deno.readTextFileSync(new URL("README.md", root));
   const block = readBlocks(readme).find(({ language }) => language === "toml");
-  const { config, problems, warnings } = read(block?.text ?? "");
+  const { config, problems, remarks } = read(block?.text ?? "");
   assert.deepEqual(problems, []);
-  assert.deepEqual(warnings.map(({ path }) => path), []);
+  assert.deepEqual(remarks.map(({ path }) => path), []);
   assert.equal(config?.chains.length, 1);
 });
 
@@ -254,8 +254,8 @@ Deno.test("consensus.example.toml: the list of watched chains that it explains i
 });
 
 Deno.test("consensus.example.toml: the messaging relayer refuses it and says whose file it is", () => {
-  const { config, problems, warnings } = read(consensus);
+  const { config, problems, remarks } = read(consensus);
   assert.equal(config, undefined);
   assert.ok(problems.some(({ hint }) => hint?.includes("consensus relayer")));
-  assert.ok(warnings.some(({ hint }) => hint?.includes("consensus relayer")));
+  assert.ok(remarks.some(({ hint }) => hint?.includes("consensus relayer")));
 });

@@ -145,7 +145,7 @@ for (const { name, unit } of PROGRAMS) {
     const mode = spec.volumes.find((volume) => volume.name === "keys")?.secret?.defaultMode;
     assert.equal(mode, 0o440);
     const files: string[] = [];
-    const { problems, warnings, notes } = own.parseConfig({
+    const { problems, remarks } = own.parseConfig({
       readFile: (path) => {
         files.push(path);
         return new TextEncoder().encode(KEY);
@@ -153,7 +153,7 @@ for (const { name, unit } of PROGRAMS) {
       readVariable: (variable) => `value-of-${variable}`,
       readMode: () => mode,
     }, await readFile(`${KUBERNETES}/example/${own.file}`));
-    assert.deepEqual([problems, warnings, notes], [[], [], []]);
+    assert.deepEqual([problems, remarks], [[], []]);
     assert.ok(files.length > 0);
     assert.deepEqual(files.filter((file) => !/^[a-z]+$/.test(file.replace(`${keys}/`, ""))), []);
   });

@@ -2,7 +2,6 @@
  * Keys that the hub has whatever its type: `[hub.substrate]`. Source: docs/specification.md, "Consensus relayer configuration";
  * docs/protocol/hub-consensus.md section 3.2.
  */
-import * as z from "zod";
 import {
   DEFAULT_MAX_CONCURRENT_QUERIES,
   hubStateMachine,
@@ -11,7 +10,7 @@ import {
 } from "../../core/config/chains.ts";
 import { consensusStateId, integer, oneOf, webSocketUrl } from "../../core/config/values.ts";
 import type { SectionValues } from "../../core/config/schema.ts";
-import { optional, required, requiredIn, withDefault, withRemarks } from "../../core/config/schema.ts";
+import { optional, replacing, required, withDefault, withRemarks } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { ConsensusStateId } from "../../core/ismp/state_machine.ts";
@@ -19,13 +18,13 @@ import { NO_MESSAGES, unused } from "./shared_keys.ts";
 
 /** 0, as in old sample files, would allow no request: it stands for the default. */
 const concurrentQueries = withRemarks(
-  z.preprocess(
-    (given) => given === 0n ? BigInt(DEFAULT_MAX_CONCURRENT_QUERIES) : given,
+  replacing(
     nodeKeys.maxConcurrentQueries.type,
-  ).pipe(z.number()),
+    (given) => given === 0n ? BigInt(DEFAULT_MAX_CONCURRENT_QUERIES) : given,
+  ),
   (given) =>
     given === 0n
-      ? [{ kind: "note", path: [], found: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
+      ? [{ kind: "note", found: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
       : [],
 );
 
@@ -42,7 +41,7 @@ const hubSubstrateKeys = (files: ConfigFiles) => ({
   stateMachine: hubStateMachine,
   maxRpcPayloadSizeBytes: nodeKeys.maxRpcPayloadSizeBytes,
   requestsPerSecond: nodeKeys.requestsPerSecond,
-  signer: requiredIn(substrateSigner(files), {
+  signer: required(substrateSigner(files), {
     name: "signer",
     description: "The account that receives the rewards for updates. Updates themselves cost nothing.",
     example: "/run/secrets/hub-consensus-seed",

@@ -1,5 +1,13 @@
 /** Keys shared by several sections of the consensus relayer's file, and those that only the other program uses. */
-import { type Key, withDefault } from "../../core/config/schema.ts";
+import {
+  type Accepted,
+  describeValue,
+  type Key,
+  readValue,
+  replacing,
+  type Type,
+  withDefault,
+} from "../../core/config/schema.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import {
   anyStateMachine,
@@ -10,9 +18,9 @@ import {
   UINT32_MAX,
   wideSeconds,
 } from "../../core/config/values.ts";
+import { isTable, type TomlValue } from "../../core/config/toml.ts";
 import type { ConsensusStateId, StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import { stateMachineIdKey, toParaId } from "../../core/ismp/state_machine.ts";
-import * as z from "zod";
 
 /** Interval between consensus updates. */
 export const updateFrequency = {
@@ -63,14 +71,17 @@ export function withHubPara(
 }
 
 /** A consensus state id; files of 2025 write it as an array of its four bytes. */
-export const byteConsensusStateId: z.ZodType<ConsensusStateId> = z.preprocess(
-  bytesToText,
-  consensusStateIdOf(
-    'a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
+export const byteConsensusStateId: Type<ConsensusStateId> = {
+  ...replacing(
+    consensusStateIdOf(
+      'a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
+    ),
+    bytesToText,
   ),
-).meta({ type: ["string", "array"] });
+  json: { type: ["string", "array"] },
+};
 
-function bytesToText(given: unknown): unknown {
+function bytesToText(given: TomlValue): TomlValue {
   const isText = Array.isArray(given) &&
     given.every((byte) => typeof byte === "bigint" && byte >= 0x20n && byte <= 0x7en);
   return isText ? String.fromCharCode(...given.map(Number)) : given;
@@ -86,18 +97,51 @@ export interface UpdateLimit {
 const PAIR_EXPECTED =
   'a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]';
 
-const limitedId: z.ZodType<StateMachineId> = z.preprocess(
-  (given) =>
-    Array.isArray(given) && given.length === 2 ? { state_id: given[0], consensus_state_id: given[1] } : given,
-  z.object({ state_id: anyStateMachine, consensus_state_id: byteConsensusStateId }, PAIR_EXPECTED),
-).transform((id) => ({ stateMachine: id.state_id, consensusStateId: id.consensus_state_id }))
-  .meta({ type: ["object", "array"] });
+const limitedId: Type<StateMachineId> = {
+  expected: PAIR_EXPECTED,
+  json: {
+    type: ["object", "array"],
+    properties: { state_id: anyStateMachine.json, consensus_state_id: byteConsensusStateId.json },
+    required: ["state_id", "consensus_state_id"],
+  },
+  read: (given, at, section) => {
+    const isShort = Array.isArray(given) && given.length === 2;
+    const named = isShort ? { state_id: given[0], consensus_state_id: given[1] } : given;
+    if (!isTable(named)) {
+      at.problem(describeValue(named), PAIR_EXPECTED);
+      return undefined;
+    }
+    const part = <T>(type: Type<T>, name: string): Accepted<T> | undefined =>
+      readValue({ type }, named[name], { table: section, location: at.child(name) });
+    const stateMachine = part(anyStateMachine, "state_id");
+    const id = part(byteConsensusStateId, "consensus_state_id");
+    return stateMachine && id &&
+      { value: { stateMachine: stateMachine.value, consensusStateId: id.value } };
+  },
+};
 
-const updateLimit: z.ZodType<UpdateLimit> = z.tuple([limitedId, wideSeconds], PAIR_EXPECTED)
-  .transform(([id, maxSec]) => ({ id, maxSec }));
+const updateLimit: Type<UpdateLimit> = {
+  expected: PAIR_EXPECTED,
+  json: {
+    type: "array",
+    prefixItems: [limitedId.json, wideSeconds.json],
+    items: false,
+    minItems: 2,
+    maxItems: 2,
+  },
+  read: (given, at, section) => {
+    if (!Array.isArray(given) || given.length !== 2) {
+      at.problem(describeValue(given), PAIR_EXPECTED);
+      return undefined;
+    }
+    const id = limitedId.read(given[0], at.child(0), section);
+    const maxSec = wideSeconds.read(given[1], at.child(1), section);
+    return id && maxSec && { value: { id: id.value, maxSec: maxSec.value } };
+  },
+};
 
 /** Pairs of a chain and the maximum time between its updates, each id once. */
-export const updateLimits: z.ZodType<readonly UpdateLimit[]> = listOf(updateLimit, {
+export const updateLimits: Type<readonly UpdateLimit[]> = listOf(updateLimit, {
   expected: "an array of pairs (empty: no chain is watched)",
   identity: ({ id }) => stateMachineIdKey(id),
 });

@@ -1,6 +1,6 @@
 /** Configuration files with a comment above every key, from the sections. Pure. */
-import { allKeys, expectedText, type Key, type Section } from "./schema.ts";
-import { inlineToml, toWritable } from "./toml_text.ts";
+import { allKeys, type Key, type Section } from "./schema.ts";
+import { inlineToml } from "./toml.ts";
 import type { NamedChain, Network } from "./live_network.ts";
 import { isKeystore, isRemote } from "./redact.ts";
 import { evmStateMachine } from "../ismp/state_machine.ts";
@@ -44,8 +44,8 @@ export function writeCommentedFile(
 function writeSection(of: CommentedSection): string {
   const { title, header, section, shows = "all", switchedOn = [] } = of;
   const rule = title === undefined ? [] : [`# ---- ${title} `.padEnd(WIDTH, "-"), ""];
-  const keys = allKeys(section).filter(({ isRequired, name }) =>
-    isRequired || switchedOn.includes(name) || shows !== "required"
+  const keys = allKeys(section).filter(({ fallback, name }) =>
+    fallback === undefined || switchedOn.includes(name) || shows !== "required"
   );
   const blocks = keys.map((key) =>
     shows === "all" ? `${meaning(key, of)}\n${setting(key, of)}` : setting(key, of)
@@ -56,25 +56,25 @@ function writeSection(of: CommentedSection): string {
 }
 
 function meaning(key: Key<unknown>, of: CommentedSection): string {
-  const expected = expectedText(key.type);
+  const { expected } = key.type;
   const text = comment(`${key.description} ${expected.charAt(0).toUpperCase()}${expected.slice(1)}.`);
   const value = valueOf(key, of);
   const isEmpty = Array.isArray(value) && value.length === 0;
-  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(toWritable(key.example))}` : text;
+  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(key.example)}` : text;
 }
 
 function setting(key: Key<unknown>, of: CommentedSection): string {
-  const { name, isRequired, fallback } = key;
+  const { name, fallback } = key;
   const { switchedOn = [], usual = [] } = of;
   const value = valueOf(key, of);
-  const text = `${name} = ${inlineToml(toWritable(value))}`;
-  if (isRequired || switchedOn.includes(name)) return text;
-  const isUsual = JSON.stringify(value) === JSON.stringify(fallback) || usual.includes(name);
+  const text = `${name} = ${inlineToml(value)}`;
+  if (fallback === undefined || switchedOn.includes(name)) return text;
+  const isUsual = JSON.stringify(value) === JSON.stringify(fallback.value) || usual.includes(name);
   return `#${text}${isUsual ? " # default" : ""}`;
 }
 
 function valueOf({ name, example, fallback }: Key<unknown>, { values = {} }: CommentedSection): unknown {
-  if (!Object.hasOwn(values, name)) return example ?? fallback;
+  if (!Object.hasOwn(values, name)) return example ?? fallback?.value;
   return values[name] ?? (Array.isArray(example) ? [] : "");
 }
 

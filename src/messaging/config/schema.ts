@@ -27,7 +27,7 @@ import {
   timerSeconds,
   webSocketUrl,
 } from "../../core/config/values.ts";
-import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
@@ -60,7 +60,7 @@ const hubKeys = (files: ConfigFiles) => ({
     description: "Only when relaying to a solochain (`SUBSTRATE-...`); such a file has no parachain entries.",
     example: "DOT0",
   }),
-  signer: optionalIn(substrateSigner(files), {
+  signer: optional(substrateSigner(files), {
     name: "signer",
     description:
       "Only for the hub's own rewards: for authority rotations, and for requests of modules that the hub pays for. " +
