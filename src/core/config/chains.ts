@@ -20,8 +20,7 @@ import {
   UINT32_MAX,
   webSocketUrl,
 } from "./values.ts";
-import type { Key, SectionValues } from "./schema.ts";
-import { optional, required, withDefault } from "./schema.ts";
+import { type Key, optional, required, type SectionValues, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles, TomlTable } from "./toml.ts";
 

@@ -106,6 +106,11 @@ export interface Section<V> {
   readonly hintFor?: (key: string) => string | undefined;
 }
 
+/** Keys of other files and sections, by their names with blanks between them, of which the same is to be said. */
+export function because(names: string, reason: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, reason]));
+}
+
 /** A key that must be there. */
 export function required<T>(type: Type<T>, text: KeyText): Key<T> {
   return { ...text, type };

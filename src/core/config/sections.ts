@@ -9,8 +9,16 @@ import {
   type KeyPath,
   type SourceLocation,
 } from "./diagnostics.ts";
-import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
-import { describeExposure, fileProblem, isTable, parseToml, readTextFile } from "./toml.ts";
+import {
+  type ConfigFiles,
+  describeExposure,
+  fileProblem,
+  isTable,
+  parseToml,
+  readTextFile,
+  type TomlTable,
+  type TomlValue,
+} from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
 import { describeValue, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";

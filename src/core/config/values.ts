@@ -4,8 +4,13 @@
  */
 import { getAddress } from "viem/utils";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
-import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
-import { IdentifierError, parseStateMachine, toConsensusStateId } from "../ismp/state_machine.ts";
+import {
+  type ConsensusStateId,
+  IdentifierError,
+  parseStateMachine,
+  type StateMachine,
+  toConsensusStateId,
+} from "../ismp/state_machine.ts";
 import { isLoopback } from "../telemetry/http/listen_address.ts";
 import type { Checked, InvalidValue, Statement } from "./diagnostics.ts";
 import { EndpointUrl, redactUrl, shownText } from "./redact.ts";

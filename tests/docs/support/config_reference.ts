@@ -1,5 +1,5 @@
 /** The reference of a configuration file as Markdown, from the schemas. Pure. */
-import { UNUSED } from "../../../src/consensus/config/shared_keys.ts";
+import { UNUSED } from "../../../src/consensus/config/keys.ts";
 import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
 import { inlineToml } from "../../../src/core/config/toml.ts";
 import { CONSENSUS_SECTIONS, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
