@@ -93,19 +93,28 @@ function keyOf({ chain, endpoint, check }: CheckRow): string {
 }
 
 /**
- * Failed checks as reasons; those of a single endpoint are none while others answer. An account that cannot pay is the same
- * reason whether a check finds it or a delivery.
+ * True for a row that is a reason: a failure, of a single endpoint not while others answer, and a light client that nears its
+ * expiry, whatever waits for it.
+ */
+export function isCheckReason({ result, endpoint, check }: CheckRow): boolean {
+  return (result === "failed" && endpoint === undefined) || check === "client_expiring";
+}
+
+/**
+ * Checks as reasons. An account that cannot pay is the same reason whether a check finds it or a delivery.
  */
 export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
-  return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
-    .map(({ chain, check, found, advice = "run the command check for the whole set-up", sinceMs }) => ({
-      code: check === "balance" ? "wallet_empty" : `check_${check}`,
-      chain,
-      leg: undefined,
-      explanation: toSentence(found),
-      help: toSentence(advice),
-      sinceMs,
-    }));
+  return rows.filter(isCheckReason).map((
+    { chain, check, result, found, advice = "run the command check for the whole set-up", sinceMs },
+  ) => ({
+    code: check === "balance" ? "wallet_empty" : `check_${check}`,
+    chain,
+    leg: undefined,
+    explanation: toSentence(found),
+    help: toSentence(advice),
+    isWarning: result === "warning",
+    sinceMs,
+  }));
 }
 
 function toSentence(clause: string): string {

@@ -33,6 +33,7 @@ export const findingAdvice = {
   client_missing:
     "correct the id, or let governance create the client with the output of `log-consensus-state`",
   client_id_mismatch: "correct `consensus_state_id`",
+  client_expiring: "run a consensus relayer for the pair, or check the running one",
   client_unusable: "compare the configuration with the explanation of the line",
   epoch_length_mismatch: "correct `epoch_length`",
   fork_not_followed: "upgrade this program before the fork; the hub's runtime is upgraded by its governance",
