@@ -19,7 +19,7 @@ import {
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
@@ -85,12 +85,6 @@ function unblockedClaims(context: FeeContext): readonly DeliveryRow[] {
     },
   );
 }
-
-const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
-  claimed_already: "claimed_already",
-  fee_is_zero: "no_fee",
-  unknown_to_hub: "unclaimable",
-};
 
 /** One pass over a pair. */
 class PairPass {
@@ -260,22 +254,14 @@ class PairPass {
     });
     for (const why of new Set(settled.map((each) => each.why))) {
       const ended = settled.filter((each) => each.why === why);
-      const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
-      const result = resultOf[why];
-      const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("claim_failed.unclaimable", {
+      const isUnknown = why === "unknown_to_hub";
+      log[isUnknown ? "warn" : "info"]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
-        ...(result === "unclaimable" ? { first: ended[0]?.commitment } : {}),
+        ...isUnknown && { first: ended[0]?.commitment },
       });
-      this.#report(result, { count: ended.length, fee });
     }
-  }
-
-  #report(result: ClaimResult, sum: { readonly count: number; readonly fee: bigint }): void {
-    const { source, dest } = this.#input.pair;
-    this.#context.onEvent({ source, dest, result, ...sum });
   }
 
   #claim(group: ClaimGroup): Promise<PairOutcome> {
@@ -340,7 +326,6 @@ class PairPass {
       requests: commitments.length,
       first: commitments[0],
     });
-    this.#report("lost", { count: commitments.length, fee: 0n });
   }
 
   #noteRaised(group: ClaimGroup, fees: readonly RaisedFee[]): void {
@@ -352,7 +337,7 @@ class PairPass {
   }
 
   #defer({ commitment, refusal }: RefusedRow): void {
-    const { deferred, ledger, log } = this.#context;
+    const { deferred, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
@@ -362,6 +347,5 @@ class PairPass {
       detail: refusal.detail,
       attempts,
     });
-    this.#report("refused", { count: 1, fee: ledger.deliveries.find(commitment, dest)?.fee ?? 0n });
   }
 }
