@@ -116,7 +116,7 @@ class PairPass {
     await units.learn(source, this.#signal);
     const requests = await this.#readRequests(rows);
     const plan = planClaims(rows, requests);
-    await this.#settle(requests, plan.settled);
+    await this.#settle(plan.settled);
     const commitments = [...plan.fees.keys()];
     for (const commitment of commitments) doubts.forget(rowKey({ commitment, dest: pair.dest }));
     if (commitments.length > 0) {
@@ -208,16 +208,12 @@ class PairPass {
    * Ends rows that a final block of the hub has as claimed, those for which the source proves that nothing was paid, and
    * those of which the same was found hours ago; the others are read again.
    */
-  async #settle(
-    requests: ReadonlyMap<Hash256, ClaimedRequest>,
-    settled: readonly SettledClaim[],
-  ): Promise<void> {
+  async #settle(settled: readonly SettledClaim[]): Promise<void> {
     if (settled.length === 0) return;
     const { deferred, doubts } = this.#context;
     const unpaid = settled.flatMap(({ commitment, to }) => to === "no_fee" ? [commitment] : []);
     const proven = await this.#proveUnpaid(unpaid);
     this.#applySettled(
-      requests,
       settled.filter(({ why, commitment }) => {
         const key = rowKey({ commitment, dest: this.#input.pair.dest });
         const isCertain = why === "claimed_already" || proven.has(commitment);
@@ -245,7 +241,7 @@ class PairPass {
   }
 
   /** Records what ends without a claim. */
-  #applySettled(requests: ReadonlyMap<Hash256, ClaimedRequest>, settled: readonly SettledClaim[]): void {
+  #applySettled(settled: readonly SettledClaim[]): void {
     const { ledger, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
