@@ -11,11 +11,11 @@ import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { isTerminal, type WithdrawalRow } from "../ledger/ledger.ts";
 import {
+  type FeeRunOptions,
   MAX_FAILURES,
   repeatRounds,
   type ResultTable,
   runClaims,
-  type RunOptions,
   type RunResult,
   settleDeliveries,
 } from "./run_claims.ts";
@@ -72,7 +72,7 @@ const PATIENCE_MS = 15 * 60_000;
 /** Runs until every payment is on its chain, or cannot be delivered now; an abort ends it with everything recorded. */
 async function runWithdrawals(
   context: FeeContext,
-  options: RunOptions,
+  options: FeeRunOptions,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const pass = new WithdrawalPass(context, options);
@@ -96,13 +96,13 @@ const PROSPECTS = {
 
 class WithdrawalPass {
   readonly #context: FeeContext;
-  readonly #options: RunOptions;
+  readonly #options: FeeRunOptions;
   readonly #rounds: WithdrawalRounds;
   readonly #notices: WaitNotices;
   readonly #startedMs: number;
   #orders: readonly OrderReport[] | undefined;
 
-  constructor(context: FeeContext, options: RunOptions) {
+  constructor(context: FeeContext, options: FeeRunOptions) {
     this.#context = context;
     this.#options = options;
     this.#rounds = new WithdrawalRounds(context);

@@ -12,7 +12,7 @@ import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
 
 /** Options of a run of claims or withdrawals. */
-export interface RunOptions {
+export interface FeeRunOptions {
   /** True to wait for heights that the hub does not know yet, and for payments that another account has to deliver. */
   readonly waits: boolean;
   /** Pause between rounds, ms. */
@@ -68,7 +68,7 @@ export async function repeatRounds(
 /** Runs to completion; the result says what happened, also after an abort (the rest is in the journal). */
 export async function runClaims(
   context: FeeContext,
-  options: RunOptions,
+  options: FeeRunOptions,
   signal: AbortSignal,
 ): Promise<RunResult> {
   const run = new ClaimRun(context, options);
@@ -82,7 +82,7 @@ const COLUMNS = ["claimed", "already claimed", "no fee", "not yet available", "f
 
 class ClaimRun {
   readonly #context: FeeContext;
-  readonly #options: RunOptions;
+  readonly #options: FeeRunOptions;
   readonly #rounds: ClaimsRounds;
   readonly #notices: WaitNotices;
   readonly #startedMs: number;
@@ -90,7 +90,7 @@ class ClaimRun {
   /** Largest number of deliveries that a round still had to claim. */
   #most = 0;
 
-  constructor(context: FeeContext, options: RunOptions) {
+  constructor(context: FeeContext, options: FeeRunOptions) {
     this.#context = context;
     this.#options = options;
     this.#rounds = new ClaimsRounds(context);
