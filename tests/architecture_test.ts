@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_180,
-  "core/checks": 1268,
+  "core/chains": 13_146,
+  "core/checks": 1254,
   "core/commands": 1779,
   "core/config": 3290,
   "core/encoding": 570,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3688,
   "core/runtime": 2055,
   "core/substrate": 270,
-  "core/telemetry": 2736,
+  "core/telemetry": 2749,
   "messaging": 1151,
   "messaging/checks": 326,
   "messaging/commands": 1950,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_640,
+  "lines of src": 81_605,
   "lines of devnet": 34_112,
-  "lines of tests": 101_087,
+  "lines of tests": 101_098,
   "lines of the longest function of src": 75,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 79,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_748,
+  "words of docs": 61_780,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

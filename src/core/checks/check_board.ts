@@ -1,6 +1,6 @@
 /** The latest results of the checks that a running program makes, for its status page. */
 import type { UnknownThing } from "../telemetry/open_log.ts";
-import type { FoundReason } from "../telemetry/readiness.ts";
+import { type FoundReason, toSentence } from "../telemetry/readiness.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Row on the board. */
@@ -24,22 +24,15 @@ export class CheckBoard {
   #rows: ReadonlyMap<string, BoardRow> = new Map();
   #madeAtMs: number | undefined;
   readonly #unknown = new Map<string, BoardRow>();
-  readonly #gates = new Map<object, BoardRow>();
 
   /** When all checks were made last, Unix milliseconds; `undefined`: not yet. */
   get madeAtMs(): number | undefined {
     return this.#madeAtMs;
   }
 
-  /** Chains that are left out, latest rows in the order of the checks, then {@link unknown}. */
+  /** Latest rows in the order of the checks, then {@link unknown}. */
   get rows(): readonly BoardRow[] {
-    return [...this.#gates.values(), ...this.#rows.values(), ...this.unknown];
-  }
-
-  /** Keeps why the chain behind a gate is left out; `undefined`: it is not. @param nowMs when that was found */
-  noteGate(gate: object, row: CheckRow | undefined, nowMs: number): void {
-    if (row === undefined) this.#gates.delete(gate);
-    else this.#gates.set(gate, { ...row, sinceMs: this.#gates.get(gate)?.sinceMs ?? nowMs });
+    return [...this.#rows.values(), ...this.unknown];
   }
 
   /** What the program met and does not know, each once, in the order in which it was met. */
@@ -115,8 +108,4 @@ export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[
     isWarning: result === "warning",
     sinceMs,
   }));
-}
-
-function toSentence(clause: string): string {
-  return `${clause.replace(/^[a-z](?!x)/, (first) => first.toUpperCase())}.`;
 }

@@ -5,9 +5,6 @@ export const findingAdvice = {
   // The program
   unknown_met: "",
   losses_unlimited: "",
-  first_answers_awaited: "",
-  chain_suspended: "",
-  chain_unavailable: "",
   // Chains and hosts
   host_not_found: "correct `ismp_host`, or wait until the node is synced",
   host_invalid: "correct `ismp_host`",

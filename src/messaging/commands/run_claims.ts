@@ -50,7 +50,7 @@ export async function repeatRounds(
       signal.throwIfAborted();
       const end = await round().catch((error) => {
         if (signal.aborted || !isPassing(error)) throw error;
-        log.warn("hub_unavailable", { failures: failures + 1, error });
+        log.warn("read_failed.claims", { failures: failures + 1, error });
         return "unanswered" as const;
       });
       if (end === true) return true;
