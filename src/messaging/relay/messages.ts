@@ -21,15 +21,16 @@ import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
 import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
-import { type DeliveryOutcome, judgeRefusal } from "./decisions/retry_schedule.ts";
 import { logTransition } from "../message_log.ts";
 import {
+  type DeliveryOutcome,
   FAILED_MAX_MS,
+  type Finding,
   isRefusedForGood,
+  judgeRefusal,
   NEVER_MS,
   nextAttemptMs,
   nextReadingMs,
-  type RetryClass,
 } from "./decisions/retry_schedule.ts";
 
 function toLeaf(message: Message): Leaf {
@@ -210,14 +211,6 @@ export function submitAll(context: RelayDeps, rows: readonly MessageRow[], trans
   }
 }
 
-/** Reason why a row is held, and its retry schedule. */
-export type HoldWhy = Omit<Transition, "to" | "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
-  readonly reason: HoldReason;
-  readonly retryClass: RetryClass;
-  /** Earliest time of the next attempt, regardless of the schedule; Unix milliseconds. */
-  readonly notBeforeMs?: number | undefined;
-};
-
 /**
  * Finds the longest pause of a message that is never given up, ms: our own payments, messages to `retry_modules`, and
  * those that nobody but us may deliver, which is what anybody's module may claim. `undefined`: it may be given up.
@@ -238,14 +231,16 @@ const CLAIMED_MAX_MS = 7 * 24 * 3_600_000;
 const KEPT_RETRY_SEC = 300;
 
 /**
- * Holds a row until the schedule of its class allows another attempt. A message that is unprofitable only because
- * another message's revert limits it to small batches is retried soon, regardless of its class.
+ * Holds a row, or ends it, by what was found out about it. A message that is unprofitable only because another
+ * message's revert limits it to small batches is retried soon, regardless of its class.
  */
-export function hold(
-  context: TargetContext,
-  row: MessageRow,
-  { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
-): void {
+export function hold(context: TargetContext, row: MessageRow, found: Finding): void {
+  if ("end" in found) return decideForGood(context, row, found);
+  if ("untilMs" in found) {
+    const { untilMs: nextAttemptAtMs, ...why } = found;
+    return void transition(context, row, { to: "held", ...why, nextAttemptAtMs });
+  }
+  const { retryClass: wanted, notBeforeMs = 0, ...why } = found;
   const attempts = row.attempts + 1;
   const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
   const retryClass = isUnprofitableAlone ? "transient" : wanted;
@@ -257,14 +252,8 @@ export function hold(
     failedMaxMs === undefined && counts.refusals !== undefined &&
     isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
   ) {
-    const { detail, reason } = why;
-    transition(context, row, {
-      to: "rejected",
-      reason: "refused_by_hub",
-      detail: detail ?? reason,
-      ...counts,
-    });
-    return;
+    const detail = why.detail ?? why.reason;
+    return void transition(context, row, { to: "rejected", reason: "refused_by_hub", detail, ...counts });
   }
   const scheduledMs = nextAttemptMs({
     retryClass,
@@ -280,53 +269,60 @@ export function hold(
   const again = scheduledMs === NEVER_MS || isGateInDoubt
     ? nextReadingMs(row, { reason: why.reason, isEnd: false, nowMs })
     : undefined;
-  transition(context, row, {
-    to: "held",
-    ...why,
-    ...counts,
-    nextAttemptAtMs: Math.max(Math.min(scheduledMs, again ?? NEVER_MS), notBeforeMs),
-  });
-}
-
-/** Holds those of the candidates that are open still, in a transaction of their own. */
-export function holdOpen(context: TargetContext, candidates: readonly Candidate[], why: HoldWhy): void {
-  context.ledger.transaction(() => {
-    for (const { row } of stillOpen(context, candidates)) hold(context, row, why);
-  });
+  const nextAttemptAtMs = Math.max(Math.min(scheduledMs, again ?? NEVER_MS), notBeforeMs);
+  transition(context, row, { to: "held", ...why, ...counts, nextAttemptAtMs });
 }
 
 /** Ends a message, or holds it for good, by a reading that one hours ago has shown too; until then it waits. */
-export function decideForGood(
+function decideForGood(
   context: RelayDeps,
   row: MessageRow,
-  { to, reason, detail }: Pick<Transition, "to" | "detail"> & {
-    readonly reason: HoldReason | TerminalReason;
-  },
+  { end, reason, detail }: Extract<Finding, { end: string }>,
 ): void {
-  const again = nextReadingMs(row, { reason, isEnd: to !== "held", nowMs: context.clock.now() });
-  const isHeld = again !== undefined || to === "held";
+  const again = nextReadingMs(row, { reason, isEnd: end !== "held", nowMs: context.clock.now() });
+  const isHeld = again !== undefined || end === "held";
   transition(context, row, {
-    to: isHeld ? "held" : to,
+    to: isHeld ? "held" : end,
     reason,
     detail,
     ...isHeld ? { nextAttemptAtMs: again ?? NEVER_MS } : {},
   });
 }
 
-/** Records that the target refuses a message, for now or for good. */
-export function markRefused(
+/** Judges a candidate; `undefined`: nothing is found that keeps it from being delivered. */
+export type Judge = (candidate: Candidate) => Finding | undefined;
+
+/**
+ * Holds or ends those of the candidates that are open still and of which a judge finds something, in a transaction of
+ * its own; returns the other open ones. The first finding counts: later judges do not get the candidate.
+ */
+export function sift(
   context: TargetContext,
-  row: MessageRow,
-  refused: Refused,
-): void {
-  const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
-  const { detail } = refused;
+  candidates: readonly Candidate[],
+  ...judges: readonly (Judge | undefined)[]
+): readonly Candidate[] {
+  if (candidates.length === 0) return [];
+  return context.ledger.transaction(() =>
+    stillOpen(context, candidates).filter((candidate) => {
+      for (const judge of judges) {
+        const found = judge?.(candidate);
+        if (found === undefined) continue;
+        hold(context, candidate.row, found);
+        return false;
+      }
+      return true;
+    })
+  );
+}
+
+/** What a refusal by the target means for a message. */
+export function judgeRefused(
+  { settings, target }: TargetContext,
+  { code, detail, isInCompany }: Omit<Refused, "message">,
+): Finding {
   // Judged alone next, by every reading to come.
-  if (refused.isInCompany) {
-    return hold(context, row, { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 });
-  }
-  if (verdict.kind === "hold") return hold(context, row, { ...verdict, detail });
-  decideForGood(context, row, { ...verdict, detail });
+  if (isInCompany) return { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 };
+  return { ...judgeRefusal(code, target.id.stateMachine === settings.hub), detail };
 }
 
 /** Maps a known delivery to the state and reason of its message. */

@@ -16,8 +16,8 @@ import type { Message } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext } from "./leg.ts";
 import {
   type Candidate,
-  holdOpen,
   parseRow,
+  sift,
   stillOpen,
   toCandidate,
   toEndState,
@@ -53,10 +53,15 @@ export async function endDelivered(
       return found?.kind === "certain" ? found.value : undefined;
     },
   });
-  const doubtful = open.filter(({ message }) => certainOf.get(message)?.kind === "unsure");
   const detail = "its receipt is not confirmed yet";
-  holdOpen(leg, doubtful, { reason: "race", retryClass: "transient", detail });
-  return open.filter((candidate) => !doubtful.includes(candidate));
+  return sift(
+    leg,
+    open,
+    ({ message }) =>
+      certainOf.get(message)?.kind === "unsure"
+        ? { reason: "race", retryClass: "transient", detail }
+        : undefined,
+  );
 }
 
 /**
