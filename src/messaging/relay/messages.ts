@@ -14,16 +14,14 @@ import {
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
 import type { MessageChange } from "../ledger/messages.ts";
-import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
+import { equalBytes, formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import { type Leaf, leafCodec, type Message, toMessage } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
 import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
-import { logTransition } from "../message_log.ts";
 import {
-  type DeliveryOutcome,
   FAILED_MAX_MS,
   type Finding,
   isRefusedForGood,
@@ -147,67 +145,75 @@ export interface Transition extends Omit<MessageChange, "reason"> {
   readonly hash?: string;
 }
 
-/** Changes a row and logs the change. */
-export function transition(
-  context: RelayDeps,
-  row: MessageRow,
-  { hash, ...change }: Transition,
-): MessageRow {
-  const now = context.ledger.messages.transition(row.commitment, row.target, change);
-  const { to, reason, detail, requiredUsd18, offeredUsd18 } = change;
-  if (row.state === to && row.reason === reason) return now;
-  logTransition(context.log, {
+/** Reasons that need an operator. */
+const needsOperator: ReadonlySet<Transition["reason"]> = new Set(["too_large", "poison"]);
+
+/**
+ * Logs the change of a row, never as an error: races, proofs that are not final yet and throttled endpoints are normal
+ * operation (docs/protocol/messaging.md section 19.1).
+ */
+function logChange({ log }: RelayDeps, { state, ...row }: MessageRow, change: Transition): void {
+  const { to, reason, detail, hash, requiredUsd18, offeredUsd18 } = change;
+  const level = to === "held" && needsOperator.has(reason) ? "warn" : "debug";
+  log[level](`message_changed.${to}`, {
+    leg: `${row.source} -> ${row.target}`,
     commitment: row.commitment,
-    source: row.source,
-    target: row.target,
-    from: row.state,
+    from: state,
     to,
     reason,
     detail,
     transaction: hash,
-    requiredUsd18,
-    offeredUsd18,
+    requiredUsd: requiredUsd18 === undefined ? undefined : formatDecimal(requiredUsd18, 18),
+    offeredUsd: offeredUsd18 === undefined ? undefined : formatDecimal(offeredUsd18, 18),
   });
+}
+
+/** Changes a row and logs the change. */
+export function transition(context: RelayDeps, row: MessageRow, change: Transition): MessageRow {
+  const { hash: _, ...written } = change;
+  const now = context.ledger.messages.transition(row.commitment, row.target, written);
+  if (row.state !== change.to || row.reason !== change.reason) logChange(context, row, change);
   return now;
 }
 
+/** Ends that the state of the target shows, with the reason of each. */
+export const endReasons = {
+  delivered: "handled_by_us",
+  delivered_by_other: "handled_by_other",
+  timed_out: "expired",
+} as const satisfies Partial<Record<MessageState, TerminalReason>>;
+
 /**
- * Changes several rows of one target the same way and logs each change; returns them as they are now. The rows must
- * have been read just now, with nothing awaited since.
+ * Ends messages of one leg, with one line at info for all of them. Within a ledger transaction; the rows must have been
+ * read just now.
  */
-export function transitionAll(
+export function endAll(
   context: RelayDeps,
   rows: readonly MessageRow[],
-  { to, reason, hash }: Pick<Transition, "to" | "reason" | "hash">,
-): readonly MessageRow[] {
+  to: keyof typeof endReasons,
+  hash?: string,
+): void {
   const [first] = rows;
-  if (first === undefined) return [];
-  const change = { to, reason };
-  context.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.target, change);
-  for (const { commitment, source, target, state: from } of rows) {
-    logTransition(context.log, { commitment, source, target, from, to, reason, transaction: hash });
-  }
-  return rows.map((row) => ({
-    ...row,
-    state: to,
-    reason,
-    detail: undefined,
-    updatedAtMs: context.clock.now(),
-  }));
+  if (first === undefined) return;
+  const change = { to, reason: endReasons[to] };
+  const commitments = rows.map(({ commitment }) => commitment);
+  context.ledger.messages.transitionAll(commitments, first.target, change);
+  for (const row of rows) logChange(context, row, { ...change, ...hash && { hash } });
+  const leg = `${first.source} -> ${first.target}`;
+  context.log.info(`messages_settled.${to}`, { leg, messages: rows.length, transaction: hash, commitments });
 }
 
 /**
  * Changes rows that a signed transaction carries: to `ready`, where they are not, and on to `submitted`. As with
- * {@link transitionAll}, they must have been read just now.
+ * {@link endAll}, they must have been read just now.
  */
-export function submitAll(context: RelayDeps, rows: readonly MessageRow[], transaction: string): void {
+export function submitAll(context: RelayDeps, rows: readonly MessageRow[], hash: string): void {
   const [first] = rows;
   if (first === undefined) return;
   context.ledger.messages.submitAll(rows.map(({ commitment }) => commitment), first.target);
-  for (const { commitment, source, target, state: from } of rows) {
-    const change = { commitment, source, target };
-    if (from !== "ready") logTransition(context.log, { ...change, from, to: "ready" });
-    logTransition(context.log, { ...change, from: "ready", to: "submitted", transaction });
+  for (const row of rows) {
+    if (row.state !== "ready") logChange(context, row, { to: "ready" });
+    logChange(context, { ...row, state: "ready" }, { to: "submitted", hash });
   }
 }
 
@@ -323,13 +329,4 @@ export function judgeRefused(
   // Judged alone next, by every reading to come.
   if (isInCompany) return { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 };
   return { ...judgeRefusal(code, target.id.stateMachine === settings.hub), detail };
-}
-
-/** Maps a known delivery to the state and reason of its message. */
-export function toEndState(
-  outcome: Extract<DeliveryOutcome, "delivered" | "delivered_by_other">,
-): { readonly state: MessageState; readonly reason: TerminalReason } {
-  return outcome === "delivered"
-    ? { state: "delivered", reason: "handled_by_us" }
-    : { state: "delivered_by_other", reason: "handled_by_other" };
 }
