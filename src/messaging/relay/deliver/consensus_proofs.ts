@@ -152,8 +152,7 @@ export class ProofDelivery {
     const simulated = await simulateAlone(leg, proofs);
     if (simulated === undefined) return "refused";
     const { gasUsed: gas, dataCostWei, gasPriceWei } = simulated.simulation;
-    const price = await profit?.price.fetchPrice(leg.signal);
-    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const price27 = (await profit?.price.fetchPrice(leg.signal))?.price27;
     const cost18 = costUsd18({ gas, dataCostWei }, { gasPriceWei, price27 });
     const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, profit?.minimumPercent ?? 0);
     if (!this.#isPaid(leg, amount, { required18 })) return "held";
@@ -251,8 +250,7 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   if (simulated === undefined) return "refused";
   const { maxGasPriceWei, candidates } = paid;
   const { gasUsed: gas, dataCostWei } = simulated.simulation;
-  const price = maxGasPriceWei === undefined ? undefined : await leg.profit?.price.fetchPrice(leg.signal);
-  const price27 = price?.kind === "known" ? price.price27 : undefined;
+  const price27 = (await leg.profit?.price.fetchPrice(leg.signal))?.price27;
   // What they are worth at the highest price that the fees allow.
   const offeredUsd18 = maxGasPriceWei === undefined
     ? undefined

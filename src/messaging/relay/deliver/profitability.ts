@@ -178,12 +178,11 @@ export async function judgeBytes(
   if (profit === undefined || profit.minimumPercent === 0 || gas === undefined || large.length === 0) {
     return undefined;
   }
-  const [revenues, price, { gasPriceWei }] = await Promise.all([
+  const [revenues, { price27 }, { gasPriceWei }] = await Promise.all([
     readRevenues({ ...leg, profit }, large),
     profit.price.fetchPrice(leg.signal),
     gas.fetchGasQuote(leg.signal),
   ]);
-  const price27 = price.kind === "known" ? price.price27 : undefined;
   const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
   const revenueOf = new Map(large.map(({ message }, index) => [message, revenueAt(revenues, index)]));
   return ({ row, message }) => {
@@ -241,7 +240,7 @@ export async function judgeProfit(
     dataCostWei: ofProofs,
     isSentAnyway: proofBytes.length === 0,
   };
-  const price27 = price.kind === "known" ? price.price27 : undefined;
+  const { price27 } = price;
   const profitPercent = profit.minimumPercent;
   const decided = decideBatch(offers, consensusProofs, {
     gasPriceWei,
@@ -273,7 +272,7 @@ export function toDecisions(
       gasPriceWei: numbers.gasPriceWei,
       dataCostWei: numbers.dataCostWei,
       price27: numbers.price27,
-      priceOrigin: price.kind === "known" ? price.origin : undefined,
+      priceOrigin: price.origin,
       profitPercent: numbers.profitPercent,
       costUsd18: numbers.cost18,
       requiredUsd18: numbers.required18,

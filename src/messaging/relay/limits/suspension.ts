@@ -163,7 +163,7 @@ export async function mayRisk(
   return isWithinRisk({
     ...risk,
     plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
-    price27: price.kind === "known" ? price.price27 : undefined,
+    price27: price.price27,
     sharedMicroUsd: proven.read(leg)?.length ? leg.settings.maxDailyLossMicroUsd : undefined,
   });
 }
