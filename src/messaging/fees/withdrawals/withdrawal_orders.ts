@@ -9,7 +9,7 @@ import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
 import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
 import { type HubCallStatus, type NonceOwner } from "../hub_calls.ts";
-import type { HoldReason, MessageRow, SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
+import type { HoldReason, MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { toTokenUnits } from "../../../core/encoding/bytes.ts";
 
 /** Outcome for one account. */
