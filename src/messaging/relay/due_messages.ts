@@ -9,7 +9,7 @@ import type { Message } from "../../core/ismp/message.ts";
 import { type Finding, NEVER_MS } from "./decisions/retry_schedule.ts";
 import { type Route, route, toRequest } from "./decisions/route.ts";
 import { type FleetShare, type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
-import { type Candidate, hold, judgeRefused, parseRow, sift, toCandidate } from "./messages.ts";
+import { type Candidate, hold, judgeRefused, parseRow, screen, toCandidate } from "./messages.ts";
 import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
 import { Allowances, noteBandwidth } from "./limits/bandwidth.ts";
 import { findSpendingStop, isUnfunded } from "./limits/spending.ts";
@@ -290,7 +290,7 @@ async function admit(
   const { leg, allowances } = work;
   const senderOf = ({ message }: Candidate): Uint8Array => toRequest(message).from;
   await readLimits(work, candidates.map(senderOf));
-  return sift(leg, candidates, (candidate) => {
+  return screen(leg, candidates, (candidate) => {
     const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);
     return refusal && judgeRefused(leg, refusal);
   });
@@ -308,6 +308,6 @@ export async function holdUnspendable(leg: LegRun, facts: DueInput): Promise<boo
   const found: Finding = stop === undefined
     ? { reason: "unfunded", retryClass: "unfunded" }
     : { reason: "loss_limit", untilMs: Math.min(stop.untilMs, leg.clock.now() + RECEIPTS_PAUSE_MS) };
-  sift(leg, open, () => found);
+  screen(leg, open, () => found);
   return hasMoreDue(leg, facts, rows);
 }

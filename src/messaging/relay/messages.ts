@@ -302,7 +302,7 @@ export type Judge = (candidate: Candidate) => Finding | undefined;
  * Holds or ends those of the candidates that are open still and of which a judge finds something, in a transaction of
  * its own; returns the other open ones. The first finding counts: later judges do not get the candidate.
  */
-export function sift(
+export function screen(
   context: TargetContext,
   candidates: readonly Candidate[],
   ...judges: readonly (Judge | undefined)[]

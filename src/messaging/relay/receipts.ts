@@ -18,7 +18,7 @@ import {
   endAll,
   endReasons,
   parseRow,
-  sift,
+  screen,
   stillOpen,
   toCandidate,
   transition,
@@ -54,7 +54,7 @@ export async function endDelivered(
   }
   const open = await endConfirmed(leg, candidates, relayerOf);
   const detail = "its receipt is not confirmed yet";
-  return sift(
+  return screen(
     leg,
     open,
     ({ message }) => unsure.has(message) ? { reason: "race", retryClass: "transient", detail } : undefined,
@@ -83,8 +83,8 @@ async function endConfirmed(
     const ours = found.filter(({ relayer }) => ourself !== undefined && equalBytes(relayer, ourself));
     const others = found.filter((each) => !ours.includes(each));
     for (const { row, relayer } of ours) recordFoundReceipt(leg, row, { relayer, head });
-    const rivals = others.filter(({ row }) => row.reason !== "gated").map(({ relayer }) => relayer);
-    rememberCompetitors(leg, { relayers: rivals, isLoss: false });
+    const competitors = others.filter(({ row }) => row.reason !== "gated").map(({ relayer }) => relayer);
+    rememberCompetitors(leg, { relayers: competitors, isLoss: false });
     endAll(leg, ours.map(({ row }) => row), "delivered");
     endAll(leg, others.map(({ row }) => row), "delivered_by_other");
     return open.filter(({ message }) => !relayerOf.has(message));

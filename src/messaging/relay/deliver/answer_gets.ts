@@ -15,7 +15,7 @@ import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
-import { type Candidate, sift } from "../messages.ts";
+import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
@@ -165,7 +165,7 @@ async function answerSeparately(work: GetGroupInput, why: Finding): Promise<void
 }
 
 function holdAll({ leg, group }: GetGroupInput, found: Finding): void {
-  sift(leg, group, () => found);
+  screen(leg, group, () => found);
 }
 
 /** Length of an EVM key of a contract's slot: 20 bytes of address and 32 of slot. */

@@ -15,7 +15,7 @@ import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import { costUsd18, coveringPriceWei, requiredUsd18, toReward18 } from "../decisions/profit.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, sift } from "../messages.ts";
+import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus, type SendInput } from "./send.ts";
 import { judgeGates, judgeSuspended } from "../limits/suspension.ts";
@@ -234,14 +234,14 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
   const above = ready.filter(({ row }) => row.seenAtHeight > view.height);
   const gates = await judgeGates(leg, above);
-  const payable = sift(leg, above, gates, judgeSuspended(leg, above), judgeBought(leg));
+  const payable = screen(leg, above, gates, judgeSuspended(leg, above), judgeBought(leg));
   const open = await endDelivered(leg, payable);
   if (all === undefined) {
     // They wait for updates of others.
     const detail = `${
       proofs.length + left
     } consensus proofs of the hub must come before it, more than are sent for messages`;
-    sift(leg, open, () => ({ reason: "consensus_proofs_unprofitable", retryClass: "transient", detail }));
+    screen(leg, open, () => ({ reason: "consensus_proofs_unprofitable", retryClass: "transient", detail }));
     return "held";
   }
   const paid = await findPaying(leg, { view, proofHeight: height, consensusProofs: all }, open);

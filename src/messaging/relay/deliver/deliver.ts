@@ -27,7 +27,7 @@ import {
   listReceiversUnderWay,
   receiverOf,
 } from "../limits/suspension.ts";
-import { type Candidate, type Judge, judgeRefused, type Refused, sift } from "../messages.ts";
+import { type Candidate, type Judge, judgeRefused, type Refused, screen } from "../messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
 import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
 import { confirmUnknown, filterProfitable, judgeBytes } from "./profitability.ts";
@@ -97,8 +97,8 @@ async function admit(
   const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
   const race = judgeCompetitors(leg);
   return {
-    fresh: sift(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, race, judgeAlone(leg, fresh)),
-    refused: sift(leg, refused, race),
+    fresh: screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, race, judgeAlone(leg, fresh)),
+    refused: screen(leg, refused, race),
   };
 }
 
@@ -124,7 +124,7 @@ function packBatches(
     kindOf: ({ row }) => consensusProofs.length > 0 ? "" : row.kind,
     apartOf: (candidate) => refused.includes(candidate) ? "refused" : strangers.get(candidate.row.commitment),
   }, limits);
-  sift(leg, tooLarge, (candidate) => {
+  screen(leg, tooLarge, (candidate) => {
     const bytes = countCallBytes(candidate);
     // Next to a large proof there is less room: then the proof is sent ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) return undefined;
@@ -207,7 +207,9 @@ export async function prepare(
   const { proofHeight: height, consensusProofs } = facts;
   const messages = open.map(({ message }) => message);
   const { accepted, refused } = await findDeliverable(leg, { messages, height, consensusProofs }, proving);
-  if (refused.length > 0) sift(leg, open, judgeRefusals({ leg, facts }, await confirmUnknown(leg, refused)));
+  if (refused.length > 0) {
+    screen(leg, open, judgeRefusals({ leg, facts }, await confirmUnknown(leg, refused)));
+  }
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {

@@ -34,7 +34,7 @@ import type { FeeReader, LegProfit, LegRun, TargetContext } from "../leg.ts";
 import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
 import { noteOffers } from "../limits/spending.ts";
-import { type Candidate, findOwnPayment, type Judge, type Refused, sift } from "../messages.ts";
+import { type Candidate, findOwnPayment, type Judge, type Refused, screen } from "../messages.ts";
 import type { Finding } from "../decisions/retry_schedule.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 
@@ -152,7 +152,7 @@ export async function filterProfitable(
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
   });
   const heldOf = new Map(decided.hold.map((verdict) => [verdict.id, verdict]));
-  const candidates = sift(leg, work.candidates, ({ row, message }) => {
+  const candidates = screen(leg, work.candidates, ({ row, message }) => {
     if (gone.has(message)) {
       return { reason: "request_gone", detail: "the source no longer knows the request", end: "gone" };
     }

@@ -8,7 +8,7 @@ import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { boundByLosses, decideAllowance, noteRefusedFunds, stopUncovered } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, judgeRefused, sift, stillOpen, submitAll } from "../messages.ts";
+import { type Candidate, judgeRefused, screen, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 import { judgeSuspended, mayRisk } from "../limits/suspension.ts";
@@ -108,7 +108,7 @@ function retryUncovered(
     stopUncovered(leg, detail);
     return { sent: 0, again: [], isOutdated: candidates.length > 0 };
   }
-  sift(leg, candidates, () => ({ reason: "loss_limit", retryClass: "transient", detail }));
+  screen(leg, candidates, () => ({ reason: "loss_limit", retryClass: "transient", detail }));
   return { sent: 0, again: [] };
 }
 
@@ -160,7 +160,7 @@ async function sendInTurn(
 ): Promise<SendResult> {
   const { part, candidates } = work;
   if (!await mayRisk(leg, { candidates, simulation: part.simulation })) {
-    sift(leg, candidates, () => ({ reason: "loss_limit", retryClass: "transient", detail: STRANGERS }));
+    screen(leg, candidates, () => ({ reason: "loss_limit", retryClass: "transient", detail: STRANGERS }));
     return { sent: 0, again: [] };
   }
   const signing = await signBounded(leg, work);
@@ -187,7 +187,7 @@ async function sendInTurn(
   }
   leg.signal.throwIfAborted();
   // Settling may have found meanwhile that delivering them would waste gas.
-  const open = sift(leg, candidates, judgeSuspended(leg, candidates));
+  const open = screen(leg, candidates, judgeSuspended(leg, candidates));
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
   const proofs = part.delivery.steps.filter(({ kind }) => kind === "consensus").length;
@@ -271,10 +271,10 @@ function applyRefusal(
   const open = stillOpen(leg, candidates);
   if (code === "too_large" && open.length > 1) {
     const half = Math.ceil(open.length / 2);
-    sift(leg, open.slice(half), () => ({ reason: "too_large", retryClass: "transient", detail }));
+    screen(leg, open.slice(half), () => ({ reason: "too_large", retryClass: "transient", detail }));
     return open.slice(0, half);
   }
   const about = indices?.map((index) => candidates[index]?.message);
   const isConcerned = ({ message }: Candidate): boolean => about?.includes(message) ?? true;
-  return sift(leg, open, (candidate) => isConcerned(candidate) ? judgeRefused(leg, refusal) : undefined);
+  return screen(leg, open, (candidate) => isConcerned(candidate) ? judgeRefused(leg, refusal) : undefined);
 }
