@@ -56,7 +56,6 @@ export const endpointEvents = {
         action:
           "None. A node with the default --rpc-max-response-size of 15 MB gives more detail on failures.",
       },
-      mmr_proofs: "Node lacks mmr_generateProof; reading many leaves of the relay chain for a rotation",
       light_client_updates: {
         text: "No beacon node serves light_client/updates: the next sync committee is read from a state",
         action: "Use a node that serves the route; gateways deny it.",
