@@ -18,7 +18,6 @@ export const findingAdvice = {
   pallets_missing: "correct `rpc_ws`, or remove the chain",
   runtime_unsupported: "update the program",
   runtime_differs: "update the program",
-  coprocessor_mismatch: "its governance must upgrade the runtime; until then remove the chain",
   // The hub's view of a chain
   chain_unknown: "correct `consensus_state_id`, or run a consensus relayer for the chain",
   chain_not_accepted: "governance must list the chain; the line names the call",

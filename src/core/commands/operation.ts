@@ -4,8 +4,7 @@
  * its socket. Request and answer are one line of JSON each. Both come from the same build, which the request names, so
  * that the compiler's types are their shapes.
  */
-import type { Log, LogLevel } from "../telemetry/log.ts";
-import { logLevels } from "../telemetry/log.ts";
+import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
