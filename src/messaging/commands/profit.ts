@@ -39,13 +39,12 @@ Costs are kept for 90 days. --json has native tokens spent in all their digits.
 
 Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
   needs: "read",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser
       .option("--since <time>", "only what was mined since: 90m, 2h, 3d, or 2026-01-31T12:00Z", toSince)
       .addOption(
         new Option("--by <group>", "one line for each").choices([...profitGroups]).default("chain"),
-      )
-      .action((options: ProfitOptions) => choose(options)),
+      ),
   work: (context, options) => sumUp(context, options),
   show: ({ by, lines, total, claims }) =>
     [

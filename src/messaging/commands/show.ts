@@ -31,12 +31,12 @@ Given one of our transactions, it shows every message in it.
 
 Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
   needs: "read",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument(
       "<hash>",
       "commitment of a message, or hash of our transaction with it; its first 6 digits or more",
       toHashPrefix,
-    ).action((prefix: Hex) => choose(prefix)),
+    ),
   work: (context, prefix) => {
     const hash = findHash(context, prefix);
     const rows = findRows(context, hash);
