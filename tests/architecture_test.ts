@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 12_935,
   "core/checks": 1253,
-  "core/commands": 1753,
+  "core/commands": 1743,
   "core/config": 3225,
   "core/encoding": 570,
   "core/evm": 1746,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3688,
   "core/runtime": 2054,
   "core/substrate": 270,
-  "core/telemetry": 2748,
+  "core/telemetry": 2660,
   "messaging": 1151,
   "messaging/checks": 325,
-  "messaging/commands": 1941,
+  "messaging/commands": 1930,
   "messaging/config": 696,
   "messaging/fees": 3005,
   "messaging/ledger": 4344,
-  "messaging/relay": 7840,
+  "messaging/relay": 7844,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 80_184,
+  "lines of src": 80_079,
   "lines of devnet": 34_032,
-  "lines of tests": 99_377,
-  "lines of the longest function of src": 75,
+  "lines of tests": 99_352,
+  "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_664,
+  "words of docs": 61_665,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
