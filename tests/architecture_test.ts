@@ -265,8 +265,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 270,
   "core/telemetry": 2660,
   "messaging": 1151,
-  "messaging/checks": 325,
-  "messaging/commands": 1930,
+  "messaging/checks": 309,
+  "messaging/commands": 1910,
   "messaging/config": 696,
   "messaging/fees": 3005,
   "messaging/ledger": 4344,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 80_079,
+  "lines of src": 80_043,
   "lines of devnet": 34_032,
-  "lines of tests": 99_352,
+  "lines of tests": 99_353,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,

@@ -5,7 +5,7 @@ import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger
 import { wastedResults } from "../ledger/spending.ts";
 import { operationOf } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
-import { type SinceTime, toSince, toSinceMs } from "./message_filter.ts";
+import { toSince } from "./message_filter.ts";
 import { dollarsText } from "./message_view.ts";
 import { Option } from "commander";
 
@@ -16,7 +16,8 @@ const profitGroups = ["chain", "route", "day", "module"] as const;
 type ProfitGroup = typeof profitGroups[number];
 
 interface ProfitOptions {
-  readonly since?: SinceTime;
+  /** Unix milliseconds. */
+  readonly since?: number;
   readonly by: ProfitGroup;
 }
 
@@ -91,9 +92,9 @@ function shortModule(module: string): string {
 }
 
 /** Sums, and deliveries that are not claimed yet. */
-const sumUp = ({ ledger, clock, status }: OperationContext, { by, since }: ProfitOptions) => {
+const sumUp = ({ ledger, status }: OperationContext, { by, since = 0 }: ProfitOptions) => {
   const [total, groups] = [new Sums(), new Map<string, Sums>()];
-  for (const cost of listCosts(ledger, since === undefined ? 0 : toSinceMs(since, clock.now()))) {
+  for (const cost of listCosts(ledger, since)) {
     total.add(cost);
     for (const [group, part] of split(by, cost, () => ledger.statistics.listCarried(cost.id))) {
       sumsOf(groups, group).add(part);
