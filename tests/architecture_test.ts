@@ -241,7 +241,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 618,
   "consensus/clients/polygon": 2082,
   "consensus/clients/sync_committee": 5499,
-  "consensus/commands": 397,
+  "consensus/commands": 396,
   "consensus/config": 994,
   "consensus/followers": 137,
   "consensus/relay_chain": 469,
@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 461,
   "core/chains": 12_935,
   "core/checks": 1253,
-  "core/commands": 1781,
+  "core/commands": 1743,
   "core/config": 3225,
   "core/encoding": 570,
   "core/evm": 1751,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3688,
   "core/runtime": 2054,
   "core/substrate": 270,
-  "core/telemetry": 2748,
+  "core/telemetry": 2660,
   "messaging": 1079,
-  "messaging/checks": 325,
-  "messaging/commands": 1950,
+  "messaging/checks": 309,
+  "messaging/commands": 1910,
   "messaging/config": 696,
   "messaging/fees": 2943,
   "messaging/ledger": 4344,
-  "messaging/relay": 7677,
+  "messaging/relay": 7681,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 79_930,
+  "lines of src": 79_751,
   "lines of devnet": 34_032,
-  "lines of tests": 99_094,
-  "lines of the longest function of src": 75,
+  "lines of tests": 99_071,
+  "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_664,
+  "words of docs": 61_665,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

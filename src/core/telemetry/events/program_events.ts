@@ -187,6 +187,7 @@ export const programEvents = {
     action: "Nothing if it passes. Otherwise see the warning or error before it, and check the endpoints.",
     codes: {
       acceptance: "Waiting for governance to accept the source",
+      blocks: "Reading many blocks",
       challenge_period: "Waiting for the challenge period to end",
       claims: "Waiting for claims to be final on the hub",
       first_answers: "Waiting for the first answers of chains, for 30 s at most",
