@@ -244,13 +244,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/commands": 453,
   "consensus/config": 963,
   "consensus/followers": 137,
-  "consensus/relay_chain": 492,
-  "consensus/rest": 504,
+  "consensus/relay_chain": 487,
+  "consensus/rest": 340,
   "consensus/rollup": 1171,
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_170,
+  "core/chains": 13_176,
   "core/checks": 1260,
   "core/commands": 1682,
   "core/config": 3290,
@@ -260,10 +260,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2044,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3688,
+  "core/rpc": 3601,
   "core/runtime": 2061,
   "core/substrate": 270,
-  "core/telemetry": 2737,
+  "core/telemetry": 2736,
   "messaging": 1155,
   "messaging/checks": 326,
   "messaging/commands": 2202,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_890,
+  "lines of src": 81_639,
   "lines of devnet": 34_112,
-  "lines of tests": 101_046,
+  "lines of tests": 101_007,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_716,
+  "words of docs": 61_715,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

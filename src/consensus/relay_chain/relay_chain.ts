@@ -22,7 +22,6 @@ import {
 } from "../../core/rpc/substrate_calls.ts";
 import { SubstrateClient } from "../../core/rpc/substrate_client.ts";
 import { translateSubstrateError } from "../../core/rpc/substrate_errors.ts";
-import type { Log } from "../../core/telemetry/log.ts";
 
 /** A block of the chain. */
 export interface RelayBlock {
@@ -115,8 +114,6 @@ const MAX_KEY_PAGES = 5;
 
 /** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
-  /** Log for methods that the node does not offer; optional. */
-  readonly log?: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
 }
@@ -144,10 +141,7 @@ export class RelayChain {
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    this.#client = new SubstrateClient(deps, this.#endpoint, name, {
-      onSetsRefused: (method) =>
-        deps.log?.info("endpoint_limited.batches", { chain: name, endpoint: this.host, method }),
-    });
+    this.#client = new SubstrateClient(deps, this.#endpoint, name);
   }
 
   /** Host of the node, safe to log. */
@@ -258,7 +252,8 @@ export class RelayChain {
     sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
     signal: AbortSignal,
   ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
-    const found = await this.#client.readStorageSets(sets, signal);
+    const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
+    const found = await this.#client.callAll(wanted, signal);
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
   }
 

@@ -520,7 +520,7 @@ Deno.test("evm chain: a broadcast without an answer is a fault, not a result", a
   const { chain } = chainAt([rpc]);
   const submission = await sign(chain);
   rpc.failNext({ kind: "cut" });
-  assert.equal((await catchFault(chain.sender.broadcast(submission, never))).code, "malformed");
+  assert.equal((await catchFault(chain.sender.broadcast(submission, never))).code, "unreachable");
 });
 
 Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered", async () => {
