@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 13_176,
+  "core/chains": 13_077,
   "core/checks": 1260,
   "core/commands": 1682,
   "core/config": 3290,
@@ -260,7 +260,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2044,
   "core/merkle": 975,
   "core/pricing": 379,
-  "core/rpc": 3601,
+  "core/rpc": 3602,
   "core/runtime": 2061,
   "core/substrate": 270,
   "core/telemetry": 2736,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 81_639,
+  "lines of src": 81_541,
   "lines of devnet": 34_112,
-  "lines of tests": 101_007,
+  "lines of tests": 100_964,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,

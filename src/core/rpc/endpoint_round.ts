@@ -14,7 +14,7 @@ type Tracked = TrackedEndpoint<{ readonly host: string }>;
 type Asked = readonly Pick<RpcCall, "method">[];
 
 /** Endpoints in the order in which they are asked: ready ones first, of them the able ones, and of these those not behind. */
-export function inOrder<M extends Tracked>(members: readonly M[], calls: Asked = []): readonly M[] {
+export function byPreference<M extends Tracked>(members: readonly M[], calls: Asked = []): readonly M[] {
   const rank = (member: M): number =>
     (member.availability().kind === "ready" ? 0 : 3) +
     (member.isUnsupported(calls) ? 2 : member.isBehind ? 1 : 0);
@@ -35,7 +35,7 @@ export class EndpointRound<M extends Tracked> {
     this.#members = members;
     const isAble = members.some((member) => !member.isUnsupported(calls));
     // If no endpoint supports it, the most preferred one may report that again; the others need not be asked.
-    this.#open = isAble ? [...inOrder(members, calls)] : members.slice(0, 1);
+    this.#open = isAble ? [...byPreference(members, calls)] : members.slice(0, 1);
   }
 
   /**

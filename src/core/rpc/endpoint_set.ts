@@ -11,7 +11,7 @@ import {
   type EndpointLineOptions,
   type SendConditions,
 } from "./endpoint_line.ts";
-import { EndpointRound, inOrder } from "./endpoint_round.ts";
+import { byPreference, EndpointRound } from "./endpoint_round.ts";
 import { findHead, findLag, HEAD_EVERY_MS, type HeadQuery, nextReading } from "./head_watch.ts";
 
 /** Maximum wait for an answer while another endpoint is ready, unless the caller sets a timeout. */
@@ -90,13 +90,14 @@ export class RpcEndpointSet {
   /** Host of the endpoint that would be used first now. */
   firstHost(calls: readonly RpcCall[]): string {
     const [preferred = ""] = this.hosts;
-    return inOrder(this.#members, calls).find((member) => member.availability().kind === "ready")?.host ??
+    return byPreference(this.#members, calls).find((member) => member.availability().kind === "ready")
+      ?.host ??
       preferred;
   }
 
   /** One set per endpoint, in the order in which they would be used, for reads that compare endpoints; state is shared. */
   each(): readonly RpcEndpointSet[] {
-    return inOrder(this.#members).map((member) =>
+    return byPreference(this.#members).map((member) =>
       new RpcEndpointSet(this.#deps, this.#options, { member, all: this.#all })
     );
   }

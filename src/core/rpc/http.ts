@@ -8,7 +8,7 @@ import {
 } from "./call.ts";
 import type { TranslateError } from "./call.ts";
 import { type Fetch, HttpAddress, type HttpAddressOptions, type HttpDeps } from "./http_exchange.ts";
-import { readAnswers, WireRequests } from "./json_rpc.ts";
+import { readRpcAnswers, WireRequests } from "./json_rpc.ts";
 
 export type { Fetch };
 
@@ -37,7 +37,7 @@ export class HttpEndpoint extends HttpAddress implements RpcEndpoint {
     const answer = await this.exchange({ what, calls, body: request.text }, conditions);
     if (answer.status === 429) throw this.statusFault(answer, what);
     const { status, retryAfterMs, limit } = answer;
-    return readAnswers(answer.text, {
+    return readRpcAnswers(answer.text, {
       request,
       limit,
       at: this,

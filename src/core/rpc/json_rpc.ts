@@ -57,7 +57,7 @@ type Entry = { readonly [name: string]: Json };
  * Reads the answers to the calls of a request, in their order; a call that failed has its fault.
  * @throws {RpcFault} when the request as a whole has no usable answer
  */
-export function readAnswers(text: string, answered: AnsweredRequest): readonly RpcAnswer[] {
+export function readRpcAnswers(text: string, answered: AnsweredRequest): readonly RpcAnswer[] {
   const { calls, firstId } = answered.request;
   const entries = readEntries(text, answered);
   const [only] = entries;

@@ -16,7 +16,7 @@ import {
 } from "./call.ts";
 import { EndpointFaults } from "./endpoint_faults.ts";
 import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
-import { readAnswers, WireRequests } from "./json_rpc.ts";
+import { readRpcAnswers, WireRequests } from "./json_rpc.ts";
 import { FRAME_TOO_LARGE, LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
 
 /** Dependencies of a socket endpoint. */
@@ -130,7 +130,7 @@ export class SocketEndpoint extends EndpointFaults implements RpcEndpoint {
         return await link.send(request, signal);
       });
       const { translate } = this.#options;
-      return readAnswers(answer.text, { request, limit: answer.limit, at: this, translate });
+      return readRpcAnswers(answer.text, { request, limit: answer.limit, at: this, translate });
     } catch (cause) {
       if (cause instanceof LinkEnded) throw this.fault("unreachable", what, { detail: cause.problem });
       // No honest node answers so.
