@@ -231,19 +231,20 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2912,
-  "consensus/checks": 194,
+  "consensus": 2916,
+  "consensus/checks": 195,
   "consensus/clients/arbitrum": 905,
-  "consensus/clients/beefy": 3297,
+  "consensus/clients/beefy": 2626,
   "consensus/clients/bsc": 1463,
-  "consensus/clients/grandpa": 1604,
+  "consensus/clients/grandpa": 1514,
   "consensus/clients/op_stack": 1949,
   "consensus/clients/parachain": 618,
   "consensus/clients/polygon": 2082,
   "consensus/clients/sync_committee": 5499,
-  "consensus/commands": 453,
-  "consensus/config": 963,
+  "consensus/commands": 397,
+  "consensus/config": 994,
   "consensus/followers": 137,
+<<<<<<< HEAD
   "consensus/relay_chain": 487,
   "consensus/rest": 340,
   "consensus/rollup": 1171,
@@ -254,12 +255,25 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/checks": 1260,
   "core/commands": 1682,
   "core/config": 3290,
+=======
+  "consensus/relay_chain": 469,
+  "consensus/rest": 504,
+  "consensus/rollup": 1170,
+  "consensus/spec": 179,
+  "consensus/status": 456,
+  "core/beefy": 461,
+  "core/chains": 12_935,
+  "core/checks": 1253,
+  "core/commands": 1781,
+  "core/config": 3225,
+>>>>>>> int
   "core/encoding": 570,
-  "core/evm": 1746,
+  "core/evm": 1751,
   "core/hub_proofs": 772,
-  "core/ismp": 2044,
-  "core/merkle": 975,
+  "core/ismp": 2045,
+  "core/merkle": 970,
   "core/pricing": 379,
+<<<<<<< HEAD
   "core/rpc": 3602,
   "core/runtime": 2061,
   "core/substrate": 270,
@@ -272,18 +286,43 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/ledger": 4682,
   "messaging/relay": 7840,
   "messaging/status": 1088,
+=======
+  "core/rpc": 3688,
+  "core/runtime": 2054,
+  "core/substrate": 270,
+  "core/telemetry": 2748,
+  "messaging": 1079,
+  "messaging/checks": 325,
+  "messaging/commands": 1950,
+  "messaging/config": 696,
+  "messaging/fees": 2943,
+  "messaging/ledger": 4344,
+  "messaging/relay": 7677,
+  "messaging/status": 1093,
+>>>>>>> int
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
+<<<<<<< HEAD
   "lines of src": 81_541,
   "lines of devnet": 34_112,
   "lines of tests": 100_964,
   "lines of the longest function of src": 76,
+=======
+  "lines of src": 79_930,
+  "lines of devnet": 34_032,
+  "lines of tests": 99_094,
+  "lines of the longest function of src": 75,
+>>>>>>> int
   "files of src below 40 lines": 31,
-  "files of src with one importer, in the same folder": 81,
+  "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
+<<<<<<< HEAD
   "words of docs": 61_715,
+=======
+  "words of docs": 61_664,
+>>>>>>> int
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -23,21 +23,15 @@ Deno.test("arguments: without a command the program relays", () => {
 
 Deno.test("arguments: accumulate-fees with its options, before and behind those of the program", () => {
   const name = "accumulate-fees";
-  const none = { name, options: { waits: false, withdraws: false } };
+  const none = { name, options: {} };
   assert.deepEqual(commandOf(...both, "accumulate-fees"), none);
   assert.deepEqual(commandOf("accumulate-fees", ...both), none);
-  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), {
-    name,
-    options: { waits: true, withdraws: false },
-  });
-  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), {
-    name,
-    options: { waits: false, withdraws: true },
-  });
-  const all = { name, options: { waits: true, withdraws: true } };
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), { name, options: { wait: true } });
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), { name, options: { withdraw: true } });
+  const all = { name, options: { wait: true, withdraw: true } };
   assert.deepEqual(commandOf(...both, "accumulate-fees", "--withdraw", "--wait"), all);
   for (const gas of [["--gas-limit=5"], ["--gas-limit", "5"], ["-g", "5"], ["-g5"]]) {
-    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), none);
+    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), { name, options: { gasLimit: "5" } });
   }
 });
 

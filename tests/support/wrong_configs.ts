@@ -1,5 +1,5 @@
 /** Wrong configuration files as data; the lines that must be said about each stand in a text beside them. */
-import { type ConfigResult, renderDiagnostic } from "../../src/core/config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic, renderRemark } from "../../src/core/config/diagnostics.ts";
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 
 /** Texts of files by path. */
@@ -43,10 +43,11 @@ type Parse = (files: ConfigFiles, text: string) => ConfigResult<unknown>;
 /** What is said of each file, below its name: problems, then warnings and notes. */
 export function describeConfigs(path: string, files: readonly WrongConfig[], parse: Parse): string {
   return files.map(([name, toml, others]) => {
-    const { problems, warnings, notes } = parse(inMemory(others), toml);
-    const lines = [...problems, ...warnings, ...notes].map((each) =>
-      `${each.kind === "problem" ? "" : `${each.kind}: `}${renderDiagnostic(path, each)}`
-    );
+    const { problems, remarks } = parse(inMemory(others), toml);
+    const lines = [
+      ...problems.map((problem) => renderDiagnostic(path, problem)),
+      ...remarks.map((remark) => renderRemark(path, remark)),
+    ];
     return `# ${name}\n${lines.map((line) => `${line}\n`).join("")}`;
   }).join("");
 }

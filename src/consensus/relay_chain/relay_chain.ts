@@ -44,12 +44,6 @@ export interface MmrAnswer {
   readonly proof: Uint8Array;
 }
 
-/** One value in the storage of one block. */
-export interface StoredAt {
-  readonly key: Uint8Array;
-  readonly block: Hash256;
-}
-
 /**
  * Maximum length of a finality proof in hex: the votes of a thousand voters take 0.3 MB, and a session's headers, which
  * nodes append for older blocks, some more.
@@ -230,12 +224,13 @@ export class RelayChain {
     return this.#client.call(finalityCalls.proveFinality(block), signal);
   }
 
-  /** Fetches values at a block (the best one when omitted), in the order of the keys. */
+  /** Fetches values at a block (the best one when omitted), in the order of the keys, in one request. */
   async fetchStorage(
     keys: readonly Uint8Array[],
     block: Hash256 | undefined,
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
+<<<<<<< HEAD
     return await this.#client.callAll(keys.map((key) => calls.storage(key, block)), signal);
   }
 
@@ -255,6 +250,13 @@ export class RelayChain {
     const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
     const found = await this.#client.callAll(wanted, signal);
     return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
+=======
+    const [first, ...others] = keys;
+    if (first === undefined) return [];
+    if (others.length === 0) return [await this.#client.call(calls.storage(first, block), signal)];
+    const found = await this.#client.readStorage(keys, block, signal);
+    return keys.map((key) => found.get(toHex(key)));
+>>>>>>> int
   }
 
   /** Fetches the keys with a prefix at a block, in their order. @throws {RpcFault} `too_large` for more than 5,000. */

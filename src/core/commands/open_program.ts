@@ -26,7 +26,6 @@ import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream, type LineOutput, openErrorOutput, openOutput } from "../telemetry/output.ts";
 import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
-import { createRedactor } from "../telemetry/redactor.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
 
@@ -130,7 +129,6 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
       log,
       fetch: platformFetch,
       reasons: () => watch.reasons(),
-      redact: createRedactor(secrets),
       names,
     }),
     serve: (work) => serveStatus(server, work),

@@ -4,13 +4,14 @@
  * its socket. Request and answer are one line of JSON each. Both come from the same build, which the request names, so
  * that the compiler's types are their shapes.
  */
-import type { Log, LogLevel } from "../telemetry/log.ts";
-import { logLevels } from "../telemetry/log.ts";
+import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
+import type { ControlSocket } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
+import type { Worker } from "../runtime/worker.ts";
 import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
 import { Argument } from "commander";
 
@@ -224,6 +225,14 @@ async function ask<Output>(
 /** Writes a request. */
 export function toRequestLine(operation: string, options: unknown): string {
   return JSON.stringify({ version: VERSION, operation, options });
+}
+
+/** Creates the worker of a running program that answers at its socket. */
+export function controlWorker<Context>(server: RequestServer<Context>, socket: ControlSocket): Worker {
+  return {
+    name: "control",
+    run: (signal) => socket.serve((line, gone) => answerRequest(server, line, gone), signal),
+  };
 }
 
 /** What answers requests. */

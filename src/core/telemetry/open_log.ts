@@ -66,6 +66,8 @@ export interface OpenLog extends Log {
   setLevel(level: LogLevel): void;
   /** Adds secret values that must never appear in a line. */
   hide(secrets: readonly string[]): void;
+  /** Removes all secret values, those added later included, from a text. */
+  redact(text: string): string;
 }
 
 /** Opens a log. */
@@ -111,6 +113,7 @@ export function openLog(options: LogOptions): OpenLog {
       for (const secret of secrets) hidden.add(secret);
       redact = createRedactor([...hidden]);
     },
+    redact: (text) => redact(text),
   };
 }
 

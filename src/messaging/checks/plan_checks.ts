@@ -71,7 +71,6 @@ function planChain(
   const planned = chain.planChecks({
     hub: hub.id,
     fetchKnownHeight,
-    signsMessages: true,
     judgeNonces: judgeOwn,
   });
   const { jobs, isReachable } = planned;

@@ -96,7 +96,7 @@ const sumUp = ({ ledger, clock, status }: OperationContext, { by, since }: Profi
   const [total, groups] = [new Sums(), new Map<string, Sums>()];
   for (const cost of listCosts(ledger, since === undefined ? 0 : toSinceMs(since, clock.now()))) {
     total.add(cost);
-    for (const [group, part] of split(by, cost, () => ledger.minedCosts.listCarried(cost.id))) {
+    for (const [group, part] of split(by, cost, () => ledger.statistics.listCarried(cost.id))) {
       sumsOf(groups, group).add(part);
     }
   }
@@ -110,7 +110,7 @@ const sumUp = ({ ledger, clock, status }: OperationContext, { by, since }: Profi
 
 function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Iterable<MinedCost> {
   for (let afterId: number | undefined = 0; afterId !== undefined;) {
-    const page: readonly MinedCost[] = ledger.minedCosts.list({ sinceMs, afterId, limit: PAGE });
+    const page: readonly MinedCost[] = ledger.statistics.listMinedCosts({ sinceMs, afterId, limit: PAGE });
     yield* page;
     afterId = page.at(-1)?.id;
   }

@@ -35,11 +35,7 @@ function accept(toml: string): ConsensusConfig {
 }
 
 function warningsOf(reading: ConfigResult<unknown>): string[] {
-  return reading.warnings.map((warning) => renderDiagnostic("consensus.toml", warning));
-}
-
-function notesOf(reading: ConfigResult<unknown>): string[] {
-  return reading.notes.map((note) => renderDiagnostic("consensus.toml", note));
+  return reading.remarks.map((warning) => renderDiagnostic("consensus.toml", warning));
 }
 
 /** Values of a section with their URLs revealed. */
@@ -76,7 +72,7 @@ Deno.test("consensus configuration: wrong files are refused, remarkable ones are
 
 Deno.test("consensus configuration: the good file gives every default, without a warning or note", () => {
   const reading = read(GOOD_CONSENSUS_TOML);
-  assert.deepEqual([reading.problems, reading.warnings, reading.notes], [[], [], []]);
+  assert.deepEqual([reading.problems, reading.remarks], [[], []]);
   const config = accept(GOOD_CONSENSUS_TOML);
   const { rpcWs, signer, ...substrate } = config.hub.substrate;
   assert.equal(rpcWs.reveal(), "wss://hub.example.org/ws?key=hubrpckey1");
@@ -193,7 +189,7 @@ Deno.test("consensus configuration: [relayer] may be missing, and hub consensus 
   const silent = edited(["enable_hub_consensus = false\n", ""]);
   assert.equal(accept(silent).relayer.enableHubConsensus, true);
   const upstream = edited(["enable_hub_consensus", "enable_hyperbridge_consensus"]);
-  assert.deepEqual(read(upstream).warnings, []);
+  assert.deepEqual(read(upstream).remarks, []);
   assert.equal(accept(upstream).relayer.enableHubConsensus, false);
 });
 
@@ -258,7 +254,7 @@ Deno.test("consensus configuration: an evm chain without a beacon chain only rec
 });
 
 Deno.test("consensus configuration: a beefy hub takes its proofs from the hub, or makes them with a prover", () => {
-  assert.deepEqual(read(BEEFY_TOML).warnings, []);
+  assert.deepEqual(read(BEEFY_TOML).remarks, []);
   assert.deepEqual(accept(BEEFY_TOML).hub.consensus, { type: "beefy", values: undefined });
   const prover = `[hub.prover]
 relay_rpc_ws = "wss://relay.example.org"
@@ -322,7 +318,6 @@ Deno.test("consensus configuration: no key of the file is ever printed, whether 
       const printed = [
         ...reading.problems.map((problem) => renderDiagnostic("c", problem)),
         ...warningsOf(reading),
-        ...notesOf(reading),
         inspect(reading, { depth: 20 }),
         Deno.inspect(reading, { depth: 20 }),
       ].join("\n");

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { parseWithCommands } from "../../../src/core/commands/command.ts";
-import { type OperationRun, toRequestLine } from "../../../src/core/commands/operation.ts";
+import { answerRequest, type OperationRun, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
 import type { OperationContext } from "../../../src/messaging/commands/command.ts";
-import { answerLine } from "../../../src/messaging/commands/commands.ts";
+import { operations } from "../../../src/messaging/commands/commands.ts";
 import { profitCommand } from "../../../src/messaging/commands/profit.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
@@ -68,8 +68,9 @@ function openScene(): Scene {
 }
 
 async function ask(scene: Scene, operation: string, input: unknown): Promise<unknown> {
+  const server = { commands: operations, context: scene };
   const answer: unknown = JSON.parse(
-    await answerLine(scene, toRequestLine(operation, input), new AbortController().signal),
+    await answerRequest(server, toRequestLine(operation, input), new AbortController().signal),
   );
   return field(answer, "output") ?? field(answer, "refusal");
 }

@@ -28,17 +28,17 @@ Deno.test("configuration: wrong files are refused, remarkable ones are not, and 
   for (const [index, [name, toml, files]] of all.entries()) {
     const reading = parseMessagingConfig(inMemory(files), toml);
     assert.equal(reading.config === undefined, index < wrongConfigs.length, name);
-    const { problems, warnings, notes } = reading;
+    const { problems, remarks } = reading;
     const secret = /[\r\n]|ac0974bec3|hubrpckey|evmrpckey|evmrpcpassword|ETHERSCANKEY|bottom drive/;
-    for (const each of [...problems, ...warnings, ...notes]) {
+    for (const each of [...problems, ...remarks]) {
       assert.doesNotMatch(renderDiagnostic("r", each), secret, name);
     }
   }
 });
 
 Deno.test("configuration: the good file gives every default of the specification", () => {
-  const { config, warnings, notes } = parseMessagingConfig(inMemory(), GOOD_TOML);
-  assert.deepEqual([warnings, notes], [[], []]);
+  const { config, remarks } = parseMessagingConfig(inMemory(), GOOD_TOML);
+  assert.deepEqual(remarks, []);
   assert(config !== undefined);
   const { rpcWs, ...hub } = config.hub;
   assert.deepEqual(hub, {

@@ -3,7 +3,7 @@ import type { ChainClient } from "../../client.ts";
 import { assertionClaims, nodeClaims } from "./arbitrum_claims.ts";
 import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey } from "./spec/update.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/shared_keys.ts";
+import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { type ArbitrumOptions, Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {

@@ -14,7 +14,7 @@ import {
   type StoredGameRules,
 } from "./spec/update.ts";
 import { decodeOpStackState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/shared_keys.ts";
+import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { type ClaimKind, Claims, type OpStackOptions, type RollupDeps } from "../../rollup/claims.ts";
 import {
