@@ -244,53 +244,26 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/commands": 397,
   "consensus/config": 994,
   "consensus/followers": 137,
-<<<<<<< HEAD
-  "consensus/relay_chain": 487,
+  "consensus/relay_chain": 485,
   "consensus/rest": 340,
-  "consensus/rollup": 1171,
-  "consensus/spec": 179,
-  "consensus/status": 456,
-  "core/beefy": 461,
-  "core/chains": 13_077,
-  "core/checks": 1260,
-  "core/commands": 1682,
-  "core/config": 3290,
-=======
-  "consensus/relay_chain": 469,
-  "consensus/rest": 504,
   "consensus/rollup": 1170,
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_935,
+  "core/chains": 12_842,
   "core/checks": 1253,
   "core/commands": 1781,
   "core/config": 3225,
->>>>>>> int
   "core/encoding": 570,
   "core/evm": 1751,
   "core/hub_proofs": 772,
   "core/ismp": 2045,
   "core/merkle": 970,
   "core/pricing": 379,
-<<<<<<< HEAD
   "core/rpc": 3602,
-  "core/runtime": 2061,
-  "core/substrate": 270,
-  "core/telemetry": 2736,
-  "messaging": 1155,
-  "messaging/checks": 326,
-  "messaging/commands": 2202,
-  "messaging/config": 708,
-  "messaging/fees": 3058,
-  "messaging/ledger": 4682,
-  "messaging/relay": 7840,
-  "messaging/status": 1088,
-=======
-  "core/rpc": 3688,
   "core/runtime": 2054,
   "core/substrate": 270,
-  "core/telemetry": 2748,
+  "core/telemetry": 2747,
   "messaging": 1079,
   "messaging/checks": 325,
   "messaging/commands": 1950,
@@ -299,16 +272,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/ledger": 4344,
   "messaging/relay": 7677,
   "messaging/status": 1093,
->>>>>>> int
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
 <<<<<<< HEAD
-  "lines of src": 81_541,
-  "lines of devnet": 34_112,
-  "lines of tests": 100_964,
-  "lines of the longest function of src": 76,
+  "lines of src": 79_602,
+  "lines of devnet": 34_032,
+  "lines of tests": 99_058,
+  "lines of the longest function of src": 75,
 =======
   "lines of src": 79_930,
   "lines of devnet": 34_032,
@@ -319,7 +291,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
 <<<<<<< HEAD
-  "words of docs": 61_715,
+  "words of docs": 61_704,
 =======
   "words of docs": 61_664,
 >>>>>>> int
