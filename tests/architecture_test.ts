@@ -244,7 +244,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/commands": 397,
   "consensus/config": 994,
   "consensus/followers": 137,
-  "consensus/relay_chain": 485,
+  "consensus/relay_chain": 463,
   "consensus/rest": 340,
   "consensus/rollup": 1170,
   "consensus/spec": 179,
@@ -276,25 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-<<<<<<< HEAD
-  "lines of src": 79_602,
+  "lines of src": 79_580,
   "lines of devnet": 34_032,
-  "lines of tests": 99_058,
+  "lines of tests": 99_012,
   "lines of the longest function of src": 75,
-=======
-  "lines of src": 79_930,
-  "lines of devnet": 34_032,
-  "lines of tests": 99_094,
-  "lines of the longest function of src": 75,
->>>>>>> int
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-<<<<<<< HEAD
-  "words of docs": 61_704,
-=======
-  "words of docs": 61_664,
->>>>>>> int
+  "words of docs": 61_663,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -230,33 +230,11 @@ export class RelayChain {
     block: Hash256 | undefined,
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-<<<<<<< HEAD
-    return await this.#client.callAll(keys.map((key) => calls.storage(key, block)), signal);
-  }
-
-  /** Fetches values of several blocks in one request, in the given order. */
-  async fetchStored(
-    places: readonly StoredAt[],
-    signal: AbortSignal,
-  ): Promise<readonly (Uint8Array | undefined)[]> {
-    return await this.#client.callAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
-  }
-
-  /** Fetches for each block the values of its keys, in their order, all in one request. */
-  async fetchStorageSets(
-    sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
-    signal: AbortSignal,
-  ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
-    const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
-    const found = await this.#client.callAll(wanted, signal);
-    return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
-=======
     const [first, ...others] = keys;
     if (first === undefined) return [];
     if (others.length === 0) return [await this.#client.call(calls.storage(first, block), signal)];
-    const found = await this.#client.readStorage(keys, block, signal);
+    const found = await this.#client.call(calls.storageAt(keys, block), signal);
     return keys.map((key) => found.get(toHex(key)));
->>>>>>> int
   }
 
   /** Fetches the keys with a prefix at a block, in their order. @throws {RpcFault} `too_large` for more than 5,000. */

@@ -38,14 +38,7 @@ Deno.test("relay chain: a node without state_queryStorageAt is read key by key, 
   for (let round = 0; round < 3; round++) {
     assert.deepEqual(await chain.fetchStorage(keys, hash, never), honest);
   }
-<<<<<<< HEAD
-  assert.equal(refusals, sets.length);
-=======
   assert.equal(refusals, 1);
-  assert.deepEqual(log.events("info"), [
-    "endpoint_limited.batches",
-  ]);
->>>>>>> int
 });
 
 Deno.test("relay chain: a header with more digest items than any honest one is refused before they are read", async () => {
