@@ -58,10 +58,14 @@ export class RestEndpointSet {
     const calls = [{ method: route }];
     const members = this.#members.filter((member) => asksAgain || !member.isUnsupported(calls));
     const round = new EndpointRound(this.#clock, members, calls);
-    for (let member = await round.next(signal); member !== undefined; member = await round.next(signal)) {
-      const { endpoint } = member;
+    for (;;) {
+      const member = round.take();
+      if (member === undefined) {
+        if (await round.wait(signal)) continue;
+        throw round.allFailed({ chain: this.#chain, method: route });
+      }
       try {
-        const result = await member.use(() => work(endpoint), signal);
+        const result = await member.use(() => work(member.endpoint), signal);
         member.noteSuccess();
         return result;
       } catch (fault) {
@@ -71,7 +75,6 @@ export class RestEndpointSet {
         onFault?.(fault);
       }
     }
-    throw round.allFailed({ chain: this.#chain, method: route });
   }
 
   /** Notes that an endpoint lacks a route; it is tried again after some minutes. */

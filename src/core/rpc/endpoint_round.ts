@@ -1,6 +1,6 @@
 /**
  * One question that goes from endpoint to endpoint, in the order of preference, until one answers it; the same for JSON-RPC
- * and REST. Start reading at {@link EndpointRound.next}.
+ * and REST. Start reading at {@link EndpointRound.take}.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { orAbort } from "../runtime/linked_abort.ts";
@@ -38,23 +38,23 @@ export class EndpointRound<M extends Tracked> {
     this.#open = isAble ? [...byPreference(members, calls)] : members.slice(0, 1);
   }
 
+  /** The next endpoint that can be asked at once; `undefined`: there is none. It counts as asked. */
+  take(): M | undefined {
+    const ready = this.#open.findIndex((member) => member.availability().kind === "ready");
+    return ready < 0 ? undefined : this.#open.splice(ready, 1)[0];
+  }
+
   /**
-   * The next endpoint to ask; `undefined`: none is left, or none is ready within the time that a pause is waited for.
-   * @param waits false: a pause is not waited for
+   * Waits until an endpoint may be asked; false: none is left, or the pause is too long. @param mayPause false: a pause is
+   * not waited for
    */
-  async next(signal: AbortSignal, waits = true): Promise<M | undefined> {
-    for (;;) {
-      signal.throwIfAborted();
-      const states = this.#open.map((member) => ({ member, state: member.availability() }));
-      const ready = states.find(({ state }) => state.kind === "ready");
-      if (ready !== undefined) {
-        this.#open.splice(this.#open.indexOf(ready.member), 1);
-        return ready.member;
-      }
-      const probing = states.map(({ state }) => state).find((state) => state.kind === "probing");
-      if (probing !== undefined) await orAbort(probing.settled, signal);
-      else if (!waits || !await this.#pause(signal)) return undefined;
-    }
+  async wait(signal: AbortSignal, mayPause = true): Promise<boolean> {
+    signal.throwIfAborted();
+    const states = this.#open.map((member) => member.availability());
+    const probing = states.find((state) => state.kind === "probing");
+    if (probing === undefined) return mayPause && await this.#pause(signal);
+    await orAbort(probing.settled, signal);
+    return true;
   }
 
   /** Waits for the end of the shortest pause; false: it is too long. */

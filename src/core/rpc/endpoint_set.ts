@@ -112,8 +112,13 @@ export class RpcEndpointSet {
     const round = new EndpointRound(this.#deps.clock, this.#members, calls);
     // Answers with the fewest faults so far.
     let best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
-    const next = (): Promise<EndpointLine | undefined> => round.next(conditions.signal, best === undefined);
-    for (let member = await next(); member !== undefined; member = await next()) {
+    for (;;) {
+      const member = round.take();
+      if (member === undefined) {
+        if (await round.wait(conditions.signal, best === undefined)) continue;
+        if (best !== undefined) return best.answers;
+        throw round.allFailed({ chain: this.chain, method: formatMethods(calls) });
+      }
       const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
       const asked = { ...conditions, timeoutMs, isPatient: !round.hasReady() };
       try {
@@ -131,8 +136,6 @@ export class RpcEndpointSet {
         round.fail(member, fault, member.isStray(fault));
       }
     }
-    if (best !== undefined) return best.answers;
-    throw round.allFailed({ chain: this.chain, method: formatMethods(calls) });
   }
 
   /**
@@ -148,6 +151,8 @@ export class RpcEndpointSet {
     const { signal } = conditions;
     try {
       const answers = await member.use(() => member.send(asked, { ...conditions, isPatient: false }), signal);
+      const whole = wholeFault(answers);
+      if (whole !== undefined) throw whole;
       this.#noteHead(member, asked, answers);
       return answers.slice(0, calls.length);
     } catch (fault) {
