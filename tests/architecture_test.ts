@@ -244,13 +244,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/commands": 396,
   "consensus/config": 994,
   "consensus/followers": 137,
-  "consensus/relay_chain": 469,
-  "consensus/rest": 504,
+  "consensus/relay_chain": 463,
+  "consensus/rest": 343,
   "consensus/rollup": 1170,
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_935,
+  "core/chains": 12_842,
   "core/checks": 1253,
   "core/commands": 1743,
   "core/config": 3225,
@@ -260,10 +260,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2045,
   "core/merkle": 970,
   "core/pricing": 379,
-  "core/rpc": 3688,
+  "core/rpc": 3607,
   "core/runtime": 2054,
   "core/substrate": 270,
-  "core/telemetry": 2660,
+  "core/telemetry": 2659,
   "messaging": 1079,
   "messaging/checks": 309,
   "messaging/commands": 1910,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 79_751,
+  "lines of src": 79_409,
   "lines of devnet": 34_032,
-  "lines of tests": 99_071,
+  "lines of tests": 98_989,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_665,
+  "words of docs": 61_664,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
