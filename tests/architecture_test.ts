@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_552,
   "lines of devnet": 34_112,
-  "lines of tests": 101_054,
+  "lines of tests": 100_880,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 82,

@@ -66,7 +66,7 @@ export interface PaidTransaction extends SpentGas {
 export type Action = (
   state: HostState,
   block: { readonly height: bigint; readonly nowSec: bigint },
-) => ChainEvent[];
+) => readonly ChainEvent[] | void;
 
 /** A block with the state after it. */
 export interface MemoryBlock {

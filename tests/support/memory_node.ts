@@ -163,7 +163,7 @@ export class MemoryNode extends MemoryActions {
     const actions = this.planned.splice(0);
     const isQuiet = actions.length === 0 && (this.#mempool.size === 0 || this.isFull);
     const state = isQuiet ? this.head.state : copyState(this.head.state);
-    const events = actions.flatMap((action) => action(state, { height, nowSec }));
+    const events = actions.flatMap((action) => action(state, { height, nowSec }) ?? []);
     const done = this.isFull ? undefined : this.#mine(state, this.#mempool, { height, nowSec });
     const mined = done?.mined ?? [];
     events.push(...done?.events ?? []);
