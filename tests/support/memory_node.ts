@@ -314,15 +314,13 @@ export class MemoryNode extends MemoryActions {
 
   /** What an account paid for on the chain as it is now, in order. */
   paidBy(account: string): readonly PaidTransaction[] {
-    const mined = this.#blocks.flatMap((block) => block.mined.map((each) => ({ ...each, block })));
-    return mined.flatMap((each) => {
+    return this.#blocks.flatMap(({ mined }) => mined).flatMap((each) => {
       const spent = each.transaction.account === account ? spentGas(each, this) : undefined;
       if (spent === undefined) return [];
       return [{
         hash: each.transaction.hash,
-        blockTimeSec: each.block.timeSec,
         handler: each.transaction.handler,
-        isReverted: each.execution.kind === "refused",
+        refusal: each.execution.kind === "refused" ? each.execution.refusal.code : undefined,
         ...spent,
       }];
     });
