@@ -37,6 +37,37 @@ export function editorOf(good: string): (...changes: readonly (readonly [string,
     }, good);
 }
 
+/** Wrong values of keys, as the file has them; behind a value there may be lines with further keys. */
+type WrongValues = Readonly<Record<string, readonly string[]>>;
+
+/**
+ * A good file with wrong values in one section, as often as the key with most of them has some: the first time with the
+ * first of each key.
+ */
+export function withWrongValues(
+  good: string,
+  section: string,
+  values: WrongValues,
+  files?: Readonly<Record<string, string>>,
+): readonly WrongConfig[] {
+  const start = good.indexOf(`[${section}]`);
+  const end = good.indexOf("\n[", start);
+  const count = Math.max(...Object.values(values).map(({ length }) => length));
+  return Array.from({ length: count }, (_, at): WrongConfig => {
+    const lines = Object.entries(values).flatMap(([key, wrong]) =>
+      wrong[at] === undefined ? [] : [[key, wrong[at]] as const]
+    );
+    const whole = lines.reduce((text, [key, value]) => {
+      const others = text.replace(new RegExp(`^${key} = (?:\\[\n[^\\]]*\\]|.*)\\n`, "m"), "");
+      return others.replace("]\n", () => `]\n${key} = ${value}\n`);
+    }, good.slice(start, end));
+    const names = lines.map(([key]) => key).join(", ");
+    const toml = good.slice(0, start) + whole + good.slice(end);
+    const name = `[${section}] ${at + 1}: ${names}`;
+    return files === undefined ? [name, toml] : [name, toml, files];
+  });
+}
+
 /** A program's reader of the text of a file. */
 type Parse = (files: ConfigFiles, text: string) => ConfigResult<unknown>;
 
