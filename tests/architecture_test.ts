@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_839,
   "lines of devnet": 34_110,
-  "lines of tests": 100_671,
+  "lines of tests": 100_608,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,

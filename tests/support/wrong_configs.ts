@@ -1,5 +1,6 @@
 /** Wrong configuration files as data; the lines that must be said about each stand in a text beside them. */
 import { type ConfigResult, renderDiagnostic, renderRemark } from "../../src/core/config/diagnostics.ts";
+import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 
 /** Texts of files by path. */
@@ -66,6 +67,18 @@ export function withWrongValues(
     const name = `[${section}] ${at + 1}: ${names}`;
     return files === undefined ? [name, toml] : [name, toml, files];
   });
+}
+
+/** The value at a path of a configuration such as `chains.0.signer`, with secrets and URLs revealed. */
+export function valueAt(config: unknown, path: string): unknown {
+  return revealed(path.split(".").reduce((above: unknown, name) => Object(above)[name], config));
+}
+
+function revealed(value: unknown): unknown {
+  if (value instanceof EndpointUrl || value instanceof Secret) return value.reveal();
+  if (Array.isArray(value)) return value.map(revealed);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, revealed(inner)]));
 }
 
 /** A program's reader of the text of a file. */

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { keepFixed, parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
-import { Secret } from "../../../src/core/config/redact.ts";
 import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import type { ConfigFiles } from "../../../src/core/config/toml.ts";
-import { FileError, inMemory } from "../../support/wrong_configs.ts";
+import { FileError, inMemory, valueAt } from "../../support/wrong_configs.ts";
 import { edited, GOOD_TOML, plus, remarkedConfigs, SOURCE_TOML, wrongConfigs } from "./wrong_configs.ts";
 
 const KEY = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -121,12 +120,6 @@ const SOLOCHAIN = edited(
   ['"KUSAMA-2000"\n', '"SUBSTRATE-cere"\n'],
   [', "KUSAMA-2000"', ""],
 );
-
-/** The value at a path of the configuration, secrets revealed. */
-function valueAt(config: MessagingConfig, path: string): unknown {
-  const value = path.split(".").reduce((above: unknown, name) => Object(above)[name], config);
-  return value instanceof Secret ? value.reveal() : value;
-}
 
 /** Optional keys at the ends of their ranges, and what the program has for them. */
 const optional: readonly (readonly [toml: string, path: string, value: unknown])[] = [
