@@ -278,12 +278,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 81_839,
   "lines of devnet": 34_110,
-  "lines of tests": 100_608,
+  "lines of tests": 100_609,
   "lines of the longest function of src": 76,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_716,
+  "words of docs": 60_005,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
