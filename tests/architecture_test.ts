@@ -283,7 +283,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 60_005,
+  "words of docs": 59_998,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
