@@ -13,9 +13,13 @@ import {
   MmrError,
   type MmrLeaf,
   type Subtree,
-  topPosition,
   toSubtrees,
 } from "../../src/core/merkle/mmr.ts";
+
+/** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
+export function topPosition(subtree: Subtree): bigint {
+  return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
+}
 
 /** The top of one perfect subtree. */
 export interface Peak {

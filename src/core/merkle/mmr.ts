@@ -54,11 +54,6 @@ export function leafPosition(index: bigint): bigint {
   return 2n * index - BigInt(toSubtrees(index).length);
 }
 
-/** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
-export function topPosition(subtree: Subtree): bigint {
-  return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
-}
-
 /** The perfect subtrees of a range of `leafCount` leaves, largest first; none for 0 leaves. */
 export function toSubtrees(leafCount: bigint): Subtree[] {
   const subtrees: Subtree[] = [];

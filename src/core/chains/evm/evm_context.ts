@@ -56,8 +56,7 @@ export interface TraceOptions {
 
 /** What a transaction cost and what our account had when it was read last. */
 export interface KnownMarket {
-  readonly costs: Pick<GasMarket, "gasPriceWei" | "lowestTipWei">;
-  readonly baseFeeWei: bigint | undefined;
+  readonly costs: GasMarket;
   readonly balanceWei: bigint;
 }
 

@@ -153,15 +153,23 @@ export const PROBED_SLOT: Hash256 = requestSenderSlot(anyCommitment);
 /** Tries what the endpoints prove at a height, each by itself; those that do not answer have rows of their own. */
 export type ProofProbe = (height: bigint, signal: AbortSignal) => Promise<readonly CheckRow[]>;
 
+/** Times that all endpoints are asked for a proof before it counts that none of them proves. */
+const MAX_PROBES = 2;
+
 /** Creates the checks of what the endpoints can prove. */
 export function createProofChecks(proofs: Pick<ChainProofs, "proveState">): ProofChecks {
   return {
     requireProofs: async (height, signal) => {
-      try {
-        await proofs.proveState([fromHex(PROBED_SLOT)], { height }, signal);
-      } catch (error) {
-        // The host is younger than that height: the proof shows it, and there is nothing to claim yet.
-        if (!(error instanceof UnprovableKeyError)) throw error;
+      for (let attempt = 1;; attempt++) {
+        try {
+          await proofs.proveState([fromHex(PROBED_SLOT)], { height }, signal);
+          return;
+        } catch (error) {
+          // The host is younger than that height: the proof shows it, and there is nothing to claim yet.
+          if (error instanceof UnprovableKeyError) return;
+          // Behind one URL there may be several nodes: one refusal is that of one of them.
+          if (!(error instanceof RpcFault) || attempt === MAX_PROBES) throw error;
+        }
       }
     },
   };

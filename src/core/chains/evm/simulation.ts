@@ -158,14 +158,14 @@ export class EvmSimulator extends EvmPart implements Simulator {
     const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, signal);
     if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
     if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
-    const now = gasPriceFor({ ...result.costs, baseFeeWei: result.baseFeeWei }, gasPriceBufferPercent);
+    const now = gasPriceFor(result.costs, gasPriceBufferPercent);
     const isOfNow = isSimilar(highestPriceWei(now), highestPriceWei(terms.price));
     return isOfNow ? result : { ...result, facts: undefined };
   }
 
   #accept(input: SimulationInput, result: Shown, terms: AcceptedTerms): AcceptedSimulation {
-    const { outcome, facts, costs, baseFeeWei, balanceWei } = result;
-    this.context.market.set({ costs, baseFeeWei, balanceWei });
+    const { outcome, facts, costs, balanceWei } = result;
+    this.context.market.set({ costs, balanceWei });
     const accepted = accept(input, outcome, terms);
     if (outcome.steps !== undefined && accepted.handled.every((handled) => handled)) {
       const { delivery, call: { data } } = input;
@@ -228,13 +228,13 @@ function isSimilar(a: bigint, b: bigint): boolean {
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
-  { costs, baseFeeWei, balanceWei }: KnownMarket,
+  { costs, balanceWei }: KnownMarket,
   gasLimit: bigint,
 ): ExactTerms {
-  const price = gasPriceFor({ ...costs, baseFeeWei }, gasPriceBufferPercent);
+  const price = gasPriceFor(costs, gasPriceBufferPercent);
   const neededWei = gasLimit * highestPriceWei(price);
   const missing = balanceWei < neededWei ? { balanceWei: neededWei } : {};
-  return { gas: gasLimit, price, baseFeeWei, ...missing };
+  return { gas: gasLimit, price, baseFeeWei: costs.baseFeeWei, ...missing };
 }
 
 /** Reason why the delivery as a whole fails; `undefined` when it does not. */

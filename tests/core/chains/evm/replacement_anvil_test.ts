@@ -93,20 +93,18 @@ Deno.test("replacement: the same call at the same nonce for more takes the place
   });
 });
 
-Deno.test("replacement: a remote signer replaces and cancels at the nonce of the first, and what it alters is not sent", async () => {
+Deno.test("replacement: a remote signer replaces and cancels at the nonce of the first, and what it signs wrongly is not sent", async () => {
   await withHost(31455, async (host) => {
-    const held = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.relayer], chainId: host.chainId });
+    const held = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.relayer] });
     await using server = held.serve();
     const { address } = DEVNET_ACCOUNTS.relayer;
     const signer = new RemoteSigner(`http://127.0.0.1:${server.port}`, toAddress(address));
     const { chain } = chainOf(host, undefined, { signer });
     const submission = await sendUnderpriced(host, chain);
     const price = await raised(chain, submission);
-    held.misbehaviour = {
-      kind: "alters",
-      change: (asked) => ({ ...asked, nonce: Number(submission.nonce) + 1 }),
-    };
-    await assert.rejects(chain.replacement.resign(submission, price, never), /wrong_signature \(nonce is/);
+    held.misbehaviour = { kind: "other_key" };
+    const refusal = /wrong_signature \(the signature is of/;
+    await assert.rejects(chain.replacement.resign(submission, price, never), refusal);
     held.misbehaviour = undefined;
     const second = await chain.replacement.resign(submission, price, never);
     assert.equal(second.nonce, submission.nonce);

@@ -12,7 +12,17 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { blockOf, chainAt, deliveryOfPosts, host, node, post, readHost } from "./scripted_node.ts";
+import {
+  blockOf,
+  chainAt,
+  deliveryOfPosts,
+  host,
+  node,
+  post,
+  readHost,
+  sign,
+  trySign,
+} from "./scripted_node.ts";
 
 const handledLog = (nonce: bigint): unknown => ({
   address: host,
@@ -82,7 +92,6 @@ function arbitrumNode(prices: unknown, methods: Readonly<Record<string, Answerer
 /** A node of the OP stack whose oracle names this price and these costs. */
 function opStackNode(price: Answerer, cost: Answerer): ScriptedRpc {
   return node({
-    eth_getCode: () => "0x60",
     eth_simulateV1: () => ran(),
     eth_call: (params, self) => {
       const text = JSON.stringify(params);
@@ -280,9 +289,8 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
   assert.ok(simulation.kind === "accepted");
   const [call, options] = lastTrace(rpc);
-  const signed = await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
-  assert.ok(signed.kind === "signed");
-  const { gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(signed.submission.raw));
+  const signed = await sign(chain, { simulation });
+  const { gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(signed.raw));
   const { gas: gasTraced, maxFeePerGas: feeTraced, maxPriorityFeePerGas: tipTraced } = call;
   assert.deepEqual(
     [gasTraced, feeTraced, tipTraced].map((traced = "") => BigInt(traced)),
@@ -297,8 +305,7 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   assert.ok(imagined.kind === "accepted");
   const { stateOverrides } = Object(lastTrace(rpc)[1]);
   assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 132n) }]);
-  const input = { simulation: imagined, nonceAtLeast: undefined };
-  const refused = await poor.sender.sign(deliveryOfPosts(1), input, never);
+  const refused = await trySign(poor, { simulation: imagined });
   assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "insufficient_funds");
 });
 
@@ -317,8 +324,7 @@ Deno.test("signing: what the simulation read is used for two seconds, then it is
   assert.ok(simulation.kind === "accepted");
   const countOfSigning = async (signed = delivery): Promise<number> => {
     requests.count = 0;
-    const input = { simulation, nonceAtLeast: undefined };
-    assert.equal((await chain.sender.sign(signed, input, never)).kind, "signed");
+    await sign(chain, { simulation }, signed);
     return requests.count;
   };
   assert.equal(await countOfSigning(), 0);
@@ -340,8 +346,7 @@ Deno.test("signing: a receipt that the simulation's request shows ends the deliv
   const simulation = await chain.simulator.simulate(delivery, never);
   assert.ok(simulation.kind === "accepted");
   requests.count = 0;
-  const input = { simulation, nonceAtLeast: undefined };
-  const signing = await chain.sender.sign(delivery, input, never);
+  const signing = await trySign(chain, { simulation }, delivery);
   assert.deepEqual([signing.kind, requests.count], ["overtaken", 0]);
 });
 
