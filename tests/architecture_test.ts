@@ -278,12 +278,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 78_944,
   "lines of devnet": 34_036,
-  "lines of tests": 98_338,
+  "lines of tests": 98_185,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_619,
+  "words of docs": 59_801,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
