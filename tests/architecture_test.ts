@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 78_944,
   "lines of devnet": 34_036,
-  "lines of tests": 98_185,
+  "lines of tests": 98_181,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
