@@ -269,16 +269,16 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/commands": 1910,
   "messaging/config": 696,
   "messaging/fees": 2943,
-  "messaging/ledger": 4344,
+  "messaging/ledger": 4339,
   "messaging/relay": 7681,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_944,
+  "lines of src": 78_939,
   "lines of devnet": 34_036,
-  "lines of tests": 98_181,
+  "lines of tests": 98_170,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
