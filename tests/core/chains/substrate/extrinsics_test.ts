@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
-import { ChildTrie, FinalBlocks, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
+import {
+  ChildTrie,
+  FinalBlocks,
+  PolledValues,
+  Runtimes,
+} from "../../../../src/core/chains/substrate/node.ts";
 import {
   deliveryExtrinsic,
   keySigner,
@@ -44,6 +49,7 @@ function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
     runtimes: new Runtimes(client, "POLKADOT-3367", "hub"),
     childTrie: new ChildTrie(client, clock),
     finalBlocks: new FinalBlocks(client, clock),
+    polled: new PolledValues(client, clock),
   };
 }
 
