@@ -101,13 +101,9 @@ export function defineOperation<Context, Options, Output>(
       ...operation,
       hasResult: operation.isLogged !== true,
       addOptions: (parser, choose) => {
-        operation.addOptions(
-          parser,
-          (options) => {
-            const { json, watch } = parser.opts<Omit<Chosen<Options>, "options">>();
-            choose({ options, json, watch });
-          },
-        );
+        const chosen = (options: Options): void =>
+          choose({ options, ...parser.opts<Omit<Chosen<Options>, "options">>() });
+        operation.addOptions?.(parser.action(chosen), chosen);
         parser.option("--json", "print JSON");
         if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
       },
@@ -309,10 +305,10 @@ At the next start --log-level counts again.
 
 Exit status: 0 done, 1 no relayer runs, 2 wrong command line.`,
   needs: "running",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.addArgument(
       new Argument("<level>", "minimum level that is logged").choices([...logLevels]),
-    ).action((level: LogLevel) => choose(level)),
+    ),
   work: ({ setLogLevel }, level) => {
     if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
     setLogLevel(level);

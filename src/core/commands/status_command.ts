@@ -26,7 +26,6 @@ export const defineStatus = <Context extends Watched<Status>, Status>(
     needs: "status",
     isWatched: true,
     naming: "own",
-    addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
     work: ({ status }) => {
       const found = status();
       if (found === undefined) throw new OperationRefusal("The running relayer has no status.");

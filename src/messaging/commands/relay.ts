@@ -1,17 +1,18 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
 import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
-import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
+import { formatDecimal, type Hash256, type Hex } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import type { HandDelivery } from "../relay/deliver/by_hand.ts";
 import type { Leg, LegRun } from "../relay/leg.ts";
 import type { OperationContext } from "./command.ts";
-import { toHash } from "./message_filter.ts";
-import { findRows, toDecisionView } from "./show.ts";
+import { toHashPrefix } from "./message_filter.ts";
+import { findHash, findRows, toDecisionView } from "./show.ts";
 
 interface RelayOptions {
-  readonly hash: Hash256;
+  /** A hash, or its first digits. */
+  readonly prefix: Hex;
   readonly isDryRun: boolean;
 }
 
@@ -41,15 +42,15 @@ command line.`,
   addOptions: (parser, choose) =>
     void parser.argument(
       "<hash>",
-      "commitment, or hash of the transaction on the source that sent it",
-      toHash,
+      "commitment, or its first 6 digits or more; or hash of the transaction on the source that sent it",
+      toHashPrefix,
     )
       .option("--dry-run", "do everything but the sending, and print the numbers")
-      .action((hash: Hash256, { dryRun = false }: { readonly dryRun?: boolean }) =>
-        choose({ hash, isDryRun: dryRun })
+      .action((prefix: Hex, { dryRun = false }: { readonly dryRun?: boolean }) =>
+        choose({ prefix, isDryRun: dryRun })
       ),
-  work: async (context, { hash, isDryRun }, signal) => {
-    const rows = await findMessages(context, hash, signal);
+  work: async (context, { prefix, isDryRun }, signal) => {
+    const rows = await findMessages(context, findHash(context, prefix), signal);
     const results: RelayResult[] = [];
     // One after the other: they may share an account.
     for (const row of rows) results.push(await relayRow(context, { row, isDryRun }, signal));

@@ -87,8 +87,6 @@ class ClaimRun {
   readonly #notices: WaitNotices;
   readonly #startedMs: number;
   #last: readonly PairReport[] = [];
-  /** Largest number of deliveries that a round still had to claim. */
-  #most = 0;
 
   constructor(context: FeeContext, options: FeeRunOptions) {
     this.#context = context;
@@ -103,16 +101,7 @@ class ClaimRun {
     const openDeliveries = await settleDeliveries(this.#context, signal);
     const report = await this.#rounds.run(signal);
     this.#last = report.pairs;
-    this.#showProgress(report);
     return this.#isDone(report, openDeliveries);
-  }
-
-  /** Deliveries are counted from the first round on: those that are left against those that were there then. */
-  #showProgress({ pairs }: RoundReport): void {
-    const left = pairs.reduce((sum, { pair }) => sum + pair.count, 0);
-    this.#most = Math.max(this.#most, left);
-    const total = this.#most;
-    this.#context.log.progress?.({ task: "claims", done: total - left, total, unit: "deliveries" });
   }
 
   #isDone({ hasChanges, underWay, pairs }: RoundReport, openDeliveries: number): boolean {

@@ -31,12 +31,12 @@ Given one of our transactions, it shows every message in it.
 
 Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
   needs: "read",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument(
       "<hash>",
       "commitment of a message, or hash of our transaction with it; its first 6 digits or more",
       toHashPrefix,
-    ).action((prefix: Hex) => choose(prefix)),
+    ),
   work: (context, prefix) => {
     const hash = findHash(context, prefix);
     const rows = findRows(context, hash);
@@ -54,7 +54,7 @@ Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
 });
 
 /** Completes the first digits of a hash. @throws {OperationRefusal} where several begin with them. */
-function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
+export function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
   const hashes = ledger.messages.listHashes(prefix);
   if (hashes.length < 2) return hashes[0] ?? toHash256(prefix.padEnd(66, "0"));
   throw new OperationRefusal(`Several begin with ${prefix}: ${hashes.join(", ")}`);

@@ -174,7 +174,6 @@ export const programEvents = {
       reconciliation: "Reconciliation interrupted, repeated the next time",
       request_removal: "Removal of requests not confirmed; they are kept",
       rewards: "Rewards interrupted, retrying",
-      rollup_claims: "Number of rollup claims could not be read",
       settlement: "Settlement interrupted, retrying",
       swap_price: "Swap price unavailable from the host's router; other sources are asked",
       update_age: "Age of the newest update unknown, checking again at the next pass",
@@ -187,6 +186,7 @@ export const programEvents = {
     action: "Nothing if it passes. Otherwise see the warning or error before it, and check the endpoints.",
     codes: {
       acceptance: "Waiting for governance to accept the source",
+      blocks: "Reading many blocks",
       challenge_period: "Waiting for the challenge period to end",
       claims: "Waiting for claims to be final on the hub",
       first_answers: "Waiting for the first answers of chains, for 30 s at most",
