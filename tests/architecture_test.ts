@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_731,
+  "core/chains": 12_697,
   "core/checks": 1255,
   "core/commands": 1743,
   "core/config": 3225,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_944,
+  "lines of src": 78_910,
   "lines of devnet": 34_036,
-  "lines of tests": 98_185,
+  "lines of tests": 97_661,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
