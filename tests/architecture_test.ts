@@ -231,16 +231,16 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2916,
+  "consensus": 2902,
   "consensus/checks": 195,
-  "consensus/clients/arbitrum": 905,
+  "consensus/clients/arbitrum": 899,
   "consensus/clients/beefy": 2626,
-  "consensus/clients/bsc": 1463,
+  "consensus/clients/bsc": 1455,
   "consensus/clients/grandpa": 1514,
-  "consensus/clients/op_stack": 1949,
-  "consensus/clients/parachain": 618,
-  "consensus/clients/polygon": 2082,
-  "consensus/clients/sync_committee": 5499,
+  "consensus/clients/op_stack": 1943,
+  "consensus/clients/parachain": 611,
+  "consensus/clients/polygon": 2075,
+  "consensus/clients/sync_committee": 5493,
   "consensus/commands": 396,
   "consensus/config": 994,
   "consensus/followers": 137,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 79_409,
+  "lines of src": 79_355,
   "lines of devnet": 34_032,
-  "lines of tests": 98_836,
+  "lines of tests": 98_751,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
