@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 2075,
   "consensus/clients/sync_committee": 5493,
   "consensus/commands": 396,
-  "consensus/config": 994,
+  "consensus/config": 978,
   "consensus/followers": 137,
   "consensus/relay_chain": 463,
   "consensus/rest": 343,
@@ -253,7 +253,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 12_842,
   "core/checks": 1253,
   "core/commands": 1743,
-  "core/config": 3225,
+  "core/config": 3241,
   "core/encoding": 570,
   "core/evm": 1751,
   "core/hub_proofs": 772,
@@ -267,7 +267,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging": 1079,
   "messaging/checks": 309,
   "messaging/commands": 1910,
-  "messaging/config": 696,
+  "messaging/config": 678,
   "messaging/fees": 2943,
   "messaging/ledger": 4344,
   "messaging/relay": 7681,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 79_355,
+  "lines of src": 79_337,
   "lines of devnet": 34_032,
-  "lines of tests": 98_751,
+  "lines of tests": 98_733,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
