@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_935,
-  "core/checks": 1253,
+  "core/chains": 12_923,
+  "core/checks": 1249,
   "core/commands": 1743,
   "core/config": 3225,
   "core/encoding": 570,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 80_043,
-  "lines of devnet": 34_032,
-  "lines of tests": 99_353,
+  "lines of src": 80_027,
+  "lines of devnet": 34_074,
+  "lines of tests": 99_306,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 61_665,
+  "words of docs": 61_672,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

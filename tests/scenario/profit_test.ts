@@ -122,7 +122,7 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         };
         const shown = await run("show", poor.commitment);
         assert.match(shown, /status +held\n.*reason +unprofitable\n.*offered \$ +0\n/s);
-        assert.match(shown, /^next +Its fee does not cover the cost and the minimum profit/);
+        assert.match(shown, /^next +Its fee does not cover the cost and the minimum profit/m);
         const listed = await run("list", "--status=held", "--json");
         assert.ok(listed.includes(poor.commitment), listed);
         assert.match(await run("relay", poor.commitment, "--dry-run"), /outcome +possible\n/);
