@@ -127,6 +127,7 @@ for (const { name, unit } of PROGRAMS) {
       runAsUser: user,
       runAsGroup: group,
       fsGroup: group,
+      fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
     });
     assert.equal(automountServiceAccountToken, false);

@@ -12,7 +12,7 @@ import type { Worker } from "../../../core/runtime/worker.ts";
 import { type ClaimContext, RaisedFees, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
 import { Deferred, Doubts, type FeeContext, feeWorker } from "../fee_context.ts";
-import { type HubCallEnd, toCallEnd } from "../hub_calls.ts";
+import type { HubCallEnd } from "../hub_calls.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
@@ -165,10 +165,10 @@ async function settleOne(
   signal: AbortSignal,
 ): Promise<boolean> {
   const status = await context.calls.poll(row, signal);
-  const end = toCallEnd(status);
-  if (end === undefined) return status.kind === "included" && row.state !== "included";
-  if (end.state === "final") await applyFinal(context, row, end, signal);
-  else takeBack(context, row, end);
+  if (status.state === "open") return false;
+  if (status.state === "included") return row.state !== "included";
+  if (status.state === "final") await applyFinal(context, row, status, signal);
+  else takeBack(context, row, status);
   return true;
 }
 
