@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_662,
-  "core/checks": 1255,
+  "core/chains": 12_650,
+  "core/checks": 1251,
   "core/commands": 1743,
   "core/config": 3241,
   "core/encoding": 570,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_750,
-  "lines of devnet": 34_036,
-  "lines of tests": 97_460,
+  "lines of src": 78_734,
+  "lines of devnet": 34_078,
+  "lines of tests": 97_413,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_814,
+  "words of docs": 59_821,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
