@@ -12,16 +12,16 @@ import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_
 import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
-import { branchOfNodes, committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
+import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
 import {
   branchOfBootstrap,
   branchOfFields,
+  type CurrentCommittee,
   executionNodes,
   executionProofOf,
   type ProvedHash,
-  ProvedState,
-  readNeighbourFields,
   stateProofFormat,
+  treeOfProof,
 } from "./spec/state_proof.ts";
 import type {
   BeaconBlockHeader,
@@ -189,13 +189,12 @@ export class PayloadProofs {
     return believed(node.endpoint, beaconRoutes.bootstrap, () => {
       const { execution: blockHash } = bootstrap.header;
       if (typeof blockHash !== "string") throw new DerivationError("execution_header");
-      const current = {
-        root: committeeRoot(bootstrap.currentSyncCommittee),
-        branch: bootstrap.currentSyncCommitteeBranch,
-      };
       const place = { stateRoot: block.beacon.stateRoot, blockHash };
       const nextRoots = block.committees.map((committee) => committeeRoot(committee));
-      return { blockHash, executionPayloadBranch: branchOfBootstrap(place, current, nextRoots) };
+      return {
+        blockHash,
+        executionPayloadBranch: branchOfBootstrap(place, currentCommittee(bootstrap), nextRoots),
+      };
     });
   }
 
@@ -207,7 +206,7 @@ export class PayloadProofs {
     return believed(
       node.endpoint,
       beaconRoutes.stateProof,
-      () => executionProofOf(new ProvedState(beacon.stateRoot, nodes, leaves), indices),
+      () => executionProofOf(treeOfProof(beacon.stateRoot, nodes, leaves), indices),
     );
   }
 
@@ -217,22 +216,20 @@ export class PayloadProofs {
     block: KnownBlock,
     summariesRoot: Hash256,
   ): Promise<LegacyPayloadProof> {
-    const { slot } = block.beacon;
-    const bootstrap = await node.fetchBootstrap(headerRoot(block.beacon));
-    const prefix = await byRootOrSlot(block.beacon, (state) => fetchStatePrefix(node, state));
+    const { network, beacon: header, execution } = block;
+    const bootstrap = await node.fetchBootstrap(headerRoot(header));
+    const prefix = await byRootOrSlot(
+      header,
+      (state) => fetchStatePrefix(node, state, { network, header }),
+    );
+    const place = { stateRoot: header.stateRoot, payloadRoot: execution.root };
     const derive = (): Hash256[] =>
-      branchOfFields(toPlace(block), {
-        fields: readNeighbourFields(prefix, slot),
-        summariesRoot,
-      }, {
-        committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
-        branch: bootstrap.currentSyncCommitteeBranch,
-      });
+      branchOfFields(place, { prefix, summariesRoot }, currentCommittee(bootstrap));
     const branch = this.#summaries.isUnproven
       ? this.#deriveUnproven(node, derive)
       : believed(node.endpoint, beaconRoutes.state, derive);
-    this.#summaries.note(slot, summariesRoot);
-    return deriveExecutionPayloadProof(block.execution, branch);
+    this.#summaries.note(header.slot, summariesRoot);
+    return deriveExecutionPayloadProof(execution, branch);
   }
 
   /** With unproven summaries a mismatch is no fault of the node: another source is tried. */
@@ -251,11 +248,10 @@ export class PayloadProofs {
 
   /** Every field of the state is hashed. */
   async #fromState(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
-    const { execution, nodes } = await fetchWholeState(node, { network, header: beacon });
-    const branch = branchOfNodes(hubIndicesAt(network, beacon.slot).execution, (index) => nodes.get(index));
+    const { execution, tree } = await fetchWholeState(node, { network, header: beacon });
+    const branch = tree.branch(hubIndicesAt(network, beacon.slot).execution);
     if (typeof execution === "string") return { blockHash: execution, executionPayloadBranch: branch };
-    const summariesRoot = nodes.get(HISTORICAL_SUMMARIES);
-    if (summariesRoot !== undefined) this.#summaries.note(beacon.slot, summariesRoot);
+    this.#summaries.note(beacon.slot, tree.node(HISTORICAL_SUMMARIES));
     return deriveExecutionPayloadProof(execution, branch);
   }
 }
@@ -337,10 +333,9 @@ async function fetchBootstrap(
   return bootstrap;
 }
 
-function toPlace(
-  { beacon, execution }: KnownBlock,
-): { readonly stateRoot: Hash256; readonly payloadRoot: Hash256 } {
-  return { stateRoot: beacon.stateRoot, payloadRoot: execution.root };
+function currentCommittee(bootstrap: LightClientBootstrap): CurrentCommittee {
+  const { currentSyncCommittee, currentSyncCommitteeBranch: branch } = bootstrap;
+  return { root: committeeRoot(currentSyncCommittee), branch };
 }
 
 /** Returns the most informative fault: refused data, then a failing endpoint, then missing data. */

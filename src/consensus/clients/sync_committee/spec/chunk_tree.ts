@@ -33,13 +33,13 @@ export function mixLength(root: Uint8Array, length: number): Uint8Array {
 }
 
 /** A tree over the chunks of a value. The caller keeps to its limit, and takes the root once, after the last byte. */
-export interface HashTree {
+interface HashTree {
   take(bytes: Uint8Array): void;
   root(): Uint8Array;
 }
 
 /** A tree of a depth. */
-export class ChunkTree implements HashTree {
+class ChunkTree implements HashTree {
   readonly #depth: number;
   readonly #batchLevels: number;
   readonly #buffer: Uint8Array;
@@ -99,7 +99,7 @@ export class ChunkTree implements HashTree {
  * The tree of a progressive list: subtrees of 1, 4, 16, … chunks, each beside the node of all that follow it
  * (ethereum/EIPs: EIPS/eip-7916.md).
  */
-export class ProgressiveTree implements HashTree {
+class ProgressiveTree implements HashTree {
   readonly #full: Uint8Array[] = [];
   #tree = new ChunkTree(0);
   /** Bytes that the subtree still lacks. */
@@ -129,6 +129,20 @@ export class ProgressiveTree implements HashTree {
   }
 }
 
+/**
+ * Tree of the items of a list or vector. @param limit in items; `undefined`: it is progressive. @param sizes of the fields of an item, or of the
+ * item itself, which then stands beside others in a chunk.
+ */
+export function treeOfItems(limit: number | undefined, sizes: readonly number[]): HashTree {
+  const [first = 0] = sizes;
+  const isPacked = sizes.length === 1 && first <= CHUNK_BYTES;
+  const chunks = isPacked ? first / CHUNK_BYTES : 1;
+  const tree = limit === undefined
+    ? new ProgressiveTree()
+    : new ChunkTree(Math.ceil(Math.log2(limit * chunks)));
+  return isPacked ? tree : new RecordTree(sizes, tree);
+}
+
 /** Records hashed at once; with eight leaves each that is half a megabyte. */
 const BATCH_RECORDS = 2048;
 
@@ -146,7 +160,7 @@ function levelsOf(leaves: number): number {
 }
 
 /** The tree over the records of a list. */
-export class RecordTree implements HashTree {
+class RecordTree implements HashTree {
   readonly #fields: readonly Field[];
   readonly #recordBytes: number;
   readonly #levels: number;

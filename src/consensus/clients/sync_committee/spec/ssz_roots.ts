@@ -13,14 +13,8 @@ import {
   toHex,
 } from "../../../../core/encoding/bytes.ts";
 import { getNode, type Node } from "@chainsafe/persistent-merkle-tree";
-import {
-  ByteListType,
-  ByteVectorType,
-  ContainerType,
-  UintBigintType,
-  type ValueOf,
-  VectorCompositeType,
-} from "@chainsafe/ssz";
+import { ByteVectorType, ContainerType, type ValueOf, VectorCompositeType } from "@chainsafe/ssz";
+import { ssz } from "@lodestar/types";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Parent of two nodes. */
@@ -92,58 +86,30 @@ export function multiproofRoot(
   return nodes.get(1);
 }
 
-/** Branch of a node, bottom up, where the nodes of the tree are known by their indices. */
-export function branchOfNodes(
-  generalizedIndex: number,
-  nodeAt: (index: number) => Hash256 | undefined,
-): Hash256[] {
-  const branch: Hash256[] = [];
-  for (let index = generalizedIndex; index > 1; index = Math.floor(index / 2)) {
-    const sibling = nodeAt(index ^ 1);
-    if (sibling === undefined) throw new RangeError(`No node beside ${index}`);
-    branch.push(sibling);
-  }
-  return branch;
-}
+const { Root: root, UintBn64: uint64 } = ssz;
 
-/** SSZ of numbers, of roots, of a block's header, of a committee and of a checkpoint. */
-export const uint64 = new UintBigintType(8);
-export const root = new ByteVectorType(32);
-const publicKey = new ByteVectorType(48);
-
-export const headerType = new ContainerType({
+/** All of its numbers keep their 64 bits, as they are signed. */
+const headerType = new ContainerType({
   slot: uint64,
   proposerIndex: uint64,
   parentRoot: root,
   stateRoot: root,
   bodyRoot: root,
 });
+const { ForkData: forkDataType, SigningData: signingDataType } = ssz.phase0;
+const publicKey = new ByteVectorType(48);
 
+/** SSZ of a committee. */
 export const committeeType = new ContainerType({
   publicKeys: new VectorCompositeType(publicKey, SYNC_COMMITTEE_SIZE),
   aggregatePublicKey: publicKey,
 });
 
-/** The 17 fields of Deneb, Electra and Fulu. Capella's has no blob gas: clients of ours never read it. */
-export const payloadType = new ContainerType({
-  parentHash: root,
-  feeRecipient: new ByteVectorType(20),
-  stateRoot: root,
-  receiptsRoot: root,
-  logsBloom: new ByteVectorType(256),
-  prevRandao: root,
-  blockNumber: uint64,
-  gasLimit: uint64,
-  gasUsed: uint64,
-  timestamp: uint64,
-  extraData: new ByteListType(32),
-  baseFeePerGas: new UintBigintType(32),
-  blockHash: root,
-  transactionsRoot: root,
-  withdrawalsRoot: root,
-  blobGasUsed: uint64,
-  excessBlobGas: uint64,
-}, { jsonCase: "eth2" });
+/** SSZ of a checkpoint. */
+export const checkpointType = ssz.phase0.CheckpointBigint;
+
+/** That of Deneb, Electra and Fulu. Capella's has no blob gas: clients of ours never read it. */
+const payloadType = ssz.deneb.ExecutionPayloadHeader;
 
 /** Header of an execution block inside of the beacon chain, with its tree. */
 export class ExecutionPayloadHeader {
@@ -154,8 +120,8 @@ export class ExecutionPayloadHeader {
 
   constructor(value: ValueOf<typeof payloadType>) {
     this.stateRoot = toHash256(value.stateRoot);
-    this.blockNumber = value.blockNumber;
-    this.timestampSec = value.timestamp;
+    this.blockNumber = BigInt(value.blockNumber);
+    this.timestampSec = BigInt(value.timestamp);
     this.#tree = payloadType.value_toTree(value);
   }
 
@@ -179,10 +145,6 @@ export class ExecutionPayloadHeader {
     return indices.map((index) => toHash256(getNode(this.#tree, BigInt(index)).root));
   }
 }
-
-export const checkpointType = new ContainerType({ epoch: uint64, root });
-const forkDataType = new ContainerType({ version: new ByteVectorType(4), genesisValidatorsRoot: root });
-const signingDataType = new ContainerType({ objectRoot: root, domain: root });
 
 /** Leaf of a number: eight bytes little endian and zeros. @throws when it is not below 2^64. */
 export function uint64Root(value: bigint): Hash256 {
@@ -225,7 +187,7 @@ const DOMAIN_SYNC_COMMITTEE = Uint8Array.of(7, 0, 0, 0);
 /** Signature domain of a fork of a network: domain type and 28 bytes of a root. */
 export function syncCommitteeDomain(forkVersion: Hex, genesisValidatorsRoot: Hash256): Hash256 {
   const forkData = forkDataType.hashTreeRoot({
-    version: fromHex(forkVersion),
+    currentVersion: fromHex(forkVersion),
     genesisValidatorsRoot: fromHex(genesisValidatorsRoot),
   });
   const domain = new Uint8Array(32);
