@@ -4,11 +4,12 @@
  */
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/call.ts";
+import { FALSE_ANSWERS, isOfEndpoint, RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import { TrackedEndpoint } from "../../../core/rpc/endpoint.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import type { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
+import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
+import { orAbort } from "../../../core/runtime/linked_abort.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
@@ -22,136 +23,244 @@ const SERVER_ERRORS = 2;
 /** Subjects that a node does not find before it counts as lacking the route: one may just be too new or too old. */
 const MISSES = 2;
 
+/** Maximum wait when all nodes are cooling down. */
+const MAX_WAIT_MS = 2000;
+/** Rounds through the nodes before the request fails; the callers poll again later anyway. */
+const ROUNDS = 2;
+const MAX_CONCURRENT = 4;
+
 /** Options of a request. */
 export interface BeaconCallOptions {
+  /** Route or source, for faults. Nodes that recently lacked it are tried last. */
   readonly route: string;
   /** Subject, e.g. a slot: a subject that is not found twice counts once. Absent: always a new subject. */
   readonly subject?: string;
-  /** False: endpoints that recently lacked the route are skipped. Default true. */
+  /** False: nodes that recently lacked the route are not tried at all. Default true. */
   readonly asksAgain?: boolean;
+  /** Called with the fault of each node, also when another one succeeds. */
   readonly onFault?: (fault: RpcFault) => void;
 }
 
-/** The beacon nodes of one chain. */
+/** What is known of the route of a node. */
+interface KnownRoute {
+  isServed: boolean;
+  /** Server errors while it has never answered. */
+  errors: number;
+  /** Consecutive subjects that were not found. */
+  readonly missed: Set<string>;
+}
+
+/** A node, and what is known of it. */
+class KnownNode {
+  readonly tracked: TrackedEndpoint<RestEndpoint>;
+  readonly #routes = new Map<string, KnownRoute>();
+  /** The network with the forks that it knows. */
+  schedule: { readonly network: BeaconNetwork; readonly untilMs: number } | undefined;
+
+  constructor(deps: { readonly clock: Clock; readonly randomness: Randomness }, endpoint: RestEndpoint) {
+    this.tracked = new TrackedEndpoint(deps, endpoint, MAX_CONCURRENT);
+  }
+
+  get endpoint(): RestEndpoint {
+    return this.tracked.endpoint;
+  }
+
+  routeOf(name: string): KnownRoute {
+    const known = this.#routes.get(name) ?? { isServed: false, errors: 0, missed: new Set() };
+    this.#routes.set(name, known);
+    return known;
+  }
+
+  lacks(route: string): boolean {
+    return this.tracked.isUnsupported([{ method: route }]);
+  }
+
+  /** Notes a fault, and whether it shows that the node lacks the route: then it is tried again after some minutes. */
+  noteFault({ route, subject }: BeaconCallOptions, fault: RpcFault): void {
+    this.tracked.noteFault(fault);
+    const { missed } = this.routeOf(route);
+    if (fault.code === "not_found") missed.add(subject ?? String(missed.size));
+    if (fault.code !== "missing_method" && missed.size < MISSES) return;
+    missed.clear();
+    this.tracked.noteFault(this.endpoint.fault("missing_method", route, { detail: "not served" }));
+  }
+
+  /** Waits for a probe of the node that is under way; false when it is cooling down. */
+  async isReady(signal: AbortSignal): Promise<boolean> {
+    const state = this.tracked.availability();
+    if (state.kind === "probing") await orAbort(state.settled, signal);
+    return this.tracked.availability().kind === "ready";
+  }
+}
+
+/** Dependencies of the set. */
+export interface BeaconEndpointSetDeps {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  readonly network: BeaconNetwork;
+}
+
+/** The beacon nodes of one chain: tried in order of preference. */
 export class BeaconEndpointSet {
-  /** By endpoint and route: consecutive subjects that were not found. */
-  readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
-  /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
-  readonly #serverErrors = new Map<RestEndpoint, Map<string, number | "served">>();
-  /** By endpoint: the network with the forks that it knows. */
-  readonly #networks = new Map<RestEndpoint, { readonly network: BeaconNetwork; readonly untilMs: number }>();
+  readonly #nodes: readonly KnownNode[];
   readonly #clock: Clock;
   readonly #network: BeaconNetwork;
   readonly log: Log;
 
+  /** @param endpoints in order of preference. @throws {RangeError} without endpoints. */
   constructor(
-    deps: { readonly clock: Clock; readonly log: Log; readonly network: BeaconNetwork },
+    deps: BeaconEndpointSetDeps,
     readonly chain: StateMachine,
-    readonly rest: RestEndpointSet,
+    readonly endpoints: readonly RestEndpoint[],
   ) {
+    if (endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
     this.#clock = deps.clock;
     this.#network = deps.network;
     this.log = deps.log;
+    this.#nodes = endpoints.map((endpoint) => new KnownNode(deps, endpoint));
   }
 
   /**
-   * Returns the result of the first node that succeeds. `work` throws faults of its endpoint only. @throws {RpcFault}
-   * when all fail.
+   * Returns the result of the first node that succeeds. A fault thrown by `work` is that node's; anything else is
+   * rethrown. @throws {RpcFault} when no node succeeds; it names each host with its code.
    */
   async ask<T>(
-    question: BeaconCallOptions,
+    call: BeaconCallOptions,
     work: (node: BeaconNode) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const { route } = question;
-    const onFault = (fault: RpcFault): void => {
-      const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
-      if (FALSE_ANSWERS.has(fault.code)) this.log.warn("endpoint_data_invalid.contradiction", fields);
-      else this.log.debug("read_failed.beacon_node", fields);
-      question.onFault?.(fault);
-    };
-    return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
-      const node = new BeaconNode(endpoint, { network: await this.#networkOf(endpoint, signal), signal });
-      try {
-        const result = await work(node);
-        this.#misses.get(endpoint)?.delete(route);
-        this.#errorsOf(endpoint).set(route, "served");
-        return result;
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        const fault = error.code === "server_error"
-          ? await this.#judgeServerError(node, route, error)
-          : error;
-        this.#noteMiss(endpoint, question, fault);
-        throw fault;
+    const faults = new Map<KnownNode, RpcFault>();
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const known of this.#order(call)) {
+        signal.throwIfAborted();
+        const earlier = faults.get(known);
+        const isWorthAsking = earlier === undefined || isTransient(earlier.code);
+        if (!isWorthAsking || !await known.isReady(signal)) continue;
+        try {
+          return await this.#askOne(known, { call, work }, signal);
+        } catch (fault) {
+          if (!(fault instanceof RpcFault)) throw fault;
+          faults.set(known, fault);
+          this.#report(call, fault);
+        }
       }
-    }, signal);
+      const pauseMs = this.#order(call).length === 0 ? undefined : this.#pauseMs([...faults.values()]);
+      if (round + 1 === ROUNDS || pauseMs === undefined) break;
+      await this.#clock.sleep(pauseMs, signal);
+    }
+    throw this.#allFailed(call, faults);
+  }
+
+  async #askOne<T>(
+    known: KnownNode,
+    { call, work }: {
+      readonly call: BeaconCallOptions;
+      readonly work: (node: BeaconNode) => Promise<T>;
+    },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const route = known.routeOf(call.route);
+    try {
+      const result = await known.tracked.use(async () => {
+        const network = await this.#networkOf(known, signal);
+        return await work(new BeaconNode(known.endpoint, { network, signal }));
+      }, signal);
+      known.tracked.noteSuccess();
+      route.isServed = true;
+      route.missed.clear();
+      return result;
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      const isMissing = error.code === "server_error" && !route.isServed &&
+        ++route.errors >= SERVER_ERRORS && await this.#answersAtAll(known, signal);
+      const fault = isMissing
+        ? known.endpoint.fault("missing_method", call.route, {
+          detail: error.detail ?? "not served",
+          cause: error,
+        })
+        : error;
+      known.noteFault(call, fault);
+      throw fault;
+    }
+  }
+
+  #report(call: BeaconCallOptions, fault: RpcFault): void {
+    const { where, code, detail } = fault;
+    const fields = { route: call.route, endpoint: where.endpointHost, code, detail };
+    if (FALSE_ANSWERS.has(code)) this.log.warn("endpoint_data_invalid.contradiction", fields);
+    else this.log.debug("read_failed.beacon_node", fields);
+    call.onFault?.(fault);
   }
 
   /**
    * The network by the node's own fork schedule: a false one makes the node's own data fail. Without the route the known
    * forks count.
    */
-  async #networkOf(endpoint: RestEndpoint, signal: AbortSignal): Promise<BeaconNetwork> {
-    const known = this.#networks.get(endpoint);
-    if (known !== undefined && this.#clock.now() < known.untilMs) return known.network;
+  async #networkOf(known: KnownNode, signal: AbortSignal): Promise<BeaconNetwork> {
+    const { schedule, endpoint } = known;
+    if (schedule !== undefined && this.#clock.now() < schedule.untilMs) return schedule.network;
     let network = this.#network;
     try {
       network = await new BeaconNode(endpoint, { network, signal }).fetchNetwork();
     } catch (fault) {
       if (!(fault instanceof RpcFault) || !(isAbsence(fault) || fault.code === "server_error")) throw fault;
     }
-    this.#networks.set(endpoint, { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS });
+    known.schedule = { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS };
     return network;
   }
 
   /**
-   * Some nodes and gateways answer 5xx on routes that they lack. A node that answers on another route is healthy, so
-   * the route is missing; a node that served it before has it.
+   * Probes the genesis, which every beacon node serves. Some nodes and gateways answer 5xx on routes that they lack: one
+   * that answers here is healthy, so the route is missing.
    */
-  async #judgeServerError(node: BeaconNode, route: string, fault: RpcFault): Promise<RpcFault> {
-    const { endpoint } = node;
-    const errors = this.#errorsOf(endpoint);
-    const known = errors.get(route) ?? 0;
-    if (known === "served") return fault;
-    errors.set(route, known + 1);
-    if (known + 1 < SERVER_ERRORS || !await answersAtAll(node)) return fault;
-    return endpoint.fault("missing_method", route, { detail: fault.detail ?? "not served", cause: fault });
-  }
-
-  #errorsOf(endpoint: RestEndpoint): Map<string, number | "served"> {
-    const known = this.#serverErrors.get(endpoint) ?? new Map<string, number | "served">();
-    this.#serverErrors.set(endpoint, known);
-    return known;
+  async #answersAtAll({ endpoint }: KnownNode, signal: AbortSignal): Promise<boolean> {
+    try {
+      await new BeaconNode(endpoint, { network: this.#network, signal }).fetchGenesisValidatorsRoot();
+      return true;
+    } catch (error) {
+      if (error instanceof RpcFault) return false;
+      throw error;
+    }
   }
 
   /** False when every node recently lacked the route. */
   mayServe(route: string): boolean {
-    return this.rest.mayServe(route);
+    return this.#nodes.some((known) => !known.lacks(route));
   }
 
-  #noteMiss(endpoint: RestEndpoint, { route, subject }: BeaconCallOptions, fault: RpcFault): void {
-    if (fault.code === "missing_method") this.rest.noteUnsupported(endpoint, route);
-    if (fault.code !== "not_found") return;
-    const ofEndpoint = this.#misses.get(endpoint) ?? new Map<string, Set<string>>();
-    this.#misses.set(endpoint, ofEndpoint);
-    const missed = ofEndpoint.get(route) ?? new Set<string>();
-    ofEndpoint.set(route, missed.add(subject ?? String(missed.size)));
-    if (missed.size < MISSES) return;
-    this.rest.noteUnsupported(endpoint, route);
-    ofEndpoint.delete(route);
+  #order({ route, asksAgain }: BeaconCallOptions): readonly KnownNode[] {
+    const able = this.#nodes.filter((known) => !known.lacks(route));
+    return asksAgain === false ? able : [...able, ...this.#nodes.filter((known) => known.lacks(route))];
+  }
+
+  /** Delay before another round; `undefined`: another one would not help. */
+  #pauseMs(faults: readonly RpcFault[]): number | undefined {
+    const states = this.#nodes.map(({ tracked }) => tracked.availability());
+    const shortestMs = Math.min(...states.map((state) => state.kind === "cooling" ? state.leftMs : 0));
+    const mayHelp = faults.length === 0 || faults.some(({ code }) => isTransient(code));
+    return mayHelp && shortestMs <= MAX_WAIT_MS ? Math.max(shortestMs, 500) : undefined;
+  }
+
+  #allFailed({ route }: BeaconCallOptions, faults: ReadonlyMap<KnownNode, RpcFault>): RpcFault {
+    const known = this.#nodes.flatMap((node) => faults.get(node) ?? node.tracked.lastFault ?? []);
+    const first = known.find(({ code }) => code !== "not_found" && code !== "missing_method") ??
+      known.find(({ code }) => code === "not_found") ?? known[0];
+    const endpointHost = this.endpoints.map(({ host }) => host).join(", ");
+    const place = { chain: this.chain, endpointHost, method: route };
+    if (first === undefined) return new RpcFault("missing_method", place, { detail: "not served" });
+    if (this.#nodes.length === 1 && faults.size > 0) return first;
+    return new RpcFault(first.code, place, {
+      detail: known.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
+      retryAfterMs: first.retryAfterMs,
+      cause: first,
+    });
   }
 }
 
-/** Probes the genesis, which every beacon node serves. */
-async function answersAtAll(node: BeaconNode): Promise<boolean> {
-  try {
-    await node.fetchGenesisValidatorsRoot();
-    return true;
-  } catch (error) {
-    if (error instanceof RpcFault) return false;
-    throw error;
-  }
+/** True when the same node may succeed a moment later. */
+function isTransient(code: RpcFaultCode): boolean {
+  return isOfEndpoint(code) && !FALSE_ANSWERS.has(code) && code !== "wrong_chain" && code !== "unauthorized";
 }
 
 /** True when a healthy endpoint does not have the requested data. */
