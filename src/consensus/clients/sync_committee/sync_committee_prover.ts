@@ -142,7 +142,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
   #checkBeaconNodes(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { network, endpoints } = this.#context;
     const note = ({ network: scheduled, slot }: ServedRoutes): void => {
-      if (slot !== undefined && scheduled !== undefined) this.#noteHead(scheduled, slot);
+      if (scheduled !== undefined) this.#noteHead(scheduled, slot);
     };
     const options = { chain: this.chain, network, nodes: endpoints.endpoints, note };
     return checkBeaconNodes(this.#deps.clock, options, signal);
