@@ -12,7 +12,7 @@ import {
   toHash256,
   toHex,
 } from "../../../../core/encoding/bytes.ts";
-import { getNode, type Node } from "@chainsafe/persistent-merkle-tree";
+import { createNodeFromProof, createProof, type Node, ProofType } from "@chainsafe/persistent-merkle-tree";
 import { ByteVectorType, ContainerType, type ValueOf, VectorCompositeType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -51,39 +51,32 @@ export function withoutPadding(branch: readonly Hash256[], generalizedIndex: num
   return isPadded ? branch.slice(surplus) : branch;
 }
 
-/** Indices of the nodes that a proof of several leaves needs, in the order in which it lists them: descending. */
-export function helperIndices(leaves: readonly number[]): number[] {
-  const paths = new Set(leaves.flatMap((leaf) => pathOf(leaf)));
-  const siblings = new Set([...paths].filter((index) => index > 1).map((index) => index ^ 1));
-  return [...siblings].filter((index) => !paths.has(index)).sort((a, b) => b - a);
-}
-
-function pathOf(leaf: number): number[] {
-  const path: number[] = [];
-  for (let index = leaf; index >= 1; index = index >> 1) path.push(index);
-  return path;
+/** Nodes beside the paths of several leaves, by descending index, as a proof of them lists them. */
+export function multiProofOf(tree: Node, leaves: readonly number[]): Hash256[] {
+  const proof = createProof(tree, { type: ProofType.multi, gindices: leaves.map(BigInt) });
+  if (proof.type !== ProofType.multi) throw new Error("The library made another proof");
+  return proof.witnesses.map(toHash256);
 }
 
 /**
- * Root of the tree with these leaves; `helpers` are the nodes of {@link helperIndices} in that order.
- * @returns undefined when there are too few or too many helpers.
+ * Root of the tree with these leaves, which are at one level. @param nodes of {@link multiProofOf}. @returns undefined when there
+ * are too few or too many.
  */
-export function multiproofRoot(
+export function multiProofRoot(
   leaves: ReadonlyMap<number, Hash256>,
-  helpers: readonly Hash256[],
+  nodes: readonly Hash256[],
 ): Hash256 | undefined {
-  const indices = helperIndices([...leaves.keys()]);
-  if (helpers.length !== indices.length) return undefined;
-  const nodes = new Map(leaves);
-  indices.forEach((index, at) => {
-    const helper = helpers[at];
-    if (helper !== undefined) nodes.set(index, helper);
-  });
-  for (let index = Math.max(...nodes.keys()) & ~1; index > 1; index -= 2) {
-    const [left, right] = [nodes.get(index), nodes.get(index + 1)];
-    if (left !== undefined && right !== undefined) nodes.set(index >> 1, sha256Pair(left, right));
+  try {
+    const tree = createNodeFromProof({
+      type: ProofType.multi,
+      gindices: [...leaves.keys()].map(BigInt),
+      leaves: [...leaves.values()].map(fromHex),
+      witnesses: nodes.map(fromHex),
+    });
+    return toHash256(tree.root);
+  } catch {
+    return undefined; // the library's error has no code
   }
-  return nodes.get(1);
 }
 
 const { Root: root, UintBn64: uint64 } = ssz;
@@ -116,13 +109,13 @@ export class ExecutionPayloadHeader {
   readonly stateRoot: Hash256;
   readonly blockNumber: bigint;
   readonly timestampSec: bigint;
-  readonly #tree: Node;
+  readonly tree: Node;
 
   constructor(value: ValueOf<typeof payloadType>) {
     this.stateRoot = toHash256(value.stateRoot);
     this.blockNumber = BigInt(value.blockNumber);
     this.timestampSec = BigInt(value.timestamp);
-    this.#tree = payloadType.value_toTree(value);
+    this.tree = payloadType.value_toTree(value);
   }
 
   /** From the JSON of a node. @throws errors of the codec library, without a code. */
@@ -135,14 +128,8 @@ export class ExecutionPayloadHeader {
     return new ExecutionPayloadHeader(payloadType.deserialize(bytes));
   }
 
-  /** The root. */
   get root(): Hash256 {
-    return toHash256(this.#tree.root);
-  }
-
-  /** Nodes of the tree by their generalized indices. */
-  nodes(indices: readonly number[]): Hash256[] {
-    return indices.map((index) => toHash256(getNode(this.#tree, BigInt(index)).root));
+    return toHash256(this.tree.root);
   }
 }
 

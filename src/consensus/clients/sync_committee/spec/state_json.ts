@@ -63,7 +63,7 @@ export class StateJsonReader {
     const list = this.#openList(name);
     if (list === undefined) return false;
     this.#sinceValue = 0;
-    list.target.take(list.elementType.serialize(list.elementType.fromJson(value)));
+    list.target.take(bytesOf(list.elementType, value));
     return true;
   }
 
@@ -76,8 +76,7 @@ export class StateJsonReader {
     this.#list = undefined;
     const { fieldType } = field;
     const target = list?.target ?? this.#roots.sinkOf(field);
-    if (list === undefined) target.take(fieldType.serialize(fieldType.fromJson(value)));
-    else if (typeof value === "string") target.take(fromHex(value));
+    if (list === undefined || typeof value === "string") target.take(bytesOf(fieldType, value));
     target.end();
   }
 
@@ -89,4 +88,10 @@ export class StateJsonReader {
     if (field === undefined || list === undefined) return undefined;
     return this.#list = { name, elementType: list.elementType, target: this.#roots.sinkOf(field) };
   }
+}
+
+/** SSZ of a value; bytes have the same digits in both forms. */
+function bytesOf(type: Type<unknown>, value: unknown): Uint8Array {
+  const isBytes = typeof value === "string" && value.startsWith("0x");
+  return isBytes ? fromHex(value) : type.serialize(type.fromJson(value));
 }

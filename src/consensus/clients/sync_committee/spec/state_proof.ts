@@ -10,7 +10,7 @@ import {
   branchRoot,
   committeeType,
   depthOf,
-  helperIndices,
+  multiProofOf,
   sha256Pair,
   uint64OfRoot,
   uint64Root,
@@ -47,7 +47,12 @@ export class StateTree {
 
   /** A node of the tree: the root is 1. */
   node(index: number): Hash256 {
-    return toHash256(getNode(this.#top, BigInt(index)).root);
+    return toHash256(this.under(index).root);
+  }
+
+  /** The part of the tree under a node. */
+  under(index: number): Node {
+    return getNode(this.#top, BigInt(index));
   }
 
   /** Branch of a node, bottom up. */
@@ -114,7 +119,7 @@ export function executionProofOf(
   return {
     stateRoot: state.node(inState(PAYLOAD_INDICES.stateRoot)),
     blockNumber: number(PAYLOAD_INDICES.blockNumber),
-    multiProof: helperIndices(Object.values(PAYLOAD_INDICES)).map((index) => state.node(inState(index))),
+    multiProof: multiProofOf(state.under(execution), Object.values(PAYLOAD_INDICES)),
     executionPayloadBranch,
     timestampSec: number(PAYLOAD_INDICES.timestamp),
   };

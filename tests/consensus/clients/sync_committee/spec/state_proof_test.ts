@@ -26,9 +26,8 @@ const state = node.at("finalized_state_1");
 /** The state of the vector, with the payload header in it as a tree of its own. */
 function stateTree(): Node {
   const header = parsePayloadHeader(state.at("execution_payload_header").json);
-  const leaves = header.nodes(Array.from({ length: 32 }, (_, at) => 32 + at));
   const fields = state.hashes("state_field_roots").map((root): Node => LeafNode.fromRoot(fromHex(root)));
-  fields[24] = subtreeFillToContents(leaves.map((leaf): Node => LeafNode.fromRoot(fromHex(leaf))), 5);
+  fields[24] = header.tree;
   return subtreeFillToContents(fields, 6);
 }
 
