@@ -146,28 +146,17 @@ export function treeOfItems(limit: number | undefined, sizes: readonly number[])
 /** Records hashed at once; with eight leaves each that is half a megabyte. */
 const BATCH_RECORDS = 2048;
 
-/** One field of a record: position of its bytes, and of its leaf. */
-interface Field {
-  readonly index: number;
-  readonly offset: number;
-  readonly size: number;
-  /** Levels of the tree over its chunks. */
-  readonly levels: number;
-}
-
+/** Levels of the tree over so many leaves. */
 function levelsOf(leaves: number): number {
   return Math.ceil(Math.log2(leaves));
 }
 
 /** The tree over the records of a list. */
 class RecordTree implements HashTree {
-  readonly #fields: readonly Field[];
+  readonly #sizes: readonly number[];
   readonly #recordBytes: number;
-  readonly #levels: number;
   readonly #tree: HashTree;
   readonly #records: Uint8Array;
-  readonly #leaves: Uint8Array;
-  readonly #scratch: Uint8Array;
   #filled = 0;
 
   /**
@@ -175,19 +164,10 @@ class RecordTree implements HashTree {
    * @param tree over the roots of the records.
    */
   constructor(sizes: readonly number[], tree: HashTree) {
-    let offset = 0;
-    this.#fields = sizes.map((size, index) => {
-      const field = { index, offset, size, levels: levelsOf(Math.ceil(size / CHUNK_BYTES)) };
-      offset += size;
-      return field;
-    });
-    this.#recordBytes = offset;
-    this.#levels = levelsOf(sizes.length);
+    this.#sizes = sizes;
+    this.#recordBytes = sizes.reduce((sum, size) => sum + size, 0);
     this.#tree = tree;
-    this.#records = new Uint8Array(offset * BATCH_RECORDS);
-    this.#leaves = new Uint8Array(CHUNK_BYTES * 2 ** this.#levels * BATCH_RECORDS);
-    const widest = Math.max(...this.#fields.map(({ levels }) => levels));
-    this.#scratch = new Uint8Array(CHUNK_BYTES * 2 ** widest * BATCH_RECORDS);
+    this.#records = new Uint8Array(this.#recordBytes * BATCH_RECORDS);
   }
 
   /** Takes the next bytes. The caller ensures that they add up to whole records. */
@@ -209,28 +189,27 @@ class RecordTree implements HashTree {
   #closeBatch(): void {
     const count = this.#filled / this.#recordBytes;
     this.#filled = 0;
-    const width = 2 ** this.#levels;
-    const leaves = this.#leaves.subarray(0, CHUNK_BYTES * width * count);
-    leaves.fill(0);
-    for (const field of this.#fields) this.#placeLeaves(field, count, leaves);
-    hashUp(leaves, width * count, this.#levels);
+    const levels = levelsOf(this.#sizes.length);
+    const leaves = new Uint8Array(CHUNK_BYTES * 2 ** levels * count);
+    let at = 0;
+    for (let record = 0; record < count; record++) {
+      this.#sizes.forEach((size, index) => {
+        const place = CHUNK_BYTES * (2 ** levels * record + index);
+        leaves.set(rootOfField(this.#records.subarray(at, at + size)), place);
+        at += size;
+      });
+    }
+    hashUp(leaves, 2 ** levels * count, levels);
     this.#tree.take(leaves.subarray(0, CHUNK_BYTES * count));
   }
+}
 
-  /** Puts the root of one field of every record where the records' trees have it. */
-  #placeLeaves(field: Field, count: number, leaves: Uint8Array): void {
-    const stride = CHUNK_BYTES * 2 ** this.#levels;
-    const width = CHUNK_BYTES * 2 ** field.levels;
-    const chunks = this.#scratch.subarray(0, width * count);
-    chunks.fill(0);
-    for (let record = 0; record < count; record++) {
-      const start = record * this.#recordBytes + field.offset;
-      chunks.set(this.#records.subarray(start, start + field.size), record * width);
-    }
-    hashUp(chunks, 2 ** field.levels * count, field.levels);
-    for (let record = 0; record < count; record++) {
-      const root = chunks.subarray(CHUNK_BYTES * record, CHUNK_BYTES * (record + 1));
-      leaves.set(root, record * stride + CHUNK_BYTES * field.index);
-    }
-  }
+/** Root of the field of a record; a field of one chunk is its own, which zeros fill up. */
+function rootOfField(bytes: Uint8Array): Uint8Array {
+  if (bytes.length <= CHUNK_BYTES) return bytes;
+  const levels = levelsOf(Math.ceil(bytes.length / CHUNK_BYTES));
+  const chunks = new Uint8Array(CHUNK_BYTES * 2 ** levels);
+  chunks.set(bytes);
+  hashUp(chunks, 2 ** levels, levels);
+  return chunks.subarray(0, CHUNK_BYTES);
 }
