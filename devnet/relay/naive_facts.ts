@@ -2,15 +2,9 @@
  * What a naive BEEFY proof is made of, read block by block out of a relay chain's storage.
  * Source: docs/protocol/hub-consensus.md section 5.4.
  */
-import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { decodeAuthorities, headLeaf } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
-import {
-  lastMountainBlocks,
-  mountainItems,
-  type NaiveProofInput,
-  type ParachainHead,
-  storedPeakPositions,
-} from "../../src/consensus/clients/beefy/spec/build_proof.ts";
+import type { NaiveProofInput, ParachainHead } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   authoritySetCodec,
   type BeefyMmrLeaf,
@@ -19,8 +13,10 @@ import {
 } from "../../src/core/beefy/commitment.ts";
 import { merkleRoot } from "../../src/consensus/clients/beefy/spec/merkle_tree.ts";
 import { decodeHeadData, parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
+import { hashPair, toSubtrees } from "../../src/core/merkle/mmr.ts";
 import type { SubstrateHeader } from "../../src/core/substrate/header.ts";
 import { decodeStrict, list, u32, u64 } from "../../src/core/encoding/scale.ts";
+import { topPosition } from "../trie/mmr_range.ts";
 import { relayKeys } from "./relay_state.ts";
 
 /** Where headers and storage come from. */
@@ -35,6 +31,39 @@ export interface WantedProof {
   readonly justification: Uint8Array;
   /** Parachains whose heads are proved; they need not be in the list of parachains. */
   readonly paraIds: readonly number[];
+}
+
+/** Positions of the peaks that the relay chain keeps in its storage, without the last one. */
+export function storedPeakPositions(leafCount: bigint): readonly bigint[] {
+  return toSubtrees(leafCount).slice(0, -1).map(topPosition);
+}
+
+/** Blocks whose leaves form the last mountain of a range that ends with block `number`. */
+function lastMountainBlocks(
+  number: number,
+  leafCount: bigint,
+): { readonly from: number; readonly to: number } {
+  const height = toSubtrees(leafCount).at(-1)?.height ?? 0;
+  return { from: number - 2 ** height + 1, to: number };
+}
+
+const NO_NODE = new Uint8Array(32);
+
+/** Items of the last leaf of a range. @param leaves hashes of the last mountain. */
+export function mountainItems(
+  storedPeaks: readonly Hash256[],
+  leaves: readonly Hash256[],
+): readonly Hash256[] {
+  const items = [...storedPeaks];
+  let level = leaves.map(fromHex);
+  while (level.length > 1) {
+    items.push(toHash256(level.at(-2) ?? NO_NODE));
+    level = Array.from(
+      { length: level.length >> 1 },
+      (_, at) => hashPair(level[2 * at] ?? NO_NODE, level[2 * at + 1] ?? NO_NODE),
+    );
+  }
+  return items;
 }
 
 /** Everything for the proof of the block that the justification is for. */

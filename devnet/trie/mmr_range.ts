@@ -9,13 +9,21 @@ import {
   calculateMmrRoot,
   hashBytes,
   hashPair,
-  leafPosition,
   MmrError,
   type MmrLeaf,
   type Subtree,
-  topPosition,
   toSubtrees,
 } from "../../src/core/merkle/mmr.ts";
+
+/** Position of leaf `index` in the order of node creation: 2 * index - popcount(index). */
+export function leafPosition(index: bigint): bigint {
+  return 2n * index - BigInt(toSubtrees(index).length);
+}
+
+/** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
+export function topPosition(subtree: Subtree): bigint {
+  return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
+}
 
 /** The top of one perfect subtree. */
 export interface Peak {

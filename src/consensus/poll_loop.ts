@@ -237,6 +237,10 @@ const advices: ReadonlyMap<string, string> = new Map([
     "use a relay chain node with BEEFY, that is one started without --no-beefy, or remove [hub.prover]",
   ],
   [
+    "mmr_generateProof",
+    "use a full node of the relay chain behind no gateway that denies it, or remove [hub.prover]",
+  ],
+  [
     "offchain_localStorageGet",
     "use a node of the hub with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]",
   ],

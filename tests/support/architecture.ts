@@ -215,8 +215,8 @@ function badNames(path: string, text: string): string[] {
   return problems;
 }
 
-/** Circles of imports, each told once, from its first file in order of the alphabet. */
-function findCycles(tree: SourceTree): string[] {
+/** Circles of imports, each named once, from its first file in order of the alphabet. */
+export function findCycles(tree: SourceTree): string[] {
   const targets = new Map([...tree].map(([path, text]) => [
     path,
     importsOf(text).map((specifier) => resolveImport(path, specifier)).filter((to) =>

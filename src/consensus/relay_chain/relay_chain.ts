@@ -22,7 +22,6 @@ import {
 } from "../../core/rpc/substrate_calls.ts";
 import { SubstrateClient } from "../../core/rpc/substrate_client.ts";
 import { translateSubstrateError } from "../../core/rpc/substrate_errors.ts";
-import type { Log } from "../../core/telemetry/log.ts";
 
 /** A block of the chain. */
 export interface RelayBlock {
@@ -43,12 +42,6 @@ export interface MmrAnswer {
   readonly leaves: Uint8Array;
   /** SCALE of a leaf proof. */
   readonly proof: Uint8Array;
-}
-
-/** One value in the storage of one block. */
-export interface StoredAt {
-  readonly key: Uint8Array;
-  readonly block: Hash256;
 }
 
 /**
@@ -115,8 +108,6 @@ const MAX_KEY_PAGES = 5;
 
 /** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
-  /** Log for methods that the node does not offer; optional. */
-  readonly log?: Log;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
 }
@@ -144,10 +135,7 @@ export class RelayChain {
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    this.#client = new SubstrateClient(deps, this.#endpoint, name, {
-      onSetsRefused: (method) =>
-        deps.log?.info("endpoint_limited.batches", { chain: name, endpoint: this.host, method }),
-    });
+    this.#client = new SubstrateClient(deps, this.#endpoint, name);
   }
 
   /** Host of the node, safe to log. */
@@ -236,30 +224,17 @@ export class RelayChain {
     return this.#client.call(finalityCalls.proveFinality(block), signal);
   }
 
-  /** Fetches values at a block (the best one when omitted), in the order of the keys. */
+  /** Fetches values at a block (the best one when omitted), in the order of the keys, in one request. */
   async fetchStorage(
     keys: readonly Uint8Array[],
     block: Hash256 | undefined,
     signal: AbortSignal,
   ): Promise<readonly (Uint8Array | undefined)[]> {
-    return await this.#client.callAll(keys.map((key) => calls.storage(key, block)), signal);
-  }
-
-  /** Fetches values of several blocks in one request, in the given order. */
-  async fetchStored(
-    places: readonly StoredAt[],
-    signal: AbortSignal,
-  ): Promise<readonly (Uint8Array | undefined)[]> {
-    return await this.#client.callAll(places.map(({ key, block }) => calls.storage(key, block)), signal);
-  }
-
-  /** Fetches for each block the values of its keys, in their order, all in one request. */
-  async fetchStorageSets(
-    sets: readonly { readonly keys: readonly Uint8Array[]; readonly block: Hash256 }[],
-    signal: AbortSignal,
-  ): Promise<readonly (readonly (Uint8Array | undefined)[])[]> {
-    const found = await this.#client.readStorageSets(sets, signal);
-    return sets.map(({ keys }, at) => keys.map((key) => found[at]?.get(toHex(key))));
+    const [first, ...others] = keys;
+    if (first === undefined) return [];
+    if (others.length === 0) return [await this.#client.call(calls.storage(first, block), signal)];
+    const found = await this.#client.call(calls.storageAt(keys, block), signal);
+    return keys.map((key) => found.get(toHex(key)));
   }
 
   /** Fetches the keys with a prefix at a block, in their order. @throws {RpcFault} `too_large` for more than 5,000. */

@@ -145,17 +145,13 @@ async function checkBeefy(round: RelayRound, signal: AbortSignal): Promise<Check
     known = `BEEFY has justified block ${head.header.number}`;
     await relay.fetchMmrProof(head, signal);
     return { result: "ok", found: `${known}, and the node proves its leaves (mmr_generateProof)` };
-  }, (reason) =>
-    known === undefined
-      ? {
-        result: "failed",
-        found: `no BEEFY finality: ${reason}`,
-        advice: "use a full node of a relay chain with BEEFY",
-      }
-      : {
-        result: "ok",
-        found: `${known}; the node proves no leaves (${reason}), so they are read one by one`,
-      });
+  }, (reason) => ({
+    result: "failed",
+    found: known === undefined
+      ? `no BEEFY finality: ${reason}`
+      : `${known}, and the node proves no leaves (mmr_generateProof): ${reason}`,
+    advice: "use a full node of a relay chain with BEEFY, with its offchain database",
+  }));
 }
 
 function checkArchive(round: RelayRound, { header }: RelayBlock, signal: AbortSignal): Promise<CheckRow> {

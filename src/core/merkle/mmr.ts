@@ -49,16 +49,6 @@ export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   return keccak256(concatBytes(left, right));
 }
 
-/** Position of leaf `index` in the order of node creation: 2 * index - popcount(index). */
-export function leafPosition(index: bigint): bigint {
-  return 2n * index - BigInt(toSubtrees(index).length);
-}
-
-/** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
-export function topPosition(subtree: Subtree): bigint {
-  return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
-}
-
 /** The perfect subtrees of a range of `leafCount` leaves, largest first; none for 0 leaves. */
 export function toSubtrees(leafCount: bigint): Subtree[] {
   const subtrees: Subtree[] = [];

@@ -19,7 +19,6 @@ import { fastClock } from "../../support/fast_clock.ts";
 import { idOf } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { renameLeafPallet } from "../clients/beefy/fixture.ts";
 import { Fixture, never } from "../clients/grandpa/fixture.ts";
 
 const key = `0x${"11".repeat(32)}`;
@@ -138,9 +137,9 @@ Deno.test("a hub of type beefy: a para_rpc_ws that is no node of the hub is name
   const wrong = await startBriefly(beefyToml(hub, `para_rpc_ws = "${other.wsUrl}"`));
   assert.equal(wrong.code, 0);
   const [named] = wrong.log.linesOf("chain_suspended");
-  assert.equal(named?.fields.finding, "endpoint_wrong_chain");
+  assert.equal(named?.fields.finding, "state_machine_unreadable");
   assert.equal(named?.level, "error");
-  const places = /\[hub\.prover\]\.para_rpc_ws\b.*\b127\.0\.0\.1:\d+ .*\b127\.0\.0\.1:\d+/;
+  const places = /\[hub\.prover\]\.para_rpc_ws \(127\.0\.0\.1:\d+\): .*is it an ISMP chain/;
   assert.match(String(named?.fields.explanation), places);
   for (const right of [`para_rpc_ws = "${hub.wsUrl.replace("127.0.0.1", "localhost")}"`, ""]) {
     const { code, log } = await startBriefly(beefyToml(hub, right));
@@ -175,14 +174,6 @@ Deno.test("the initial BEEFY state is that of the relay chain's newest justified
   node.alter = ({ method }, result) =>
     method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
   await assert.rejects(stateOfRelay(relay.chain, stateMachine, never), { code: "bad_data" });
-});
-
-Deno.test("the initial BEEFY state is found where the relay chain's pallet has its older name", async () => {
-  await using node = await startRelayChain({ blockTimeMs: "manual" });
-  await using relay = connectRelay(node.wsUrl);
-  renameLeafPallet(node);
-  const { state } = await stateOfRelay(relay.chain, idOf("KUSAMA-4009/PAS0").stateMachine, never);
-  assert.deepEqual(decodeBeefyClientState(state), node.beefyState());
 });
 
 Deno.test("without a relay chain the initial BEEFY state is that of the hub's own client", async () => {

@@ -64,6 +64,12 @@ export function settle(relayer: Relayer, target: MemoryChain = relayer.two): Pro
   return settleAll(relayer.on(target));
 }
 
+/** Makes blocks on every chain, then looks at every open submission of a target once. */
+export async function mine(relayer: Relayer, blocks = 1, target?: MemoryChain): Promise<void> {
+  await relayer.fixture.blocks(blocks);
+  await settle(relayer, target);
+}
+
 /** The leg from the hub to the second chain. */
 export function outbound(relayer: Relayer): LegRun {
   return relayer.leg(relayer.hub, relayer.two);

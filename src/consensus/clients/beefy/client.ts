@@ -10,27 +10,18 @@ import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts
 import type { RouterReader } from "../../../core/pricing/price_quote.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { FollowerContext, HubClient, HubContext, LossOptions } from "../../client.ts";
-import type { EvmChainSection } from "../../config/chain_keys.ts";
-import type { HubSubstrateConfig } from "../../config/hub_keys.ts";
-import { paraId, withHubPara } from "../../config/shared_keys.ts";
+import { type EvmChainSection, type HubSubstrateConfig, paraId, withHubPara } from "../../config/keys.ts";
 import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { createAcceptedSource } from "../../../core/hub_proofs/accepted_source.ts";
+import { createAcceptedSource, type HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
 import { hostWorker, proveHost } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
-import { HubWork, type WorkHub } from "../../../core/hub_proofs/hub_work.ts";
-import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
+import { HubWork } from "../../../core/hub_proofs/hub_work.ts";
 import { RelaySource } from "./relay_source.ts";
-import { rememberVotes } from "./proof_finder.ts";
-import type { RecoverAuthority } from "./spec/verify_proof.ts";
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
-import type { Chain } from "../../../core/chains/port.ts";
-import type { ChainEvents } from "../../../core/chains/reads.ts";
-import type { Hash256 } from "../../../core/encoding/bytes.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepsOut } from "../../../core/checks/check_row.ts";
 
 /** Defaults: polytope-labs/hyperbridge: tesseract/prover. */
 const proverKeys = {
@@ -88,10 +79,9 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
   addHub: (values, hub, location) =>
     values && { ...values, paraIds: withHubPara(values.paraIds, hub, location.child("para_ids")) },
   connectFollowers: (context, values) => {
-    const recover = rememberVotes();
-    const { sources, checks = [] } = connectSources({ ...context, recover }, values);
+    const { sources, checks = [] } = connectSources(context, values);
     return {
-      hosts: context.evmChains.map((chain) => connectHost({ ...context, recover }, chain, sources)),
+      hosts: context.evmChains.map((chain) => connectHost(context, chain, sources)),
       shared: sources,
       followers: [],
       skipped: context.substrateChains.map(({ stateMachine }) => stateMachine),
@@ -145,13 +135,8 @@ function openHost(network: HubContext["network"], chain: EvmChainSection): EvmCh
   });
 }
 
-/** Followers whose hosts and sources check the votes of a proof once. */
-interface VoteContext extends FollowerContext {
-  readonly recover: RecoverAuthority;
-}
-
 function connectHost(
-  { network, hub, watch, recover, losses }: VoteContext,
+  { network, hub, watch, losses }: FollowerContext,
   section: EvmChainSection,
   sources: readonly HostProofSource[],
 ): HubHost {
@@ -162,7 +147,7 @@ function connectHost(
   const { clock } = network;
   const log = network.log.with({ chain: chain.id.stateMachine });
   const loss = losses && openDailyLoss({ network, hub, log, losses }, section, own.gas);
-  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, recover, chain, loss });
+  const delivery = new HostDelivery({ clock, log, hub: hubId, sources, chain, loss });
   return {
     id: chain.id,
     check: (signal) => delivery.findMisfits(signal),
@@ -196,24 +181,33 @@ interface Sources extends Pick<HubConsensus, "checks"> {
   readonly sources: readonly HostProofSource[];
 }
 
-function connectSources(context: VoteContext, values: ProverValues | undefined): Sources {
-  const { network, hub } = context;
+/**
+ * Connects the sources. Events of the hub from `[hub.prover].para_rpc_ws` decide which heads are worth a proof. Upstream's
+ * prover connects to that node as well, and asks `[substrate].rpc_ws` alone for events (polytope-labs/hyperbridge:
+ * tesseract/consensus/beefy/src/prover.rs).
+ */
+function connectSources({ network, hub }: HubContext, values: ProverValues | undefined): Sources {
   const hubChain = connectHubNode(network, hub, hub);
   const work = new HubWork(hubChain);
   const accepted = createAcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
   if (values === undefined) return { sources: [accepted] };
-  const proverHub = connectProverHub(context, values);
-  if (proverHub === undefined) return { sources: [accepted, connectRelaySource(context, values, work)] };
-  const made = connectRelaySource(context, values, new HubWork(proverHub));
+  const { paraRpcWs, maxRpcPayloadSizeBytes } = values;
+  if (paraRpcWs === undefined || paraRpcWs.reveal() === hub.rpcWs.reveal()) {
+    return { sources: [accepted, connectRelaySource(network, hub, { values, work })] };
+  }
+  const proverHub = connectHubNode(network, hub, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes });
+  const made = connectRelaySource(network, hub, { values, work: new HubWork(proverHub) });
   const whole: HostProofSource = {
     next: (target, signal) => made.next(target, signal),
     close: async () => void await Promise.all([made.close(), proverHub.close()]),
   };
-  const check: StartCheck = {
-    name: "[hub.prover].para_rpc_ws",
-    check: (signal) => proverHub.check(signal),
+  const name = "[hub.prover].para_rpc_ws";
+  const check: StartCheck["check"] = async (signal) => {
+    const rows = (await proverHub.check(proverHub.id, signal)).filter(keepsOut);
+    const found = (text: string): string => `${name} (${paraRpcWs.host}): ${text}`;
+    return rows.map((row) => ({ ...row, found: found(row.found), advice: `correct ${name}` }));
   };
-  return { sources: [accepted, whole], checks: [check] };
+  return { sources: [accepted, whole], checks: [{ name, check }] };
 }
 
 /** Connects a node of the hub. */
@@ -233,24 +227,6 @@ function connectHubNode(
   });
 }
 
-/** Connects the hub behind `para_rpc_ws`; `undefined` where that is the node behind `[hub.substrate].rpc_ws`. */
-function connectProverHub(
-  { network, hub: substrate }: HubContext,
-  { paraRpcWs, maxRpcPayloadSizeBytes }: ProverValues,
-): ProverHub | undefined {
-  if (paraRpcWs === undefined || paraRpcWs.reveal() === substrate.rpcWs.reveal()) return undefined;
-  const hub = substrate.stateMachine;
-  return new ProverHub({
-    hub,
-    hubNode: connectHubNode(network, substrate, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes }),
-    own: new RelayChain(network, hub, { rpcWs: paraRpcWs, maxPayloadBytes: maxRpcPayloadSizeBytes }),
-    main: new RelayChain(network, hub, {
-      rpcWs: substrate.rpcWs,
-      maxPayloadBytes: substrate.maxRpcPayloadSizeBytes,
-    }),
-  });
-}
-
 function connectRelay(
   network: SubstrateChainDeps,
   hub: StateMachine,
@@ -262,87 +238,11 @@ function connectRelay(
 
 /** Connects the source of proofs from the relay chain, used where the hub has accepted no suitable ones. */
 function connectRelaySource(
-  { network, hub: { stateMachine }, recover }: VoteContext,
-  values: ProverValues,
-  work: HubWork,
+  network: HubContext["network"],
+  { stateMachine: hub }: HubSubstrateConfig,
+  { values, work }: { readonly values: ProverValues; readonly work: HubWork },
 ): HostProofSource {
-  const relay = connectRelay(network, stateMachine, values);
-  return new RelaySource({ relay, work, log: network.log, recover }, {
-    hub: stateMachine,
-    hubParaId: toParaId(stateMachine),
-    paraIds: values.paraIds,
-    batchSize: values.queryBatchSize,
-  });
-}
-
-/** Reads of a node's genesis block. */
-export type GenesisReader = Pick<RelayChain, "host" | "fetchHash" | "close">;
-
-/** Both nodes of the hub. */
-export interface ProverHubDeps {
-  readonly hub: StateMachine;
-  readonly hubNode: WorkHub & Pick<Chain, "close">;
-  /** The same node as {@link hubNode}. */
-  readonly own: GenesisReader;
-  /** The node behind `[hub.substrate].rpc_ws`, which the other checks cover. */
-  readonly main: GenesisReader;
-}
-
-/**
- * Events of the hub from `[hub.prover].para_rpc_ws`, which is verified to belong to the hub: they decide which heads are
- * worth a proof. Upstream's prover connects to that node as well, and asks `[substrate].rpc_ws` alone for events
- * (polytope-labs/hyperbridge: tesseract/consensus/beefy/src/prover.rs).
- */
-export class ProverHub implements WorkHub {
-  /** Faults also with `wrong_chain`, when the node was unavailable for the start-up check. */
-  readonly events: ChainEvents = {
-    fetchEvents: async (from, to, signal) => {
-      await this.#confirmHub(signal);
-      return await this.#deps.hubNode.events.fetchEvents(from, to, signal);
-    },
-  };
-  /** As {@link events}. */
-  readonly reads: WorkHub["reads"] = {
-    fetchFinalHeight: async (signal) => {
-      await this.#confirmHub(signal);
-      return await this.#deps.hubNode.reads.fetchFinalHeight(signal);
-    },
-  };
-  readonly #deps: ProverHubDeps;
-  #isHub = false;
-
-  constructor(deps: ProverHubDeps) {
-    this.#deps = deps;
-  }
-
-  /** Compares the genesis blocks of the nodes. */
-  async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const { own, main } = this.#deps;
-    if (await this.#fetchIsHub(signal)) return [];
-    const found = `[hub.prover].para_rpc_ws: ${own.host} is a node of another chain than ${main.host} of ` +
-      "[hub.substrate].rpc_ws (their first blocks differ); set it to a node of the hub, or leave it out";
-    return [findingRow(this.#deps.hub, "endpoint_wrong_chain", { result: "failed", found })];
-  }
-
-  /** Ends the connections. */
-  async close(): Promise<void> {
-    const { hubNode, own, main } = this.#deps;
-    await Promise.all([hubNode.close(), own.close(), main.close()]);
-  }
-
-  async #confirmHub(signal: AbortSignal): Promise<void> {
-    const { hub, own } = this.#deps;
-    if (await this.#fetchIsHub(signal)) return;
-    const where = { chain: hub, endpointHost: own.host, method: "chain_getBlockHash" };
-    const detail = "[hub.prover].para_rpc_ws is a node of another chain";
-    throw new RpcFault("wrong_chain", where, { detail });
-  }
-
-  async #fetchIsHub(signal: AbortSignal): Promise<boolean> {
-    if (this.#isHub) return true;
-    const genesis = (node: GenesisReader): Promise<Hash256> => node.fetchHash(0, signal);
-    const [first, other] = await Promise.all([genesis(this.#deps.own), genesis(this.#deps.main)]);
-    this.#isHub = first === other;
-    return this.#isHub;
-  }
+  const { paraIds, queryBatchSize: batchSize } = values;
+  const deps = { relay: connectRelay(network, hub, values), work, log: network.log };
+  return new RelaySource(deps, { hub, hubParaId: toParaId(hub), paraIds, batchSize });
 }

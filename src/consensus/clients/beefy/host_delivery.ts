@@ -27,7 +27,6 @@ import {
   type NoProofs,
   ProofFinder,
 } from "./proof_finder.ts";
-import type { RecoverAuthority } from "./spec/verify_proof.ts";
 import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import {
   type ProofsOutcome,
@@ -51,8 +50,6 @@ export interface HostDeliveryDeps extends Pick<SendDeps, "loss"> {
   readonly hub: StateMachineId;
   /** Asked in this order; the first that has something is used. */
   readonly sources: readonly HostProofSource[];
-  /** Finds the signers of votes; absent: nothing is remembered. */
-  readonly recover?: RecoverAuthority | undefined;
   readonly chain: HostChain;
 }
 

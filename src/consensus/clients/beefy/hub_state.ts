@@ -40,19 +40,13 @@ export async function stateOfRelay(
     relayBeefyKeys.currentSet,
     relayBeefyKeys.nextSet,
     relayBeefyKeys.leafCount,
-    relayBeefyKeys.olderCurrentSet,
-    relayBeefyKeys.olderNextSet,
   ];
   const [stored, encoded] = await Promise.all([
     relay.fetchStorage(keys, hash, signal),
     relay.fetchJustification(hash, BEEFY_ENGINE, signal),
   ]);
   const bad = (detail: string, cause?: unknown): ProverFault =>
-    new ProverFault(
-      "bad_data",
-      { chain: hub, endpoint: relay.host, detail },
-      cause === undefined ? undefined : { cause },
-    );
+    new ProverFault("bad_data", { chain: hub, endpoint: relay.host, detail }, { cause });
   const decode = <T>(codec: Codec<T>, name: string, value: Uint8Array | undefined): T => {
     if (value === undefined) throw bad(`block ${header.number} of the relay chain has no ${name}`);
     return mapError(
@@ -61,8 +55,8 @@ export async function stateOfRelay(
       (cause) => bad(`unreadable ${name}`, cause),
     );
   };
-  const current = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyAuthorities", stored[0] ?? stored[3]);
-  const next = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyNextAuthorities", stored[1] ?? stored[4]);
+  const current = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyAuthorities", stored[0]);
+  const next = decode(authoritySetCodec, "BeefyMmrLeaf.BeefyNextAuthorities", stored[1]);
   const leaves = decode(u64, "Mmr.NumberOfLeaves", stored[2]);
   if (encoded === undefined) throw bad(`the node has no justification of its newest BEEFY block ${hash}`);
   const { commitment } = mapError(

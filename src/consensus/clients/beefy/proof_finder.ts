@@ -7,20 +7,13 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../../../core/runtime/retry.ts";
-import { dropOldest, runInSlices } from "../../../core/runtime/slices.ts";
+import { runInSlices } from "../../../core/runtime/slices.ts";
 import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "../../../core/hub_proofs/host_watch.ts";
 import type { HostProofSource, ProofsForHost } from "../../../core/hub_proofs/accepted_source.ts";
-import {
-  type CheckedProof,
-  checkProof,
-  loadCurve,
-  type RecoverAuthority,
-  recoverAuthority,
-} from "./spec/verify_proof.ts";
-import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
+import { type CheckedProof, checkProof } from "./spec/verify_proof.ts";
 import type { BeefyClientState } from "../../../core/evm/beefy_client_state.ts";
 
 /** Dependencies of the search. */
@@ -29,8 +22,6 @@ export interface ProofFinderDeps {
   readonly log: Log;
   /** Asked in this order; the first that has something is used. */
   readonly sources: readonly HostProofSource[];
-  /** Finds the signers of votes; absent: nothing is remembered. */
-  readonly recover?: RecoverAuthority | undefined;
 }
 
 /** Proofs that verify on the host's state and change it; at least one. */
@@ -118,9 +109,8 @@ export class ProofFinder {
     { state }: UsableHostView,
     { proofs, endpoint }: Extract<ProofsForHost, { kind: "proofs" }>,
   ): Promise<readonly BatchedProof[]> {
-    await loadCurve();
     try {
-      return await runInSlices(verifyInOrder(state, proofs, this.#deps.recover));
+      return await runInSlices(verifyInOrder(state, proofs));
     } catch (error) {
       if (!(error instanceof BeefyError)) throw error;
       const detail = `a proof of the hub does not verify on the host's state (${error.code})`;
@@ -163,18 +153,17 @@ export interface BatchedProof {
 }
 
 /**
- * Verifies proofs in order and drops those that change nothing. @param recover finds the signer of a vote @throws
- * {BeefyError} of the first proof that the client would refuse
+ * Verifies proofs in order and drops those that change nothing. @throws {BeefyError} of the first proof that the client
+ * would refuse
  */
 function* verifyInOrder(
   trusted: BeefyClientState,
   proofs: readonly Uint8Array[],
-  recover?: RecoverAuthority,
 ): Generator<undefined, readonly BatchedProof[], undefined> {
   const fresh: BatchedProof[] = [];
   let state = trusted;
   for (const bytes of proofs) {
-    const checked = yield* checkProof(state, bytes, recover);
+    const checked = yield* checkProof(state, bytes);
     if (checked.isStale) continue;
     fresh.push({ bytes, checked });
     state = checked.state;
@@ -216,32 +205,7 @@ export function isHeightDelivered(
 
 /** Height of the hub that a host will know after these proofs; `undefined`: they prove none. */
 export function hubHeightOf(proofs: readonly BatchedProof[], paraId: number): bigint | undefined {
-  let newest: bigint | undefined;
-  for (const { checked } of proofs) {
-    for (const height of checked.heights) {
-      if (height.paraId === paraId && (newest === undefined || height.height > newest)) {
-        newest = height.height;
-      }
-    }
-  }
-  return newest;
-}
-
-/** Votes to remember: those of three proofs of a thousand validators. */
-const KEPT_VOTES = 2_048;
-
-/**
- * Creates a function that recovers each vote once: a proof is checked when it is made and again for every host. What it returns follows from hash and signature alone, so that a
- * remembered answer is as good as a new one.
- */
-export function rememberVotes(recover: RecoverAuthority = recoverAuthority): RecoverAuthority {
-  const known = new Map<string, Uint8Array | undefined>();
-  return (hash: Hash256, signature: Uint8Array): Uint8Array | undefined => {
-    const key = `${hash}${toHex(signature)}`;
-    if (known.has(key)) return known.get(key);
-    const address = recover(hash, signature);
-    known.set(key, address);
-    dropOldest(known, KEPT_VOTES);
-    return address;
-  };
+  const heights = proofs.flatMap(({ checked }) => checked.heights)
+    .filter((each) => each.paraId === paraId).map(({ height }) => height);
+  return heights.length === 0 ? undefined : heights.reduce((a, b) => a > b ? a : b);
 }

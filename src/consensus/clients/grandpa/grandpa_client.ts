@@ -4,30 +4,18 @@
  */
 import { mapError } from "../../spec/client_error.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import type { ConsensusTarget, TargetReads } from "../../../core/chains/consensus_target.ts";
-import {
-  type GrandpaConsensusState,
-  GrandpaError,
-  grandpaNumberCodec,
-  messageVariantOf,
-  supportedStateMachineKey,
-} from "./spec/message.ts";
-import { commitmentOf, decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
+import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
+import { type GrandpaConsensusState, grandpaNumberCodec, supportedStateMachineKey } from "./spec/message.ts";
+import { decodeGrandpaState, type GrandpaView } from "./spec/verify_message.ts";
 import {
   formatStateMachine,
   type IntermediateState,
-  type StateCommitment,
   type StateMachine,
-  type StateMachineId,
   stateMachineParts,
 } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { type ClientState, TargetClient } from "../../target_client.ts";
 import { type ClientObstacle, ProverFault, type ProverOptions } from "../../prover.ts";
-import { decodeHeadData, parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
-import { decodeSubstrateHeader, type SubstrateHeader } from "../../../core/substrate/header.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
-import type { RelayChain, StoredAt } from "../../relay_chain/relay_chain.ts";
 
 /** Client to read. */
 export interface GrandpaClientOptions extends Pick<ProverOptions, "stateMachine" | "consensusStateId"> {
@@ -51,7 +39,7 @@ export class GrandpaClient {
     });
   }
 
-  /** Explains why nothing can be proved to the chain at all; `undefined`: it has a client. */
+  /** Explains why accepted proofs enable no messages on the chain; `undefined`: no reason is known. @throws {ProverFault} `frozen`, `expired` */
   async findObstacle(signal: AbortSignal): Promise<ClientObstacle | undefined> {
     const { consensusStateId } = this.#options;
     const client = await this.#target.reads.fetchClient(consensusStateId, "best", signal);
@@ -60,9 +48,16 @@ export class GrandpaClient {
         "governance creates one (log-consensus-state prints the state for it)";
       return { event: "client_missing", text };
     }
-    if (client.clientId === consensusClientIds.grandpa) return undefined;
-    const text = `has ${client.clientId} as client ${consensusStateId}, which accepts no GRANDPA proofs`;
-    return { event: "client_unusable", text };
+    if (client.clientId !== consensusClientIds.grandpa) {
+      const text = `has ${client.clientId} as client ${consensusStateId}, which accepts no GRANDPA proofs`;
+      return { event: "client_unusable", text };
+    }
+    await this.fetchTrusted(signal);
+    if ((await this.fetchView(signal)).supported.size > 0) return undefined;
+    const text =
+      "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs advance no heights there until " +
+      "its governance does";
+    return { event: "hub_not_accepted", text };
   }
 
   /** Reads the client's state, if it accepts updates. */
@@ -121,75 +116,5 @@ export class GrandpaClient {
       () => decodeStrict(grandpaNumberCodec, stored, "SlotDuration"),
       (cause) => this.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause),
     );
-  }
-}
-
-/** Dependencies of the check. */
-export interface CoprocessorCheckDeps {
-  readonly relay: Pick<RelayChain, "fetchStored">;
-  readonly target: { readonly reads: Pick<TargetReads, "fetchCommitment"> };
-  /** Id under which the target knows the hub. */
-  readonly hub: StateMachineId;
-}
-
-/**
- * Describes the mismatch in how a chain stores the head that was last proved to it; `undefined`: none, or unknown (no
- * head yet, or the relay chain's node has pruned that block).
- */
-export async function findCoprocessorMismatch(
-  { relay, target, hub }: CoprocessorCheckDeps,
-  trusted: GrandpaConsensusState,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const parts = stateMachineParts(hub.stateMachine);
-  if (messageVariantOf(trusted.stateMachine) !== "Polkadot") return undefined;
-  if (parts.tag !== "Polkadot" && parts.tag !== "Kusama") return undefined;
-  const head = await fetchHead(
-    relay,
-    { key: parachainHeadKey(parts.value), block: trusted.latestHash },
-    signal,
-  );
-  if (head === undefined) return undefined;
-  const sibling = parts.tag === "Polkadot" ? "Kusama" as const : "Polkadot" as const;
-  const other = formatStateMachine({ tag: sibling, value: parts.value });
-  const height = BigInt(head.number);
-  const [own, foreign] = await Promise.all([
-    target.reads.fetchCommitment({ id: hub, height }, signal),
-    target.reads.fetchCommitment({ id: { ...hub, stateMachine: other }, height }, signal),
-  ]);
-  const advice = "its runtime has another coprocessor, so messages of the hub cannot be proved to it";
-  if (own !== undefined && isStoredAsOrdinary(own, head)) {
-    return `keeps the hub's heads as those of an ordinary chain: ${advice}`;
-  }
-  if (own === undefined && foreign !== undefined) {
-    return `keeps the hub's heads as those of ${other}: ${advice}`;
-  }
-  return undefined;
-}
-
-/** True for roots stored by the rule for chains that are not the coprocessor, where the rules differ. */
-function isStoredAsOrdinary(kept: StateCommitment, head: SubstrateHeader): boolean {
-  const isSame = (isHub: boolean): boolean => {
-    // The timestamp is ignored here: any slot will do.
-    const { overlayRoot, stateRoot } = commitmentOf(head, 1_000n, isHub);
-    return kept.overlayRoot === overlayRoot && kept.stateRoot === stateRoot;
-  };
-  return isSame(false) && !isSame(true);
-}
-
-/** Fetches the head that is stored there; `undefined`: none is known. */
-async function fetchHead(
-  relay: CoprocessorCheckDeps["relay"],
-  place: StoredAt,
-  signal: AbortSignal,
-): Promise<SubstrateHeader | undefined> {
-  try {
-    const [stored] = await relay.fetchStored([place], signal);
-    return stored === undefined ? undefined : decodeSubstrateHeader(decodeHeadData(stored));
-  } catch (error) {
-    const isUnknown = error instanceof ScaleError || error instanceof GrandpaError ||
-      (error instanceof RpcFault && ["pruned", "not_found", "refused"].includes(error.code));
-    if (!isUnknown) throw error;
-    return undefined;
   }
 }

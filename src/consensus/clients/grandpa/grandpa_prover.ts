@@ -31,7 +31,6 @@ import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import {
   BaseProver,
-  type ClientObstacle,
   type ConsensusProver,
   type InitialConsensusState,
   type ProverFault,
@@ -41,7 +40,7 @@ import {
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
-import { findCoprocessorMismatch, GrandpaClient } from "./grandpa_client.ts";
+import { GrandpaClient } from "./grandpa_client.ts";
 
 /** Dependencies of the prover. */
 export interface GrandpaProverDeps {
@@ -76,23 +75,10 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const found = await this.#client.findObstacle(signal) ?? await this.#findDrawback(signal);
+    const found = await this.#client.findObstacle(signal);
     if (found === undefined) return [];
     const target = this.#deps.target.id.stateMachine;
     return [findingRow(target, found.event, { result: "warning", found: `${target} ${found.text}` })];
-  }
-
-  /** Finds the reason that accepted proofs enable no messages on the target; `undefined`: none is known. */
-  async #findDrawback(signal: AbortSignal): Promise<ClientObstacle | undefined> {
-    if ((await this.#client.fetchView(signal)).supported.size === 0) {
-      const text =
-        "does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs advance no heights there until " +
-        "its governance does";
-      return { event: "hub_not_accepted", text };
-    }
-    const { state } = await this.#client.fetchTrusted(signal);
-    const text = await findCoprocessorMismatch({ ...this.#deps, hub: this.commitmentId }, state, signal);
-    return text === undefined ? undefined : { event: "coprocessor_mismatch", text };
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

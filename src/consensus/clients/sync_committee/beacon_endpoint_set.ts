@@ -4,12 +4,12 @@
  */
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { FALSE_ANSWERS, isOfEndpoint, RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/call.ts";
 import { TrackedEndpoint } from "../../../core/rpc/endpoint.ts";
+import { EndpointRound } from "../../../core/rpc/endpoint_round.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
-import { orAbort } from "../../../core/runtime/linked_abort.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
@@ -23,10 +23,6 @@ const SERVER_ERRORS = 2;
 /** Subjects that a node does not find before it counts as lacking the route: one may just be too new or too old. */
 const MISSES = 2;
 
-/** Maximum wait when all nodes are cooling down. */
-const MAX_WAIT_MS = 2000;
-/** Rounds through the nodes before the request fails; the callers poll again later anyway. */
-const ROUNDS = 2;
 const MAX_CONCURRENT = 4;
 
 /** Options of a request. */
@@ -51,19 +47,10 @@ interface KnownRoute {
 }
 
 /** A node, and what is known of it. */
-class KnownNode {
-  readonly tracked: TrackedEndpoint<RestEndpoint>;
+class KnownNode extends TrackedEndpoint<RestEndpoint> {
   readonly #routes = new Map<string, KnownRoute>();
   /** The network with the forks that it knows. */
   schedule: { readonly network: BeaconNetwork; readonly untilMs: number } | undefined;
-
-  constructor(deps: { readonly clock: Clock; readonly randomness: Randomness }, endpoint: RestEndpoint) {
-    this.tracked = new TrackedEndpoint(deps, endpoint, MAX_CONCURRENT);
-  }
-
-  get endpoint(): RestEndpoint {
-    return this.tracked.endpoint;
-  }
 
   routeOf(name: string): KnownRoute {
     const known = this.#routes.get(name) ?? { isServed: false, errors: 0, missed: new Set() };
@@ -71,25 +58,14 @@ class KnownNode {
     return known;
   }
 
-  lacks(route: string): boolean {
-    return this.tracked.isUnsupported([{ method: route }]);
-  }
-
   /** Notes a fault, and whether it shows that the node lacks the route: then it is tried again after some minutes. */
-  noteFault({ route, subject }: BeaconCallOptions, fault: RpcFault): void {
-    this.tracked.noteFault(fault);
+  noteFailed({ route, subject }: BeaconCallOptions, fault: RpcFault): void {
+    this.noteFault(fault);
     const { missed } = this.routeOf(route);
     if (fault.code === "not_found") missed.add(subject ?? String(missed.size));
     if (fault.code !== "missing_method" && missed.size < MISSES) return;
     missed.clear();
-    this.tracked.noteFault(this.endpoint.fault("missing_method", route, { detail: "not served" }));
-  }
-
-  /** Waits for a probe of the node that is under way; false when it is cooling down. */
-  async isReady(signal: AbortSignal): Promise<boolean> {
-    const state = this.tracked.availability();
-    if (state.kind === "probing") await orAbort(state.settled, signal);
-    return this.tracked.availability().kind === "ready";
+    this.noteFault(this.endpoint.fault("missing_method", route, { detail: "not served" }));
   }
 }
 
@@ -118,7 +94,7 @@ export class BeaconEndpointSet {
     this.#clock = deps.clock;
     this.#network = deps.network;
     this.log = deps.log;
-    this.#nodes = endpoints.map((endpoint) => new KnownNode(deps, endpoint));
+    this.#nodes = endpoints.map((endpoint) => new KnownNode(deps, endpoint, MAX_CONCURRENT));
   }
 
   /**
@@ -130,26 +106,23 @@ export class BeaconEndpointSet {
     work: (node: BeaconNode) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const faults = new Map<KnownNode, RpcFault>();
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const known of this.#order(call)) {
-        signal.throwIfAborted();
-        const earlier = faults.get(known);
-        const isWorthAsking = earlier === undefined || isTransient(earlier.code);
-        if (!isWorthAsking || !await known.isReady(signal)) continue;
-        try {
-          return await this.#askOne(known, { call, work }, signal);
-        } catch (fault) {
-          if (!(fault instanceof RpcFault)) throw fault;
-          faults.set(known, fault);
-          this.#report(call, fault);
-        }
+    const { route, asksAgain = true } = call;
+    const nodes = this.#nodes.filter((node) => asksAgain || !node.isUnsupported([{ method: route }]));
+    const round = new EndpointRound(this.#clock, nodes, [{ method: route }]);
+    for (;;) {
+      const node = round.take();
+      if (node === undefined) {
+        if (await round.wait(signal)) continue;
+        throw round.allFailed({ chain: this.chain, method: route });
       }
-      const pauseMs = this.#order(call).length === 0 ? undefined : this.#pauseMs([...faults.values()]);
-      if (round + 1 === ROUNDS || pauseMs === undefined) break;
-      await this.#clock.sleep(pauseMs, signal);
+      try {
+        return await this.#askOne(node, { call, work }, signal);
+      } catch (fault) {
+        if (!(fault instanceof RpcFault)) throw fault;
+        round.fail(node, fault);
+        this.#report(call, fault);
+      }
     }
-    throw this.#allFailed(call, faults);
   }
 
   async #askOne<T>(
@@ -162,11 +135,11 @@ export class BeaconEndpointSet {
   ): Promise<T> {
     const route = known.routeOf(call.route);
     try {
-      const result = await known.tracked.use(async () => {
+      const result = await known.use(async () => {
         const network = await this.#networkOf(known, signal);
         return await work(new BeaconNode(known.endpoint, { network, signal }));
       }, signal);
-      known.tracked.noteSuccess();
+      known.noteSuccess();
       route.isServed = true;
       route.missed.clear();
       return result;
@@ -180,7 +153,7 @@ export class BeaconEndpointSet {
           cause: error,
         })
         : error;
-      known.noteFault(call, fault);
+      known.noteFailed(call, fault);
       throw fault;
     }
   }
@@ -226,41 +199,8 @@ export class BeaconEndpointSet {
 
   /** False when every node recently lacked the route. */
   mayServe(route: string): boolean {
-    return this.#nodes.some((known) => !known.lacks(route));
+    return this.#nodes.some((known) => !known.isUnsupported([{ method: route }]));
   }
-
-  #order({ route, asksAgain }: BeaconCallOptions): readonly KnownNode[] {
-    const able = this.#nodes.filter((known) => !known.lacks(route));
-    return asksAgain === false ? able : [...able, ...this.#nodes.filter((known) => known.lacks(route))];
-  }
-
-  /** Delay before another round; `undefined`: another one would not help. */
-  #pauseMs(faults: readonly RpcFault[]): number | undefined {
-    const states = this.#nodes.map(({ tracked }) => tracked.availability());
-    const shortestMs = Math.min(...states.map((state) => state.kind === "cooling" ? state.leftMs : 0));
-    const mayHelp = faults.length === 0 || faults.some(({ code }) => isTransient(code));
-    return mayHelp && shortestMs <= MAX_WAIT_MS ? Math.max(shortestMs, 500) : undefined;
-  }
-
-  #allFailed({ route }: BeaconCallOptions, faults: ReadonlyMap<KnownNode, RpcFault>): RpcFault {
-    const known = this.#nodes.flatMap((node) => faults.get(node) ?? node.tracked.lastFault ?? []);
-    const first = known.find(({ code }) => code !== "not_found" && code !== "missing_method") ??
-      known.find(({ code }) => code === "not_found") ?? known[0];
-    const endpointHost = this.endpoints.map(({ host }) => host).join(", ");
-    const place = { chain: this.chain, endpointHost, method: route };
-    if (first === undefined) return new RpcFault("missing_method", place, { detail: "not served" });
-    if (this.#nodes.length === 1 && faults.size > 0) return first;
-    return new RpcFault(first.code, place, {
-      detail: known.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
-      retryAfterMs: first.retryAfterMs,
-      cause: first,
-    });
-  }
-}
-
-/** True when the same node may succeed a moment later. */
-function isTransient(code: RpcFaultCode): boolean {
-  return isOfEndpoint(code) && !FALSE_ANSWERS.has(code) && code !== "wrong_chain" && code !== "unauthorized";
 }
 
 /** True when a healthy endpoint does not have the requested data. */

@@ -43,7 +43,6 @@ export const endpointEvents = {
     text: "Endpoint lacks an optional feature; the work continues in another way",
     action: "Use an endpoint with the feature; without it requests, costs or checks are worse.",
     codes: {
-      batches: "Node lacks a method for many values at once; reading them one by one",
       call_bundles: "Node rejects calls to undeployed code; reading contracts individually",
       tracing: "No debug_traceCall with logs: eth_simulateV1 is used",
       simulation: {
@@ -56,7 +55,6 @@ export const endpointEvents = {
         action:
           "None. A node with the default --rpc-max-response-size of 15 MB gives more detail on failures.",
       },
-      mmr_proofs: "Node lacks mmr_generateProof; reading many leaves of the relay chain for a rotation",
       light_client_updates: {
         text: "No beacon node serves light_client/updates: the next sync committee is read from a state",
         action: "Use a node that serves the route; gateways deny it.",
@@ -75,8 +73,8 @@ export const endpointEvents = {
     action: "See the explanation in the line. Sending continues by itself.",
   },
   signer_answer_wrong: {
-    text: "Remote signer answered something else than it was asked to sign; nothing was sent",
-    meaning: "The signed transaction differs in `field` from the request, or another key signed it.",
+    text: "Remote signer answered no signature of what it was asked to sign; nothing was sent",
+    meaning: "It signed something else, or another key signed (`detail`).",
     action: "See the explanation in the line. Sending continues by itself.",
     reaction: "nothing of this chain is sent until the signer signs what it is asked for",
   },

@@ -19,7 +19,7 @@ import {
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
@@ -86,12 +86,6 @@ function unblockedClaims(context: FeeContext): readonly DeliveryRow[] {
   );
 }
 
-const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
-  claimed_already: "claimed_already",
-  fee_is_zero: "no_fee",
-  unknown_to_hub: "unclaimable",
-};
-
 /** One pass over a pair. */
 class PairPass {
   readonly #context: ClaimContext;
@@ -122,7 +116,7 @@ class PairPass {
     await units.learn(source, this.#signal);
     const requests = await this.#readRequests(rows);
     const plan = planClaims(rows, requests);
-    await this.#settle(requests, plan.settled);
+    await this.#settle(plan.settled);
     const commitments = [...plan.fees.keys()];
     for (const commitment of commitments) doubts.forget(rowKey({ commitment, dest: pair.dest }));
     if (commitments.length > 0) {
@@ -214,16 +208,12 @@ class PairPass {
    * Ends rows that a final block of the hub has as claimed, those for which the source proves that nothing was paid, and
    * those of which the same was found hours ago; the others are read again.
    */
-  async #settle(
-    requests: ReadonlyMap<Hash256, ClaimedRequest>,
-    settled: readonly SettledClaim[],
-  ): Promise<void> {
+  async #settle(settled: readonly SettledClaim[]): Promise<void> {
     if (settled.length === 0) return;
     const { deferred, doubts } = this.#context;
     const unpaid = settled.flatMap(({ commitment, to }) => to === "no_fee" ? [commitment] : []);
     const proven = await this.#proveUnpaid(unpaid);
     this.#applySettled(
-      requests,
       settled.filter(({ why, commitment }) => {
         const key = rowKey({ commitment, dest: this.#input.pair.dest });
         const isCertain = why === "claimed_already" || proven.has(commitment);
@@ -251,7 +241,7 @@ class PairPass {
   }
 
   /** Records what ends without a claim. */
-  #applySettled(requests: ReadonlyMap<Hash256, ClaimedRequest>, settled: readonly SettledClaim[]): void {
+  #applySettled(settled: readonly SettledClaim[]): void {
     const { ledger, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
@@ -260,22 +250,14 @@ class PairPass {
     });
     for (const why of new Set(settled.map((each) => each.why))) {
       const ended = settled.filter((each) => each.why === why);
-      const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
-      const result = resultOf[why];
-      const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("claim_failed.unclaimable", {
+      const isUnknown = why === "unknown_to_hub";
+      log[isUnknown ? "warn" : "info"]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
-        ...(result === "unclaimable" ? { first: ended[0]?.commitment } : {}),
+        ...isUnknown && { first: ended[0]?.commitment },
       });
-      this.#report(result, { count: ended.length, fee });
     }
-  }
-
-  #report(result: ClaimResult, sum: { readonly count: number; readonly fee: bigint }): void {
-    const { source, dest } = this.#input.pair;
-    this.#context.onEvent({ source, dest, result, ...sum });
   }
 
   #claim(group: ClaimGroup): Promise<PairOutcome> {
@@ -340,7 +322,6 @@ class PairPass {
       requests: commitments.length,
       first: commitments[0],
     });
-    this.#report("lost", { count: commitments.length, fee: 0n });
   }
 
   #noteRaised(group: ClaimGroup, fees: readonly RaisedFee[]): void {
@@ -352,7 +333,7 @@ class PairPass {
   }
 
   #defer({ commitment, refusal }: RefusedRow): void {
-    const { deferred, ledger, log } = this.#context;
+    const { deferred, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
@@ -362,6 +343,5 @@ class PairPass {
       detail: refusal.detail,
       attempts,
     });
-    this.#report("refused", { count: 1, fee: ledger.deliveries.find(commitment, dest)?.fee ?? 0n });
   }
 }

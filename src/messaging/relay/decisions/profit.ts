@@ -135,23 +135,27 @@ export interface ProofUsage extends Usage {
   readonly isSentAnyway: boolean;
 }
 
+/** A message of a batch that is not delivered now. */
+export interface HeldVerdict {
+  readonly id: string;
+  readonly kind: "hold";
+  /**
+   * `consensus_proofs_unprofitable`: it pays for itself, but the batch does not pay for the consensus proofs, which is
+   * decided again when more messages arrive.
+   */
+  readonly reason: ProfitHold | "consensus_proofs_unprofitable";
+  readonly numbers: ProfitNumbers;
+}
+
 /** Decision about one message of a batch. */
 export type BatchVerdict =
-  | (ProfitDecision & { readonly id: string })
-  /**
-   * It pays for itself, but the batch does not pay for the consensus proofs: decided again when more messages arrive.
-   */
-  | {
-    readonly id: string;
-    readonly kind: "hold";
-    readonly reason: "consensus_proofs_unprofitable";
-    readonly numbers: ProfitDecision["numbers"];
-  };
+  | (Extract<ProfitDecision, { kind: "deliver" }> & { readonly id: string })
+  | HeldVerdict;
 
 /** Decision about a batch. Verdicts are in the order of the offers. */
 export interface BatchDecision {
-  readonly deliver: readonly BatchVerdict[];
-  readonly hold: readonly BatchVerdict[];
+  readonly deliver: readonly Exclude<BatchVerdict, HeldVerdict>[];
+  readonly hold: readonly HeldVerdict[];
   /** Sums over the paying messages that are delivered, dollars x 10^18. */
   readonly numbers: {
     /** Revenue that the consensus proofs require of the messages; 0: none; `undefined`: the price is unknown. */
@@ -244,8 +248,8 @@ function collect(
   verdicts: ReadonlyMap<string, BatchVerdict>,
   proofsRequired18: bigint | undefined,
 ): BatchDecision {
-  const deliver: BatchVerdict[] = [];
-  const hold: BatchVerdict[] = [];
+  const deliver: Exclude<BatchVerdict, HeldVerdict>[] = [];
+  const hold: HeldVerdict[] = [];
   let required18 = 0n;
   let offered18 = 0n;
   for (const { id } of offers) {

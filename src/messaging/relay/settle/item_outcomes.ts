@@ -14,8 +14,7 @@ import {
 import { type DeliveryOutcome, judgeRevert } from "../decisions/retry_schedule.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
-import { logSettled } from "../../message_log.ts";
-import { hold, readMessageRow, toCandidate, toEndState, transition, transitionAll } from "../messages.ts";
+import { endAll, endReasons, hold, readMessageRow, toCandidate, transition } from "../messages.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
 import { findStrangers, forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
 
@@ -48,10 +47,9 @@ export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
       noteExecuted(context, [message]);
     }
     submissions.settleItems(row.id, [item.commitment], outcome === "delivered" ? "handled" : "by_other");
-    const end = toEndState(outcome);
     // A message that ended meanwhile keeps its state; its revenue is recorded anyway.
-    if (message.state !== end.state && mayFollow(message.state, end.state)) {
-      transition(context, message, { to: end.state, reason: end.reason, hash: row.submission.hash });
+    if (message.state !== outcome && mayFollow(message.state, outcome)) {
+      transition(context, message, { to: outcome, reason: endReasons[outcome], hash: row.submission.hash });
     }
     return;
   }
@@ -99,9 +97,7 @@ export function applyOutcomes(
   const commitments = done.map(({ commitment }) => commitment);
   noteExecuted(context, done);
   submissions.settleItems(row.id, commitments, "handled");
-  const end = toEndState("delivered");
-  transitionAll(context, done, { to: end.state, reason: end.reason, hash: row.submission.hash });
-  logSettled(context.log, "delivered", done, row.submission.hash);
+  endAll(context, done, "delivered", row.submission.hash);
 }
 
 function recordOwn(

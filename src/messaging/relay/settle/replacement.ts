@@ -241,8 +241,7 @@ export async function readTransactionRevenue(
     const isUnread = fee18 === undefined && !isGone;
     if (isUnread && context.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
   }
-  const price = await profit.price.fetchPrice(signal);
-  const price27 = price.kind === "known" ? price.price27 : undefined;
+  const { price27 } = await profit.price.fetchPrice(signal);
   return { kind: "fees", offered18, price27, profitPercent: profit.minimumPercent };
 }
 
@@ -264,8 +263,7 @@ async function readProofRevenue(
 ): Promise<TransactionRevenue> {
   const offered18 = context.ledger.spending.find(id)?.offeredUsd18;
   if (offered18 === undefined) return { kind: "any" };
-  const price = await context.replacing?.profit?.price.fetchPrice(context.signal);
-  const price27 = price?.kind === "known" ? price.price27 : undefined;
+  const price27 = (await context.replacing?.profit?.price.fetchPrice(context.signal))?.price27;
   // It has to cover the cost regardless of the profit required of messages.
   return { kind: "fees", offered18, price27, profitPercent: 0 };
 }

@@ -12,9 +12,8 @@ import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_s
 import { RelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
-import { authoritySetCodec } from "../../../../src/core/beefy/commitment.ts";
 import {
   type BeefyClientState,
   decodeBeefyClientState,
@@ -30,7 +29,6 @@ import { HOST_ABI } from "../../../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
-import type { RelayChainNode } from "../../../../devnet/relay/relay_chain.ts";
 import { DEADLINE_MS } from "../../../../devnet/waiting.ts";
 import { fastClock } from "../../../support/fast_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
@@ -104,37 +102,10 @@ export async function startHost(
   };
 }
 
-/**
- * Lets a relay chain keep what leaves announce under the pallet's older name, as old local networks do.
- * Source: docs/protocol/hub-consensus.md section 5.1.
- */
-export function renameLeafPallet(relay: RelayChainNode): void {
-  const named = "0x2ecf93be7260df120a495bd3855c0e60";
-  const older = "0xda7d4185f8093e80caceb64da45219e3";
-  const current = "c52aa943bf0908860a3eea0fad707cdc";
-  const stateAt = (hash: unknown): BeefyClientState => {
-    for (let block = relay.best.number;; block--) {
-      if (relay.hash(block) === hash) return relay.beefyState(block);
-    }
-  };
-  relay.fault = ({ method, params: [key, block] }) => {
-    if (method !== "state_getStorage" || typeof key !== "string") return undefined;
-    if (key.startsWith(named)) return { kind: "result", result: null };
-    if (!key.startsWith(older)) return undefined;
-    const state = stateAt(block);
-    const set = key.endsWith(current) ? state.current : state.next;
-    return { kind: "result", result: toHex(authoritySetCodec.enc(set)) };
-  };
-}
-
 /** Proofs made from the hub's relay chain, over its RPC. */
 export function relaySource(
   hub: ProvenHub,
-  { paraIds = [PARA_ID], log = new RecordedLog(), maxMessageLeaves }: {
-    readonly paraIds?: readonly number[];
-    readonly maxMessageLeaves?: number;
-    readonly log?: RecordedLog;
-  } = {},
+  paraIds: readonly number[] = [PARA_ID],
 ): HostProofSource & AsyncDisposable {
   const deps = {
     clock: systemClock,
@@ -144,13 +115,8 @@ export function relaySource(
   };
   const relay = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(hub.relay.wsUrl) });
   const work = new HubWork(hub);
-  const source = new RelaySource({ relay, work, log }, {
-    hub: hubId.stateMachine,
-    hubParaId: PARA_ID,
-    paraIds,
-    batchSize: 200,
-    ...maxMessageLeaves === undefined ? {} : { maxMessageLeaves },
-  });
+  const options = { hub: hubId.stateMachine, hubParaId: PARA_ID, paraIds, batchSize: 200 };
+  const source = new RelaySource({ relay, work, log: new RecordedLog() }, options);
   return Object.assign(source, { [Symbol.asyncDispose]: () => source.close() });
 }
 

@@ -1,6 +1,5 @@
-/** Decisions about hosts, proofs and blocks that need no network. */
+/** Decisions about hosts and proofs that need no network. */
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import { isExpired, judgeHost } from "../../../../src/core/hub_proofs/host_watch.ts";
 import { HubWork, SEARCHED_BLOCKS } from "../../../../src/core/hub_proofs/hub_work.ts";
 import {
@@ -8,16 +7,10 @@ import {
   type BatchedProof,
   isHeightDelivered,
 } from "../../../../src/consensus/clients/beefy/proof_finder.ts";
-import {
-  inOrderOfPreference,
-  lastMountainHeight,
-  leafCountAt,
-} from "../../../../src/consensus/clients/beefy/justified_blocks.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { lastMountainBlocks } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import { getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";
@@ -124,25 +117,6 @@ Deno.test("beefy: a height of the hub that another block has delivered needs no 
   assert.equal(isHeightDelivered(messages, 4009, at(10n, 20n)), true);
   assert.equal(isHeightDelivered(messages, 2000, at(10n, 20n)), false);
   assert.equal(isHeightDelivered([proof(1, 105n, 2n, 20n)], 4009, at(10n, 20n)), false);
-});
-
-Deno.test("beefy: the last mountain is as high as rebuilding it is wide", () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 30_000_000 }), fc.bigInt(0n, 20_000_000n), (leaves, activation) => {
-      const block = Number(activation) + leaves;
-      assert.equal(leafCountAt(block, activation), BigInt(leaves));
-      const { from, to } = lastMountainBlocks(block, BigInt(leaves));
-      assert.equal(to - from + 1, 2 ** lastMountainHeight(block, activation));
-    }),
-  );
-});
-
-Deno.test("beefy: blocks with small last mountains come first, those before the range never", () => {
-  const numbers = (first: "newest" | "oldest"): readonly number[] =>
-    inOrderOfPreference([2, 3, 131, 200, 259, 260].map((number) => ({ number })), 3n, first)
-      .map(({ number }) => number);
-  assert.deepEqual(numbers("newest"), [260, 200, 131, 259]);
-  assert.deepEqual(numbers("oldest"), [200, 260, 131, 259]);
 });
 
 /** A hub all of whose blocks are final. */

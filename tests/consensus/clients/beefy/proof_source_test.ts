@@ -1,7 +1,7 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
-import { type FollowingHost, relay, relaySource, renameLeafPallet, startHost } from "./fixture.ts";
+import { type FollowingHost, relay, relaySource, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
@@ -28,24 +28,20 @@ for (const missed of [1, 3, 4, 7]) {
   });
 }
 
-for (const [name, missing] of [["made by the node", []], ["built again", ["mmr_generateProof"]]] as const) {
-  Deno.test(`beefy prover: a head with messages is proved, with leaves ${name}`, async () => {
-    await using hub = await ProvenHub.start({ missingMethods: missing, validators: 5 });
-    await using target = await startHost(hub);
-    await using source = relaySource(hub);
-    await using relayer = relay(hub, target, only(source));
-    await relayer.looks(2);
-    assert.equal(await target.sent(), 0);
-    hub.post(target.stateMachine);
-    hub.makeBlocks(3);
-    await relayer.until("the head", async () => await target.hubHeight() === hub.height);
-    hub.makeBlocks(2);
-    await relayer.looks(2);
-    assert.equal(await target.sent(), 1, "a head without work was paid for");
-    const counted = hub.relay.callCounts.get("mmr_generateProof") ?? 0;
-    assert.equal(counted > 0, missing.length === 0);
-  });
-}
+Deno.test("beefy prover: a head with messages is proved, and one without is not paid for", async () => {
+  await using hub = await ProvenHub.start({ validators: 5 });
+  await using target = await startHost(hub);
+  await using source = relaySource(hub);
+  await using relayer = relay(hub, target, only(source));
+  await relayer.looks(2);
+  assert.equal(await target.sent(), 0);
+  hub.post(target.stateMachine);
+  hub.makeBlocks(3);
+  await relayer.until("the head", async () => await target.hubHeight() === hub.height);
+  hub.makeBlocks(2);
+  await relayer.looks(2);
+  assert.equal(await target.sent(), 1);
+});
 
 Deno.test("beefy prover: where the hub has accepted a proof it is taken, where it has not one is made", async () => {
   await using hub = await ProvenHub.start();
@@ -91,25 +87,6 @@ Deno.test("beefy prover: a rotation that the hub has lost is proved from the rel
   assert.deepEqual(relayer.log.events("error"), []);
 });
 
-Deno.test("beefy prover: a block whose last mountain is small is proved instead of the newest one", async () => {
-  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof"] });
-  await using target = await startHost(hub);
-  const { beefyActivationBlock } = hub.state;
-  // With as many leaves, all of them would have to be rebuilt for a proof of that block.
-  const costly = Number(beefyActivationBlock) + 256;
-  hub.post(target.stateMachine);
-  hub.relay.produceBlocks(costly - 4 - hub.relay.beefyFinalized.number);
-  hub.makeBlocks(2);
-  assert.equal(hub.relay.beefyFinalized.number, costly);
-  hub.relay.produceBlocks(256 - 4);
-  hub.makeBlocks(0);
-  assert.equal(hub.relay.beefyFinalized.number, costly + 256);
-  await using source = relaySource(hub);
-  await using relayer = relay(hub, target, only(source));
-  await relayer.until("the head", async () => await target.hubHeight() === hub.height);
-  assert.equal((await target.state()).latestHeight, BigInt(costly + 255));
-});
-
 Deno.test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async () => {
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub);
@@ -125,19 +102,6 @@ Deno.test("beefy prover: of the relay chain's blocks only those that are proved 
   hub.makeBlocks();
   await relayer.until("the head", async () => await target.hubHeight() === hub.height);
   assert.equal(hub.relay.callCounts.get("chain_getBlock"), 2);
-});
-
-Deno.test("beefy prover: a relay chain whose pallet of leaves has its older name is proved as well", async () => {
-  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof", "state_queryStorageAt"] });
-  await using target = await startHost(hub);
-  renameLeafPallet(hub.relay);
-  await hub.rotate(false);
-  hub.makeBlocks();
-  await using source = relaySource(hub);
-  await using relayer = relay(hub, target, only(source));
-  const newest = hub.relay.session.beefySetId;
-  await relayer.until("the newest set", async () => await setOf(target) === newest);
-  assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("beefy prover: a node that has pruned what a missed session's proof is made of is reported once", async () => {

@@ -7,7 +7,6 @@ import { toAddress } from "../../../../src/core/evm/address.ts";
 import type { BeefyClientState } from "../../../../src/core/evm/beefy_client_state.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { bytes } from "../../../../src/core/encoding/scale.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
 import { relaySource } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 
@@ -18,9 +17,9 @@ const stateMachine = parseStateMachine("EVM-97");
 async function next(
   hub: ProvenHub,
   state: BeefyClientState,
-  options: Parameters<typeof relaySource>[1] = {},
+  paraIds?: readonly number[],
 ): Promise<ProofsForHost> {
-  const source = relaySource(hub, options);
+  const source = relaySource(hub, paraIds);
   const view = {
     state,
     stateBytes: 256,
@@ -57,18 +56,19 @@ function detailOf(found: ProofsForHost): string {
   return found.detail;
 }
 
-Deno.test("relay source: parachains without a head are named with the key of the configuration", async () => {
+/** What a host with the hub's state is told about these parachains. */
+async function refusal(hub: ProvenHub, ...paraIds: readonly number[]): Promise<string> {
+  return detailOf(await next(hub, hub.state, paraIds));
+}
+
+Deno.test("relay source: parachains whose heads are missing, not committed to or undated are named with their key", async () => {
   await using hub = await startBehind();
   assert.equal((await next(hub, hub.state)).kind, "proofs");
-  const detail = detailOf(await next(hub, hub.state, { paraIds: [4009, 4242, 4243] }));
   assert.match(
-    detail,
-    /^\[hub\.prover\]\.para_ids: no head of 4242, 4243 is known in block \d+ .*127\.0\.0\.1/,
+    await refusal(hub, 4009, 4242, 4243),
+    /^\[hub\.prover\]\.para_ids: the heads of 4242, 4243 cannot .*127\.0\.0\.1:\d+ \(head_missing\); remove/,
   );
-});
-
-Deno.test("relay source: parachains that the relay chain does not commit to are named, the hub is not", async () => {
-  await using hub = await startBehind();
+  assert.match(await refusal(hub, 1000, 4009), /the heads of 1000 cannot .* \(timestamp_not_found\)/);
   const key = toHex(parachainHeadKey(4242));
   const head = toHex(bytes.enc(new Uint8Array(100)));
   hub.relay.alter = ({ method }, result) => {
@@ -78,34 +78,22 @@ Deno.test("relay source: parachains that the relay chain does not commit to are 
       changes: set.changes.map((change: readonly unknown[]) => change[0] === key ? [key, head] : change),
     }));
   };
-  const detail = detailOf(await next(hub, hub.state, { paraIds: [4009, 4242] }));
-  assert.match(detail, /^\[hub\.prover\]\.para_ids: the relay chain does not list 4242 as parachains/);
+  assert.match(await refusal(hub, 4009, 4242), /the heads of 4242 cannot .* \(head_missing\)/);
 });
 
 for (const leafHeads of ["listed", "all"] as const) {
-  for (const missingMethods of [[], ["mmr_generateProof"]]) {
-    const source = missingMethods.length === 0 ? "the node's own path" : "a path from headers";
-    Deno.test(`relay source: leaves with ${leafHeads} heads are proved with ${source}`, async () => {
-      const unlistedParachains = [900, 5_000];
-      await using hub = await ProvenHub.start({ leafHeads, unlistedParachains, missingMethods });
-      hub.post(stateMachine);
-      await hub.rotate(false);
-      hub.relay.produceBlocks(3);
-      const found = await next(hub, hub.state);
-      assert.ok(found.kind === "proofs" && found.purpose === "rotations", found.kind);
-      // The relay chain's runtime names no other parachain: only the newer form has one of them.
-      const wanted = next(hub, hub.state, { paraIds: [900, 4009] });
-      const detail = detailOf(await wanted);
-      assert.match(detail, leafHeads === "all" ? /holds no timestamp/ : /does not list 900 as parachains/);
-    });
-  }
+  Deno.test(`relay source: leaves with ${leafHeads} heads are proved`, async () => {
+    await using hub = await ProvenHub.start({ leafHeads, unlistedParachains: [900, 5_000] });
+    hub.post(stateMachine);
+    await hub.rotate(false);
+    hub.relay.produceBlocks(3);
+    const found = await next(hub, hub.state);
+    assert.ok(found.kind === "proofs" && found.purpose === "rotations", found.kind);
+    // The relay chain's runtime names no other parachain: only the newer form has one of them.
+    const code = leafHeads === "all" ? /timestamp_not_found/ : /head_missing/;
+    assert.match(await refusal(hub, 900, 4009), code);
+  });
 }
-
-Deno.test("relay source: parachains whose heads no host takes are named", async () => {
-  await using hub = await startBehind();
-  const detail = detailOf(await next(hub, hub.state, { paraIds: [1000, 4009] }));
-  assert.match(detail, /^\[hub\.prover\]\.para_ids: a head .* holds no timestamp, .* among 1000$/);
-});
 
 Deno.test("relay source: a client with another activation block does not fit the relay chain", async () => {
   await using hub = await startBehind();
@@ -129,23 +117,4 @@ Deno.test("relay source: heads that a node gets wrong are its fault, where all p
     }));
   };
   await assert.rejects(next(hub, hub.state), { name: "ProverFault", code: "bad_data" });
-});
-
-Deno.test("relay source: a proof for messages waits for a block with a shorter one, a rotation does not", async () => {
-  await using hub = await ProvenHub.start({ missingMethods: ["mmr_generateProof"] });
-  hub.post(stateMachine);
-  hub.makeBlocks(2);
-  const log = new RecordedLog();
-  const found = await next(hub, hub.state, { maxMessageLeaves: 0, log });
-  assert.ok(found.kind === "nothing", found.kind);
-  assert.match(found.reason, /127\.0\.0\.1.* waits for a block with a shorter proof$/);
-  assert.equal((await next(hub, hub.state)).kind, "proofs");
-  assert.deepEqual(log.events("info"), []);
-  await hub.rotate(false);
-  const rotation = await next(hub, hub.state, { maxMessageLeaves: 0, log });
-  assert.ok(rotation.kind === "proofs" && rotation.purpose === "rotations", rotation.kind);
-  const [line, ...others] = log.lines.filter(({ level }) => level === "info");
-  assert.deepEqual(others, []);
-  assert.equal(line?.event, "endpoint_limited.mmr_proofs");
-  assert.ok(Number(line?.fields.leaves) >= 1);
 });

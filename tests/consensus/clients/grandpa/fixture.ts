@@ -6,26 +6,14 @@ import {
   GrandpaProver,
   type GrandpaProverOptions,
 } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
-import type {
-  ConsensusProver,
-  InitialConsensusState,
-  ProverFinding,
-} from "../../../../src/consensus/prover.ts";
+import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
 import type { GrandpaConsensusState } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeGrandpaState } from "../../../../src/consensus/clients/grandpa/spec/verify_message.ts";
-import {
-  parseStateMachine,
-  type StateMachine,
-  type StateMachineId,
-  stateMachineParts,
-  toConsensusStateId,
-  toParaId,
-} from "../../../../src/core/ismp/state_machine.ts";
+import { type StateMachineId, toParaId } from "../../../../src/core/ismp/state_machine.ts";
 import { connectConsensus, include } from "../../../../devnet/hub/consensus_work.ts";
 import { encodeHeader, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
 import { type Hub, startHub } from "../../../../devnet/hub/hub.ts";
-import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import {
   type RelayChainNode,
   type RelaySimulatorOptions,
@@ -46,12 +34,7 @@ export type FoundUpdates = Extract<ProverFinding, { kind: "updates" }>;
 export interface FixtureOptions {
   readonly relay?: RelaySimulatorOptions;
   readonly prover?: Partial<GrandpaProverOptions>;
-  /** The hub of the chain that is told; default the hub. */
-  readonly coprocessor?: StateMachine;
 }
-
-/** The chain that is told. */
-type Target = Pick<DevnetSubstrateChain, "stateMachine" | "consensusStateId" | "hashing" | "node">;
 
 /** All chains, and one prover. */
 export class Fixture implements AsyncDisposable {
@@ -64,7 +47,7 @@ export class Fixture implements AsyncDisposable {
     readonly hub: Hub,
     readonly relay: RelayChainNode,
     /** The chain that is told. */
-    readonly chain: Target,
+    readonly chain: DevnetSubstrateChain,
     readonly target: ConsensusTarget,
   ) {
     this.#resources = resources;
@@ -92,13 +75,11 @@ export class Fixture implements AsyncDisposable {
       proverOptions(hub, options),
     );
     const initial = await first.fetchInitialState(never);
-    const chain = options.coprocessor === undefined
-      ? await startSubstrateChain("dest", identity, {
-        stateMachine: "SUBSTRATE-dest",
-        blockTimeMs: "manual",
-        hubFinality: initial,
-      })
-      : await startForeigner(identity, options.coprocessor, initial);
+    const chain = await startSubstrateChain("dest", identity, {
+      stateMachine: "SUBSTRATE-dest",
+      blockTimeMs: "manual",
+      hubFinality: initial,
+    });
     resources.use(chain.node);
     const { stateMachine, consensusStateId } = chain;
     const connection = resources.use(
@@ -178,25 +159,6 @@ export class Fixture implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#resources.disposeAsync();
   }
-}
-
-/** A chain of another hub that was given a client of this one. */
-async function startForeigner(
-  hub: StateMachineId,
-  coprocessor: StateMachine,
-  initial: InitialConsensusState,
-): Promise<Target> {
-  const stateMachine = parseStateMachine("SUBSTRATE-dest");
-  const consensusStateId = toConsensusStateId("SUB0");
-  const family = stateMachineParts(coprocessor).tag === "Kusama" ? "KUSAMA" : "POLKADOT";
-  const follows = parseStateMachine(`${family}-${toParaId(hub.stateMachine)}`);
-  const node = await startHub({
-    chain: { stateMachine, consensusStateId, hashing: "Blake2", coprocessor },
-    blockTimeMs: "manual",
-    clients: [clientOf(hub.consensusStateId, initial)],
-    consensus: { grandpaStateMachines: new Map([[hub.stateMachine, 6000n], [follows, 6000n]]) },
-  });
-  return { stateMachine, consensusStateId, hashing: "Blake2", node };
 }
 
 function proverOptions({ identity }: Hub, { prover }: FixtureOptions): GrandpaProverOptions {

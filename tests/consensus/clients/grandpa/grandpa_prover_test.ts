@@ -432,36 +432,6 @@ Deno.test("GRANDPA prover: an expired client is named, and no update is made for
   await assert.rejects(prover.check(never), /has expired/);
 });
 
-for (
-  const [coprocessor, text] of [
-    ["same", undefined],
-    ["KUSAMA-2000", /keeps the hub's heads as those of an ordinary chain/],
-    ["POLKADOT-4009", /keeps the hub's heads as those of POLKADOT-4009/],
-  ] as const
-) {
-  Deno.test(`GRANDPA prover: a chain whose coprocessor is ${coprocessor} is reported by how it keeps the hub's heads`, async () => {
-    await using fixture = await Fixture.start(
-      coprocessor === "same" ? {} : { coprocessor: parseStateMachine(coprocessor) },
-    );
-    const prover = fixture.prover();
-    assert.deepEqual(await prover.check(never), [], "nothing is kept yet");
-    fixture.advance();
-    const finding = await prover.next(never);
-    assert.ok(finding.kind === "updates");
-    await fixture.submit(finding);
-    const [found, ...others] = await prover.check(never);
-    assert.equal(others.length, 0);
-    assert.equal(found?.result, text && "warning");
-    assert.match(found?.found ?? "", text ?? /^$/);
-    // A node that has pruned the block says nothing about it.
-    fixture.relay.fault = ({ method }) =>
-      method === "state_getStorage"
-        ? { kind: "error", code: 4003, message: "State already discarded for 0x00" }
-        : undefined;
-    assert.deepEqual(await prover.check(never), []);
-  });
-}
-
 Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, parachains of another relay chain by theirs", async () => {
   await using fixture = await Fixture.start();
   const variants = [

@@ -1,3 +1,4 @@
+import { getRequest } from "../fixture.ts";
 import assert from "node:assert/strict";
 import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -164,16 +165,7 @@ Deno.test("profit: the class of a message follows its way and its sender", () =>
 
 Deno.test("profit: an answer to a get is paid by the get, and a message for another chain is a defect", () => {
   const facts = { hub, target, isOwnWithdrawal: false, isListedModule: false };
-  const get: GetRequest = {
-    source: target,
-    dest: source,
-    nonce: 1n,
-    from: new Uint8Array(20),
-    keys: [],
-    height: 1n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 0n,
-  };
+  const get: GetRequest = getRequest({ source: target, dest: source, keys: [] });
   const answer: Message = {
     kind: "getResponse",
     commitment: `0x${"11".repeat(32)}`,

@@ -2,15 +2,9 @@
  * Construction of a proof by signatures from the data of a relay chain node. Source: docs/protocol/hub-consensus.md
  * section 5.4; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
  */
-import { fromHex, type Hash256, toHash256 } from "../../../../core/encoding/bytes.ts";
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
-import {
-  calculateMmrRoot,
-  hashPair,
-  MmrError,
-  topPosition,
-  toSubtrees,
-} from "../../../../core/merkle/mmr.ts";
+import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
 import {
   authorityLeaves,
   beefyLeafIndex,
@@ -43,20 +37,6 @@ export interface NaiveProofInput {
   readonly heads: readonly ParachainHead[];
   /** Parachains whose heads are proved. */
   readonly paraIds: readonly number[];
-}
-
-/** Positions of the peaks that the relay chain keeps in its storage, without the last one. */
-export function storedPeakPositions(leafCount: bigint): readonly bigint[] {
-  return toSubtrees(leafCount).slice(0, -1).map(topPosition);
-}
-
-/** Blocks whose leaves form the last mountain of a range that ends with block `number`. */
-export function lastMountainBlocks(
-  number: number,
-  leafCount: bigint,
-): { readonly from: number; readonly to: number } {
-  const height = toSubtrees(leafCount).at(-1)?.height ?? 0;
-  return { from: number - 2 ** height + 1, to: number };
 }
 
 /**
@@ -100,10 +80,7 @@ export function* buildNaiveProof(
 }
 
 /** True when the items lead from the leaf, the last of `leafCount`, to the signed root. */
-export function isProven(
-  { justification, leaf, mmrItems }: Pick<NaiveProofInput, "justification" | "leaf" | "mmrItems">,
-  leafCount: bigint,
-): boolean {
+function isProven({ justification, leaf, mmrItems }: NaiveProofInput, leafCount: bigint): boolean {
   const leaves = [{ index: leafCount - 1n, hash: beefyMmrLeafHash(leaf) }];
   try {
     return calculateMmrRoot(mmrItems, leaves, leafCount) === findMmrRoot(justification.commitment);
@@ -112,28 +89,6 @@ export function isProven(
     throw error;
   }
 }
-
-/**
- * Items of the last leaf of a range. @param storedPeaks all but the last, see {@link storedPeakPositions} @param leaves
- * hashes of the last mountain, see {@link lastMountainBlocks}
- */
-export function mountainItems(
-  storedPeaks: readonly Hash256[],
-  leaves: readonly Hash256[],
-): readonly Hash256[] {
-  const items = [...storedPeaks];
-  let level = leaves.map(fromHex);
-  while (level.length > 1) {
-    items.push(toHash256(level.at(-2) ?? NO_NODE));
-    level = Array.from(
-      { length: level.length >> 1 },
-      (_, at) => hashPair(level[2 * at] ?? NO_NODE, level[2 * at + 1] ?? NO_NODE),
-    );
-  }
-  return items;
-}
-
-const NO_NODE = new Uint8Array(32);
 
 function proveHeads(heads: readonly ParachainHead[], paraIds: readonly number[]): ParachainProof {
   const indexes = heads.flatMap(({ paraId }, index) => paraIds.includes(paraId) ? [index] : []);

@@ -2,13 +2,13 @@
  * Relay chain storage that naive proofs are built from. Source: paritytech/polkadot-sdk:
  * substrate/frame/{beefy,beefy-mmr,merkle-mountain-range}; docs/protocol/hub-consensus.md section 5.1.
  */
-import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
+import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
 import { type Codec, hash256, list, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
 import type { BeefyAuthoritySet } from "../../../../core/evm/beefy_client_state.ts";
 import { authoritySetCodec } from "../../../../core/beefy/commitment.ts";
 
-/** Keys of storage items, and of the nodes of the mountain range: only its peaks are kept. */
+/** Keys of storage items. */
 export const relayBeefyKeys = {
   authorities: storagePrefix("Beefy", "Authorities"),
   validatorSetId: storagePrefix("Beefy", "ValidatorSetId"),
@@ -16,11 +16,7 @@ export const relayBeefyKeys = {
   currentSet: storagePrefix("BeefyMmrLeaf", "BeefyAuthorities"),
   /** The next set, which leaves announce. */
   nextSet: storagePrefix("BeefyMmrLeaf", "BeefyNextAuthorities"),
-  /** Both where the runtime calls the pallet by its older name. */
-  olderCurrentSet: storagePrefix("MmrLeaf", "BeefyAuthorities"),
-  olderNextSet: storagePrefix("MmrLeaf", "BeefyNextAuthorities"),
   leafCount: storagePrefix("Mmr", "NumberOfLeaves"),
-  node: (position: bigint): Uint8Array => concatBytes(storagePrefix("Mmr", "Nodes"), u64.enc(position)),
   /** Parachains that are not on demand. */
   parachains: storagePrefix("Paras", "Parachains"),
 } as const;

@@ -23,10 +23,7 @@ import {
 } from "../../../../../src/core/beefy/commitment.ts";
 import {
   buildNaiveProof,
-  lastMountainBlocks,
-  mountainItems,
   type NaiveProofInput,
-  storedPeakPositions,
 } from "../../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   calculateMerkleRoot,
@@ -55,6 +52,7 @@ import { bagPeaks } from "../../../../../src/core/merkle/mmr.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import fc from "fast-check";
+import { mountainItems, storedPeakPositions } from "../../../../../devnet/relay/naive_facts.ts";
 import { authoritiesRoot } from "../../../../../devnet/relay/validators.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
@@ -325,12 +323,6 @@ Deno.test("proofs of any leaves of any tree lead to its root", () => {
       assert.equal(calculateMerkleRoot(proof, proven, count), merkleRoot(leaves));
     },
   ));
-});
-
-Deno.test("the blocks of the last mountain are those whose leaves the relay chain does not keep", () => {
-  assert.deepEqual(lastMountainBlocks(13, 13n), { from: 13, to: 13 });
-  assert.deepEqual(lastMountainBlocks(1_096, 1_096n), { from: 1_089, to: 1_096 });
-  assert.deepEqual(lastMountainBlocks(116, 16n), { from: 101, to: 116 });
 });
 
 Deno.test("the real justification of 400 validators: bit field, commitment and signers", async () => {
