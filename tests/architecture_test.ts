@@ -231,21 +231,21 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2902,
+  "consensus": 2890,
   "consensus/checks": 194,
   "consensus/clients/arbitrum": 824,
   "consensus/clients/beefy": 2626,
-  "consensus/clients/bsc": 1455,
+  "consensus/clients/bsc": 1441,
   "consensus/clients/grandpa": 1514,
   "consensus/clients/op_stack": 1708,
   "consensus/clients/parachain": 611,
-  "consensus/clients/polygon": 2075,
-  "consensus/clients/sync_committee": 5493,
-  "consensus/commands": 396,
+  "consensus/clients/polygon": 2049,
+  "consensus/clients/sync_committee": 4928,
+  "consensus/commands": 389,
   "consensus/config": 978,
-  "consensus/followers": 137,
+  "consensus/followers": 129,
   "consensus/relay_chain": 465,
-  "consensus/rest": 343,
+  "consensus/rest": 253,
   "consensus/rollup": 1172,
   "consensus/spec": 179,
   "consensus/status": 456,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_734,
+  "lines of src": 78_012,
   "lines of devnet": 34_078,
-  "lines of tests": 97_413,
+  "lines of tests": 97_206,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_821,
+  "words of docs": 59_851,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
