@@ -270,13 +270,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 708,
   "messaging/fees": 2996,
   "messaging/ledger": 4344,
-  "messaging/relay": 7675,
+  "messaging/relay": 7677,
   "messaging/status": 1088,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 80_264,
+  "lines of src": 80_266,
   "lines of devnet": 34_034,
   "lines of tests": 99_327,
   "lines of the longest function of src": 76,
