@@ -3,7 +3,7 @@
  * is profitable, then by a cancelling transfer. Each is in the journal before it is sent (docs/architecture/messaging.md,
  * I3). When and at which price is decided in `core/chains/replacement.ts`; the most that it may be follows below.
  */
-import type { ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
+import type { Replacement, ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
 import {
   bumpPrice,
   decideReplacement,
@@ -19,10 +19,10 @@ import {
   TRANSFER_GAS,
 } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { highestPayingPriceWei, isAlwaysDelivered, type Usage } from "../decisions/profit.ts";
+import { highestPayingPriceWei, type Usage } from "../decisions/profit.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readRevenues } from "../deliver/profitability.ts";
-import type { ReplacementContext, Settling } from "../leg.ts";
+import type { Settling } from "../leg.ts";
 import { broadcastJournalled, explainRejected } from "../limits/capacity.ts";
 import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
 
@@ -43,19 +43,19 @@ interface NonceSlot {
  * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
  */
 export async function replaceStuck(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
-  const { replacing, signal } = context;
+  const { replacement, signal } = context;
   const slot = findNonceSlot(rows);
-  if (replacing === undefined || slot === undefined) return false;
+  if (replacement === undefined || slot === undefined) return false;
   const { nonce, newest, highestPriced } = slot;
   if (context.clock.now() < highestPriced.createdAtMs + STUCK_AFTER_MS) return false;
-  const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
+  const terms = await replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
   const facts = await readPriceCapInput(context, { newest, terms });
   if (facts === undefined) return false;
   const ofNewest = newest.id === highestPriced.id
     ? terms
-    : await replacing.replacement.fetchReplacementState(newest.submission, signal);
+    : await replacement.fetchReplacementState(newest.submission, signal);
   const caps = priceCaps(facts, await limitsOf(context, terms, { gasLimit: facts.gasLimit, nonce }));
   const { dataCostWei } = terms;
   const decide = (price: GasPrice): ReplacementDecision =>
@@ -78,7 +78,7 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   const isObsolete = facts.revenue.kind === "none" && newest.kind !== "cancel";
   if (isObsolete && decision.kind === "rebroadcast") return false; // it would revert
   const submission = { ...newest.submission, dataCostWei };
-  return await apply(context, { ...replacing, newest: { ...newest, submission } }, decision);
+  return await apply(context, { replacement, newest: { ...newest, submission } }, decision);
 }
 
 function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
@@ -100,7 +100,7 @@ async function limitsOf(
   { maximumWei, dataCostWei }: Pick<ReplacementState, "maximumWei" | "dataCostWei">,
   { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
 ): Promise<PriceLimits> {
-  const price = context.replacing?.profit?.price;
+  const price = context.profit?.price;
   const boundFor = async (gas: bigint): Promise<bigint | undefined> =>
     (await boundByLosses(context, price, { gasLimit: gas, dataCostWei, nonce }))?.wei;
   return {
@@ -141,7 +141,7 @@ function reportShortfall(context: Settling, facts: PriceCapInput, terms: Replace
 
 async function apply(
   context: Settling,
-  { replacement, newest }: Pick<ReplacementContext, "replacement"> & Pick<NonceSlot, "newest">,
+  { replacement, newest }: { readonly replacement: Replacement; readonly newest: SubmissionRow },
   decision: ReplacementDecision,
 ): Promise<boolean> {
   switch (decision.kind) {
@@ -221,7 +221,7 @@ export async function readTransactionRevenue(
   row: SubmissionRow,
 ): Promise<TransactionRevenue | undefined> {
   const { target, signal } = context;
-  const profit = context.replacing?.profit;
+  const profit = context.profit;
   const candidates = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
     const message = readMessageRow(context, item);
     return { row: message, message: parseRow(message) };
@@ -235,8 +235,7 @@ export async function readTransactionRevenue(
   if (isWanted || profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
   const revenues = await readRevenues({ ...context, profit }, candidates);
   let offered18 = 0n;
-  for (const { paymentClass, fee18, isGone } of revenues) {
-    if (isAlwaysDelivered(paymentClass)) return { kind: "any" };
+  for (const { fee18, isGone } of revenues) {
     offered18 += fee18 ?? 0n;
     const isUnread = fee18 === undefined && !isGone;
     if (isUnread && context.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
@@ -263,7 +262,7 @@ async function readProofRevenue(
 ): Promise<TransactionRevenue> {
   const offered18 = context.ledger.spending.find(id)?.offeredUsd18;
   if (offered18 === undefined) return { kind: "any" };
-  const price27 = (await context.replacing?.profit?.price.fetchPrice(context.signal))?.price27;
+  const price27 = (await context.profit?.price.fetchPrice(context.signal))?.price27;
   // It has to cover the cost regardless of the profit required of messages.
   return { kind: "fees", offered18, price27, profitPercent: 0 };
 }

@@ -61,7 +61,7 @@ export async function settleSuccess(
 }
 
 function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefined> {
-  return readPaid(outcome, context.replacing?.profit?.price, context.signal);
+  return readPaid(outcome, context.profit?.price, context.signal);
 }
 
 /**
