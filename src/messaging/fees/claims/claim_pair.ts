@@ -4,8 +4,6 @@
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
-import type { Refusal } from "../../../core/chains/submission.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -13,6 +11,7 @@ import {
   type ClaimFindings,
   claimFirst,
   type ClaimGroup,
+  type ClaimWork,
   findBeneficiary,
   planClaims,
   type RaisedFee,
@@ -168,10 +167,7 @@ class PairPass {
         if (fee.kind === "unsure" || status === undefined) continue;
         const value = fee.value ?? 0n;
         requests.set(row.commitment, { fee: value, onHub: status });
-        if (fee.value !== undefined && value !== row.fee) {
-          ledger.deliveries.setFee(row.commitment, row.dest, value);
-          this.#noteRevenue(row);
-        }
+        if (fee.value !== undefined && value !== row.fee) this.#noteFee(row, value);
       }
     });
     return requests;
@@ -200,10 +196,11 @@ class PairPass {
     });
   }
 
-  /** Adds the fee that was just recorded to the revenue of the delivery's transaction. */
-  #noteRevenue({ dest, txHash }: DeliveryRow): void {
-    if (txHash === undefined) return;
+  /** Records a fee, and adds it to the revenue of the delivery's transaction once the source proves it. */
+  #noteFee({ commitment, dest, txHash }: DeliveryRow, fee: bigint, isProven = fee === 0n): void {
     const { ledger, units } = this.#context;
+    ledger.deliveries.setFee(commitment, dest, fee);
+    if (txHash === undefined || !isProven) return;
     ledger.spending.learnRevenue(dest, txHash, (source, fee) => {
       const decimals = units.find(source);
       return decimals === undefined ? undefined : toFee18(fee, decimals);
@@ -288,8 +285,7 @@ class PairPass {
 
   async #claimNow(group: ClaimGroup): Promise<PairOutcome> {
     const findings: ClaimFindings = { refused: [], lost: [], raised: [] };
-    const send = (part: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> =>
-      this.#send(part, call);
+    const send: ClaimWork["send"] = (...claim) => this.#send(...claim);
     const end = await claimFirst({ context: this.#context, findings, send }, group, this.#signal);
     if (findings.lost.length > 0) this.#markLost(findings.lost);
     for (const refused of findings.refused) this.#defer(refused);
@@ -302,7 +298,7 @@ class PairPass {
     return "not_ready";
   }
 
-  async #send(group: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> {
+  async #send(...[group, call, fees]: Parameters<ClaimWork["send"]>): ReturnType<ClaimWork["send"]> {
     const { calls, ledger, log, raised } = this.#context;
     const { commitments, dest } = group;
     const setAll = (to: "claiming" | "unclaimed"): void => {
@@ -312,7 +308,13 @@ class PairPass {
       call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
-      onJournal: () => setAll("claiming"),
+      onJournal: () => {
+        setAll("claiming");
+        for (const [index, commitment] of commitments.entries()) {
+          const row = ledger.deliveries.find(commitment, dest);
+          if (row !== undefined) this.#noteFee(row, fees[index] ?? 0n, true);
+        }
+      },
       onRefused: () => setAll("unclaimed"),
     }, this.#signal);
     if (sent.kind !== "sent") return sent.refusal;
