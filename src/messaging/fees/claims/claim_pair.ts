@@ -23,6 +23,7 @@ import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
+import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
 
 /** Input for one pass over a pair. */
 export interface PairInput {
@@ -85,11 +86,16 @@ function unblockedClaims(context: FeeContext): readonly DeliveryRow[] {
   );
 }
 
+/** Longest wait for the hub to know a raised fee, ms: longer than any chain's height takes to reach it. */
+const MAX_RAISED_MS = 86_400_000;
+
 const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
   claimed_already: "claimed_already",
   fee_is_zero: "no_fee",
   unknown_to_hub: "unclaimable",
 };
+
+const settledWhys = Object.keys(resultOf);
 
 /** One pass over a pair. */
 class PairPass {
@@ -115,7 +121,7 @@ class PairPass {
     if (provable === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
     const limit = CLAIM_GROUP_SIZE + deferred.size + raised.size;
     const rows = ledger.deliveries.listUnclaimed({ ...pair, maxBlock: matured, limit })
-      .filter((row) => !deferred.has(rowKey(row)) && !raised.waits(rowKey(row), provable))
+      .filter((row) => !deferred.has(rowKey(row)) && !raised.has(rowKey(row)))
       .slice(0, CLAIM_GROUP_SIZE);
     if (rows.length === 0) return "idle";
     await units.learn(source, this.#signal);
@@ -123,7 +129,9 @@ class PairPass {
     const plan = planClaims(rows, requests);
     await this.#settle(requests, plan.settled);
     const commitments = [...plan.fees.keys()];
-    for (const commitment of commitments) doubts.forget(rowKey({ commitment, dest: pair.dest }));
+    for (const commitment of commitments) {
+      for (const why of settledWhys) doubts.forget(`${rowKey({ commitment, dest: pair.dest })} ${why}`);
+    }
     if (commitments.length > 0) {
       const beneficiary = findBeneficiary(this.#context, pair);
       const heights = { sourceHeight: provable, destHeight: matured };
@@ -149,7 +157,7 @@ class PairPass {
   #withoutOverdue(fees: ReadonlyMap<Hash256, bigint>): ReadonlyMap<Hash256, bigint> {
     const { dest } = this.#input.pair;
     const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
-      !this.#context.raised.isOverdue(rowKey({ commitment, dest }));
+      this.#context.raised.ageMs(rowKey({ commitment, dest })) < MAX_RAISED_MS;
     return new Map([...fees].filter(isAwaited));
   }
 
@@ -224,9 +232,10 @@ class PairPass {
       settled.filter(({ why, commitment }) => {
         const key = rowKey({ commitment, dest: this.#input.pair.dest });
         const isCertain = why === "claimed_already" || proven.has(commitment);
-        const isEnd = isCertain || doubts.confirms(key, why);
-        if (!isEnd) deferred.add(key);
-        return isEnd;
+        if (isCertain || doubts.ageMs(`${key} ${why}`) >= CONFIRM_AFTER_MS) return true;
+        doubts.add(`${key} ${why}`);
+        deferred.add(key);
+        return false;
       }),
     );
   }
@@ -345,11 +354,12 @@ class PairPass {
     this.#report("lost", { count: commitments.length, fee: 0n });
   }
 
-  #noteRaised(group: ClaimGroup, fees: readonly RaisedFee[]): void {
+  #noteRaised({ sourceHeight: height }: ClaimGroup, fees: readonly RaisedFee[]): void {
+    const { log, raised } = this.#context;
     const { pair } = this.#input;
     for (const fee of fees) {
-      const key = rowKey({ ...fee, dest: pair.dest });
-      this.#context.raised.add(key, fee, { pair, height: group.sourceHeight });
+      const level = raised.add(rowKey({ ...fee, dest: pair.dest })) === 1 ? "info" : "debug";
+      log[level]("claim_failed.fee_raised", { pair: routeName(pair), ...fee, height });
     }
   }
 

@@ -19,7 +19,7 @@ import {
   TRANSFER_GAS,
 } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { highestPayingPriceWei, type Usage } from "../decisions/profit.ts";
+import { highestPayingPriceWei } from "../decisions/profit.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readRevenues } from "../deliver/profitability.ts";
 import type { Settling } from "../leg.ts";
@@ -51,13 +51,28 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
   const terms = await replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
-  const facts = await readPriceCapInput(context, { newest, terms });
-  if (facts === undefined) return false;
+  const revenue = newest.kind === "cancel"
+    ? { kind: "none" } as const
+    : await readTransactionRevenue(context, newest);
+  if (revenue === undefined) return false;
   const ofNewest = newest.id === highestPriced.id
     ? terms
     : await replacement.fetchReplacementState(newest.submission, signal);
-  const caps = priceCaps(facts, await limitsOf(context, terms, { gasLimit: facts.gasLimit, nonce }));
-  const { dataCostWei } = terms;
+  const { dataCostWei, market, balanceWei, maximumWei } = terms;
+  const gasLimit = newest.submission.gasLimit ?? 0n;
+  const boundFor = async (gas: bigint): Promise<bigint | undefined> =>
+    (await boundByLosses(context, context.profit?.price, { gasLimit: gas, dataCostWei, nonce }))?.wei;
+  const facts: PriceCapInput = {
+    revenue,
+    gasLimit,
+    dataCostWei,
+    marketWei: highestPriceWei(market),
+    balanceWei,
+    maximumWei,
+    lossBoundWei: await boundFor(gasLimit),
+    cancelLossBoundWei: await boundFor(TRANSFER_GAS),
+  };
+  const caps = priceCaps(facts);
   const decide = (price: GasPrice): ReplacementDecision =>
     decideReplacement({
       nonce,
@@ -68,14 +83,14 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
       sentAtMs: highestPriced.createdAtMs,
       nowMs: context.clock.now(),
       latestNonce: terms.nonces.latest,
-      market: terms.market,
+      market,
       ...caps,
     });
   const wanted = decide(terms.offered);
   // A price that nodes refused while the market was higher binds nobody after it has fallen.
   const decision = wanted.kind === "rebroadcast" ? decide(ofNewest.offered) : wanted;
   reportShortfall(context, facts, terms);
-  const isObsolete = facts.revenue.kind === "none" && newest.kind !== "cancel";
+  const isObsolete = revenue.kind === "none" && newest.kind !== "cancel";
   if (isObsolete && decision.kind === "rebroadcast") return false; // it would revert
   const submission = { ...newest.submission, dataCostWei };
   return await apply(context, { replacement, newest: { ...newest, submission } }, decision);
@@ -92,38 +107,6 @@ function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
   return { nonce, newest, highestPriced, replacements };
-}
-
-/** Limits on the price of a transaction that no fees can raise, wei: `maximum_gas_price` and `maximum_daily_loss`. */
-async function limitsOf(
-  context: Settling,
-  { maximumWei, dataCostWei }: Pick<ReplacementState, "maximumWei" | "dataCostWei">,
-  { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
-): Promise<PriceLimits> {
-  const price = context.profit?.price;
-  const boundFor = async (gas: bigint): Promise<bigint | undefined> =>
-    (await boundByLosses(context, price, { gasLimit: gas, dataCostWei, nonce }))?.wei;
-  return {
-    maximumWei,
-    lossBoundWei: await boundFor(gasLimit),
-    cancelLossBoundWei: await boundFor(TRANSFER_GAS),
-  };
-}
-
-/** Reads the input of the price caps; `undefined`: not known yet. */
-async function readPriceCapInput(
-  context: Settling,
-  at: { readonly newest: SubmissionRow; readonly terms: ReplacementState },
-): Promise<PriceCapInput | undefined> {
-  const { newest, terms } = at;
-  const gasLimit = newest.submission.gasLimit ?? 0n;
-  const revenue = newest.kind === "cancel"
-    ? { kind: "none" as const }
-    : await readTransactionRevenue(context, newest);
-  if (revenue === undefined) return undefined;
-  const { balanceWei, dataCostWei, market } = terms;
-  const marketWei = highestPriceWei(market);
-  return { revenue, gas: expectedGas(gasLimit), gasLimit, dataCostWei, marketWei, balanceWei };
 }
 
 /** Reports the shortfall when the account cannot pay for the next higher price. */
@@ -267,16 +250,6 @@ async function readProofRevenue(
   return { kind: "fees", offered18, price27, profitPercent: 0 };
 }
 
-/** Limits that no fees can raise, wei per gas; absent: none. */
-export interface PriceLimits {
-  /** `maximum_gas_price`. */
-  readonly maximumWei?: bigint | undefined;
-  /** What is left of `maximum_daily_loss` for the transaction. */
-  readonly lossBoundWei?: bigint | undefined;
-  /** And for its cancelling transfer. */
-  readonly cancelLossBoundWei?: bigint | undefined;
-}
-
 /** Revenue of a transaction. */
 export type TransactionRevenue =
   /** Sent regardless of revenue: no minimum profit, an always-delivered class, proofs ahead of messages. */
@@ -293,12 +266,14 @@ export type TransactionRevenue =
   };
 
 /** Input of the price caps. */
-export interface PriceCapInput extends Usage {
+export interface PriceCapInput extends Pick<ReplacementState, "dataCostWei" | "balanceWei" | "maximumWei"> {
   readonly revenue: TransactionRevenue;
   readonly gasLimit: bigint;
   /** Current maximum market price per unit of gas, wei. */
   readonly marketWei: bigint;
-  readonly balanceWei: bigint;
+  /** What is left of `maximum_daily_loss` for the transaction, and for its cancelling transfer, wei per gas. */
+  readonly lossBoundWei?: bigint | undefined;
+  readonly cancelLossBoundWei?: bigint | undefined;
 }
 
 /** Maximum prices per unit of gas, wei. */
@@ -311,10 +286,9 @@ export interface PriceCaps {
  * Computes the price caps of a further delivery at the nonce and of its cancelling transfer; neither exceeds the
  * balance or a limit.
  */
-export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): PriceCaps {
-  const { gasLimit, dataCostWei, marketWei } = facts;
+export function priceCaps(facts: PriceCapInput): PriceCaps {
+  const { gasLimit, dataCostWei, marketWei, maximumWei, lossBoundWei, cancelLossBoundWei } = facts;
   const balanceWei = facts.balanceWei > dataCostWei ? facts.balanceWei - dataCostWei : 0n;
-  const { maximumWei, lossBoundWei, cancelLossBoundWei } = limits;
   const multiple = marketWei * MAX_TIMES_MARKET;
   const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;
   return {
@@ -323,10 +297,10 @@ export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): Price
   };
 }
 
-function wantedCap({ revenue, gas, dataCostWei }: PriceCapInput, multiple: bigint): bigint {
+function wantedCap({ revenue, gasLimit, dataCostWei }: PriceCapInput, multiple: bigint): bigint {
   if (revenue.kind === "any") return multiple;
   if (revenue.kind === "none") return 0n;
-  return highestPayingPriceWei({ ...revenue, gas, dataCostWei }) ?? multiple;
+  return highestPayingPriceWei({ ...revenue, gas: expectedGas(gasLimit), dataCostWei }) ?? multiple;
 }
 
 /**
