@@ -4,7 +4,7 @@
  * docs/protocol/hub-consensus.md section 3.5.
  */
 import type { ConsensusTarget, TargetReads } from "../core/chains/consensus_target.ts";
-import type { UpdateLimit } from "./config/shared_keys.ts";
+import type { UpdateLimit } from "./config/keys.ts";
 import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import type { Clock } from "../core/runtime/clock.ts";

@@ -4,7 +4,8 @@
  */
 import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
-import { consensusControlWorker } from "./commands/commands.ts";
+import { controlWorker } from "../core/commands/operation.ts";
+import { operations } from "./commands/commands.ts";
 import { provableSections } from "./config/schema.ts";
 import { observeCheck, ProverTurns, type UpdateRoute } from "./poll_loop.ts";
 import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
@@ -50,7 +51,7 @@ export function runConsensus(
     const workers = [
       behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
       ...planWorkers({ ...deps, turns, notifier }, connections, gates),
-      ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
+      ...socket === undefined ? [] : [controlWorker({ commands: operations, context: control }, socket)],
       ...planChecking(deps, connections),
       ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
       ...watch?.workers() ?? [],

@@ -81,7 +81,7 @@ export class ToyProver extends BaseProver implements ConsensusProver {
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer } from "../../../core/config/values.ts";
 import type { ChainClient } from "../../client.ts";
-import { frequencyKey, hostForeign } from "../../config/shared_keys.ts";
+import { frequencyKey, hostForeign } from "../../config/keys.ts";
 import { ToyProver } from "./toy_prover.ts";
 
 const hostKeys = {

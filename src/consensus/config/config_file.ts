@@ -68,7 +68,7 @@ function typeOf({ chainId, isRollup }: NamedChain): ChainType {
 
 /** Writes the file. */
 export function writeConsensusInit(answers: InitAnswers): InitFile {
-  const { network, hubUrl, urls } = answers;
+  const { network, hubUrl } = answers;
   const { hub, hubSubstrate, relayer, evm } = consensusSections(noFiles);
   const l1 = evmStateMachine(network === "mainnet" ? 1 : 11155111);
   return writeInitFile(answers, {
@@ -91,7 +91,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
       const contract = knownClaimContract(chain.chainId);
       return {
         section: evm,
-        values: { type, rpc_urls: urls.get(chain.name), consensus_state_id: clientIdOf(chain) },
+        values: { type, rpc_urls: chain.urls, consensus_state_id: clientIdOf(chain) },
         host: {
           section: host,
           values: {

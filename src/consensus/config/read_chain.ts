@@ -10,7 +10,7 @@ import { type ConfigDocument, type NamedTable, readInner, reportType } from "../
 import { isTable, type TomlValue } from "../../core/config/toml.ts";
 import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
-import type { EvmChainSection, ReceiveOnlyConfig } from "./chain_keys.ts";
+import type { EvmChainSection, ReceiveOnlyConfig } from "./keys.ts";
 import { checkChainOfType, type KnownL1, ownRollupId } from "./checks.ts";
 import { type ConsensusChainConfig, type consensusSections, EVM_TYPES, unsupportedTypes } from "./schema.ts";
 

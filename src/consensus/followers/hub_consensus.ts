@@ -6,7 +6,7 @@ import type { ChainChecks } from "../../core/chains/chain_checks.ts";
 import type { CheckRow } from "../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { behindGates, type ChainGate } from "../../core/chains/check.ts";
-import type { HubSubstrateConfig } from "../config/hub_keys.ts";
+import type { HubSubstrateConfig } from "../config/keys.ts";
 import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "../chain_worker.ts";

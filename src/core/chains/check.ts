@@ -2,7 +2,7 @@
  * Gates of chains: what a chain's checks find keeps the chain out, and nothing else. It is checked again until it passes,
  * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
-import { adviseOnFault, type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
+import { type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
 import { logChange } from "../checks/check_worker.ts";
 import { CheckBoard } from "../checks/check_board.ts";
 import { RpcFault } from "../rpc/call.ts";
@@ -29,8 +29,8 @@ export interface GateDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Shows which chains are left out, and what their checks found; absent: nobody looks. */
-  readonly board?: Pick<CheckBoard, "noteGate" | "update"> | undefined;
+  /** Keeps what the checks found; absent: nobody looks. */
+  readonly board?: Pick<CheckBoard, "update"> | undefined;
   /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
   readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
@@ -61,7 +61,7 @@ export class ChainGate {
   readonly #tellKnown: () => void;
   readonly #deps: GateDeps;
   readonly #chain: ChainCheck;
-  readonly #board: Pick<CheckBoard, "noteGate" | "update">;
+  readonly #board: Pick<CheckBoard, "update">;
   /** What the last look found. */
   #rows: readonly CheckRow[] = [];
   /** True when the chain was said to be left out. */
@@ -98,22 +98,12 @@ export class ChainGate {
     return `${name}${hosts === "" ? "" : ` via ${hosts}`}: no answer yet`;
   }
 
-  /** Takes what the board shows of the chain away: nobody waits for it any more. */
-  close(): void {
-    this.#show(undefined);
-  }
-
-  #show(row: CheckRow | undefined): void {
-    this.#board.noteGate(this, row, this.#deps.clock.now());
-  }
-
   async #checkUntilPassed(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#deps;
     const { name: chain, behind } = this.#chain;
     if (behind !== undefined) await orAbort(behind.passed, signal);
     this.#state = "asked";
-    const found = "left out until its first check passes, which has no answer yet";
-    this.#show({ chain, check: "first_answers_awaited", result: "failed", found });
+    log.debug("chain_awaited", { chain });
     const startMs = clock.now();
     for (let failures = 1;; failures++) {
       const obstacle = await this.#look(signal);
@@ -126,8 +116,7 @@ export class ChainGate {
       await clock.sleep(leftMs > 0 ? Math.min(delayMs, leftMs) : delayMs, signal);
     }
     this.#state = "open";
-    this.close();
-    if (this.#isTold) log.info("chain_available", { chain });
+    log[this.#isTold ? "info" : "debug"]("chain_available", { chain });
     this.#open();
     this.#tellKnown();
   }
@@ -153,11 +142,10 @@ export class ChainGate {
     }
   }
 
-  /** Shows and logs why the chain is left out; the log counts what repeats. */
+  /** Logs why the chain is left out; the log counts what repeats. */
   #tell(obstacle: Obstacle, waitedMs: number): void {
     const { log } = this.#deps;
     const { name: chain, hubSetting } = this.#chain;
-    this.#show(toRow(chain, obstacle));
     this.#tellKnown();
     this.#isTold = true;
     const waitedSec = Math.round(waitedMs / 1_000);
@@ -168,27 +156,6 @@ export class ChainGate {
     } else if (hubSetting === undefined) log.warn("chain_unavailable", { chain, error: obstacle, waitedSec });
     else log.error("hub_unavailable", { chain, error: obstacle, waitedSec, setting: hubSetting });
   }
-}
-
-function describeFailed(failed: readonly CheckRow[]): string {
-  const texts = failed.map(({ endpoint, found }) => endpoint === undefined ? found : `${endpoint}: ${found}`);
-  return texts.join("; ");
-}
-
-/** Row of the board about a chain that is left out. */
-function toRow(chain: string, obstacle: Obstacle): CheckRow {
-  const row = { chain, result: "failed" } as const;
-  if (!(obstacle instanceof Error)) {
-    const found = `left out, and checked again within a minute: ${describeFailed(obstacle)}`;
-    const advices = new Set(obstacle.flatMap(({ advice }) => advice ?? []));
-    const advice = [...advices].join("; ") || undefined;
-    return { ...row, check: "chain_suspended", found, advice };
-  }
-  const [said, advice] = obstacle instanceof RpcFault
-    ? [`${obstacle.where.endpointHost}: ${describeFault(obstacle)}`, adviseOnFault(obstacle)]
-    : [obstacle.message, "check the endpoints of the chain"];
-  const found = `left out, and asked again every 15 s: it does not answer (${said})`;
-  return { ...row, check: "chain_unavailable", found, advice };
 }
 
 /**
@@ -248,7 +215,6 @@ export async function openGates(
     done.abort();
     await checking;
     done.unlink();
-    gates.forEach((gate) => gate.close());
   };
   try {
     await orAbort(hub.known, signal);

@@ -2,23 +2,21 @@
  * JSON-RPC over a WebSocket that is opened when a call needs one and there is none.
  * Independent of node families: the caller provides the translation of error texts.
  */
-import { endpointHost } from "../config/redact.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
 import { type Backoff, DeadlineFault, nextDelayMs, withDeadline } from "../runtime/retry.ts";
 import {
   type CallConditions,
   formatMethods,
-  type NodeError,
   type RpcAnswer,
   type RpcCall,
   type RpcEndpoint,
   RpcFault,
-  type RpcFaultCode,
   type TranslateError,
-  WireRequests,
 } from "./call.ts";
-import { connectionProblem, createSafeDetail, type SafeDetail, splitAuthorization } from "./http_exchange.ts";
+import { EndpointFaults } from "./endpoint_faults.ts";
+import { connectionProblem, splitAuthorization } from "./http_exchange.ts";
+import { readRpcAnswers, WireRequests } from "./json_rpc.ts";
 import { FRAME_TOO_LARGE, LinkEnded, type OpenSocket, SocketLink } from "./socket_link.ts";
 
 /** Dependencies of a socket endpoint. */
@@ -83,12 +81,10 @@ function socketProblem(event: ErrorEvent): string {
 }
 
 /** An endpoint behind a WebSocket; it connects at the first call. */
-export class SocketEndpoint implements RpcEndpoint {
-  readonly host: string;
+export class SocketEndpoint extends EndpointFaults implements RpcEndpoint {
   readonly #deps: SocketDeps;
   readonly #options: SocketEndpointOptions;
   readonly #maxPayloadBytes: number;
-  readonly #safeDetail: SafeDetail;
   readonly #requests = new WireRequests();
   readonly #stop = new AbortController();
   /** The connection, open or being opened. */
@@ -101,11 +97,10 @@ export class SocketEndpoint implements RpcEndpoint {
   #retryAtMs = 0;
 
   constructor(deps: SocketDeps, options: SocketEndpointOptions) {
-    this.host = endpointHost(options.url);
+    super(options.url, options.chain);
     this.#deps = deps;
     this.#options = options;
     this.#maxPayloadBytes = options.maxPayloadBytes ?? MAX_PAYLOAD_BYTES;
-    this.#safeDetail = createSafeDetail(options.url);
   }
 
   /** Closes the connection and ends all waits. The endpoint must not be used afterwards. */
@@ -121,7 +116,7 @@ export class SocketEndpoint implements RpcEndpoint {
     const what = formatMethods(calls);
     const request = this.#requests.write(calls);
     if (request.text.length > this.#maxPayloadBytes) {
-      throw this.#fault("too_large", what, `the request exceeds ${this.#maxPayloadBytes} bytes`);
+      throw this.fault("too_large", what, { detail: `the request exceeds ${this.#maxPayloadBytes} bytes` });
     }
     const { clock } = this.#deps;
     const afterMs = conditions.timeoutMs ?? CALL_TIMEOUT_MS;
@@ -129,17 +124,21 @@ export class SocketEndpoint implements RpcEndpoint {
     let link: SocketLink | undefined;
     let [heard, sinceMs] = [0, 0];
     try {
-      return await withDeadline(clock, { what, afterMs, signal: ended.signal }, async (signal) => {
+      const answer = await withDeadline(clock, { what, afterMs, signal: ended.signal }, async (signal) => {
         link = await this.#connected(signal);
         [heard, sinceMs] = [link.heard, clock.now()];
         return await link.send(request, signal);
       });
+      const { translate } = this.#options;
+      return readRpcAnswers(answer.text, { request, limit: answer.limit, at: this, translate });
     } catch (cause) {
-      if (cause instanceof LinkEnded) throw this.#fault("unreachable", what, cause.problem);
+      if (cause instanceof LinkEnded) throw this.fault("unreachable", what, { detail: cause.problem });
+      // No honest node answers so.
+      if (cause instanceof RpcFault && cause.code === "oversized") link?.end(cause.detail ?? cause.code);
       if (!(cause instanceof DeadlineFault)) throw cause;
-      if (link === undefined) throw this.#fault("unreachable", what, this.#problem);
+      if (link === undefined) throw this.fault("unreachable", what, { detail: this.#problem });
       if (link.heard === heard && clock.now() - sinceMs >= SILENCE_MS) link.end("no answer");
-      throw this.#fault("timeout", what, `no answer within ${afterMs} ms`);
+      throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
     } finally {
       ended.unlink();
     }
@@ -180,8 +179,7 @@ export class SocketEndpoint implements RpcEndpoint {
     const link = new SocketLink({
       open: (events) => openSocket(this.#options.url, events),
       maxMessageBytes: this.#maxPayloadBytes,
-      fault: (code, method, detail) => this.#fault(code, method, detail),
-      refusal: (error, method) => this.#refusal(error, method),
+      at: this,
       onEnd: (problem) => {
         this.#problem = problem;
         this.#failures = link.hasAnswered ? 1 : this.#failures + 1;
@@ -192,21 +190,5 @@ export class SocketEndpoint implements RpcEndpoint {
     const stopTimer = clock.after(CONNECT_TIMEOUT_MS, () => link.end("no connection in time"));
     link.opened.then(stopTimer, stopTimer);
     return link;
-  }
-
-  #refusal(error: NodeError, method: string): RpcFault {
-    const { code, data } = this.#options.translate(error, method);
-    // Substrate puts the reason for rejecting an extrinsic into `data`.
-    const reason = typeof error.data === "string" && !error.data.startsWith("0x") ? `: ${error.data}` : "";
-    const detail = this.#safeDetail(error.message + reason);
-    return new RpcFault(code, this.#place(method), { detail, data });
-  }
-
-  #fault(code: RpcFaultCode, method: string, detail?: string): RpcFault {
-    return new RpcFault(code, this.#place(method), { detail });
-  }
-
-  #place(method: string): RpcFault["where"] {
-    return { chain: this.#options.chain, endpointHost: this.host, method };
   }
 }

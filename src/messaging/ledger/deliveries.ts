@@ -252,15 +252,15 @@ export class Deliveries extends Table {
     ).map(toDelivery);
   }
 
-  /** Rows in a claim state, by time of their last change; paginated by `offset`. */
+  /** Rows in a claim state that were changed at `sinceMs` or later, by time of their last change. */
   listByClaimState(
     claimState: ClaimState,
-    { limit, offset = 0 }: { readonly limit: number; readonly offset?: number },
+    { limit, sinceMs = 0 }: { readonly limit: number; readonly sinceMs?: number },
   ): DeliveryRow[] {
     return this.db.rows(
-      `SELECT * FROM delivery WHERE claim_state = :claimState ORDER BY updated_at_ms, commitment, dest
-       LIMIT :limit + 0 OFFSET :offset + 0`,
-      { claimState, limit, offset },
+      `SELECT * FROM delivery WHERE claim_state = :claimState AND updated_at_ms >= :sinceMs
+       ORDER BY updated_at_ms, commitment, dest LIMIT :limit + 0`,
+      { claimState, limit, sinceMs },
     ).map(toDelivery);
   }
 

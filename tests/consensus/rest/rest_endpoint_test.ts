@@ -118,7 +118,7 @@ Deno.test("rest: faults name the host and the route, and nothing else of the URL
 });
 
 Deno.test("rest: an answer that is too long, no JSON or cut off is a fault", async () => {
-  const long = endpoint(() => Response.json("x".repeat(100)), { maxAnswerBytes: 100 });
+  const long = endpoint(() => Response.json("x".repeat(100)), { maxResponseBytes: 100 });
   equal((await catchFault(long.fetchJson(request, { signal: never }))).code, "too_large");
   const half = endpoint(() => new Response("{"));
   equal((await catchFault(half.fetchJson(request, { signal: never }))).code, "malformed");

@@ -63,7 +63,9 @@ class Scene {
 
   /** What the log tells; it counts what repeats. */
   told(): readonly unknown[][] {
-    const told = this.log.lines.map(({ level, event, fields }) => [level, event, fields["chain"]]);
+    const told = this.log.lines.filter(({ level }) => level !== "debug").map((
+      { level, event, fields },
+    ) => [level, event, fields["chain"]]);
     return told.filter((line, at) => told.slice(0, at).every((other) => `${other}` !== `${line}`));
   }
 }
@@ -73,12 +75,12 @@ const pass = (): Promise<[]> => Promise.resolve([]);
 Deno.test("gates: after three seconds one line names the chains that are missing, their hosts and what they said", async () => {
   const scene = new Scene(pass, { "EVM-1": hang, "EVM-56": refuse });
   await scene.clock.advance(2_999);
-  assert.deepEqual(scene.log.lines, []);
+  assert.deepEqual(scene.told(), []);
   await scene.clock.advance(1);
-  assert.deepEqual(scene.log.lines.map(({ event, fields }) => [event, fields["waitsFor"]]), [[
-    "long_wait.first_answers",
-    "EVM-1 via a.example, b.example: no answer yet; EVM-56 via bsc.example:8545: unreachable (connection refused)",
-  ]]);
+  assert.deepEqual(
+    scene.log.linesOf("long_wait.first_answers").map(({ fields }) => fields["waitsFor"]),
+    ["EVM-1 via a.example, b.example: no answer yet; EVM-56 via bsc.example:8545: unreachable (connection refused)"],
+  );
   await scene.clock.advance(30_000);
   assert.ok(scene.openedMs !== undefined && scene.openedMs <= 32_000, "work begins without them");
   assert.deepEqual(scene.told().slice(1), [
@@ -91,7 +93,12 @@ Deno.test("gates: after three seconds one line names the chains that are missing
 Deno.test("gates: who is answered in time hears nothing", async () => {
   const scene = new Scene(pass, { "EVM-1": pass });
   await scene.clock.advance(10_000);
-  assert.deepEqual([scene.log.lines, scene.openedMs, scene.board.rows], [[], 0, []]);
+  assert.deepEqual([scene.told(), scene.openedMs, scene.board.rows], [[], 0, []]);
+  assert.deepEqual(
+    scene.log.lines.map(({ event, fields }) => [event, fields["chain"]]),
+    [HUB, "EVM-1"].flatMap((chain) => [["chain_awaited", chain], ["chain_available", chain]]),
+    "it counts as left out until then",
+  );
   await scene.end();
 });
 
@@ -106,12 +113,9 @@ Deno.test("gates: a chain that answers again is used within 15 seconds, and so i
     assert.deepEqual(scene.told().slice(1), [
       isHub ? ["error", "hub_unavailable", HUB] : ["warn", "chain_unavailable", "EVM-56"],
     ]);
-    const [row] = scene.board.rows;
-    assert.deepEqual([row?.result, row?.chain], ["failed", isHub ? HUB : "EVM-56"]);
-    assert.match(row?.found ?? "", /left out, .*bsc\.example:8545: unreachable \(connection refused\)/);
     answer = pass;
     await scene.clock.advance(15_000);
-    assert.deepEqual([chain.isOpen, scene.board.rows], [true, []]);
+    assert.ok(chain.isOpen);
     await scene.end();
   }
 });

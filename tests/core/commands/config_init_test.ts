@@ -42,10 +42,10 @@ async function init(
 /** Keys with a problem, and everything else that is said. */
 function check(text: string): { readonly problems: readonly string[]; readonly rest: readonly string[] } {
   const files = { readFile: () => new TextEncoder().encode(KEY) };
-  const { problems, warnings, notes } = parseMessagingConfig(files, text);
+  const { problems, remarks } = parseMessagingConfig(files, text);
   return {
     problems: problems.map(({ section, path }) => `[${section}]${path.slice(section.length)}`),
-    rest: [...warnings, ...notes].map((each) => renderDiagnostic("r", each)),
+    rest: remarks.map((each) => renderDiagnostic("r", each)),
   };
 }
 
@@ -239,11 +239,11 @@ for (const network of ["mainnet", "testnet"] as const) {
     );
     assert.equal(code, 0);
     const files = { readFile: () => new TextEncoder().encode(KEY) };
-    const { problems, warnings, notes } = parseConsensusConfig(files, text);
+    const { problems, remarks } = parseConsensusConfig(files, text);
     const found = problems.map(({ section, path }) => `[${section}]${path.slice(section.length)}`);
     const [, named = ""] = /^To be filled in: (.*)$/m.exec(stdout) ?? [];
     assert.deepEqual(found.toSorted(), named.split(", ").toSorted());
-    assert.deepEqual([warnings, notes], [[], []]);
+    assert.deepEqual(remarks, []);
     assert.match(stdout, /^Then: causeway-consensus --config=c\.toml config check$/m);
     const filled = text.replaceAll(
       /^(beacon_http_urls|beacon_rpc_url) = \[\]/gm,

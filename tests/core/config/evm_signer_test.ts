@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { writeEffective } from "../../../src/core/commands/config.ts";
-import { signerAddress } from "../../../src/core/config/evm_signer.ts";
+import { signerAddress } from "../../../src/core/config/secrets.ts";
 import { RemoteSigner } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { remarksOnUrl } from "../../../src/core/config/values.ts";
@@ -33,7 +33,7 @@ function readSigner(signer: string, variables: Readonly<Record<string, string>> 
   const reading = parseMessagingConfig(files, edited([KEY_TEXT, signer]));
   const shown = (diagnostics: ConfigResult<unknown>["problems"]): readonly string[] =>
     diagnostics.map((each) => renderDiagnostic("r.toml", each).replace(/^r\.toml:\d+: /, ""));
-  return { ...reading, lines: shown(reading.problems), warningLines: shown(reading.warnings) };
+  return { ...reading, lines: shown(reading.problems), warningLines: shown(reading.remarks) };
 }
 
 function remoteOf({ config }: Reading): RemoteSigner {

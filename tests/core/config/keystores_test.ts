@@ -246,7 +246,7 @@ Deno.test("keystores: one without keystore_password_file, and one without its pr
 
 Deno.test("keystores: a password file of a signer that is no keystore, or of none, is a warning", () => {
   const warningsOf = (toml: string): readonly string[] =>
-    readWith({}, { toml }).warnings.map((warning) => renderDiagnostic("r.toml", warning));
+    readWith({}, { toml }).remarks.map((warning) => renderDiagnostic("r.toml", warning));
   assert.deepEqual(warningsOf(TOML), []);
   assert.deepEqual(warningsOf(TOML.replace('"keystore:evm.json"', KEY_TEXT)), [
     "r.toml:21: [evm1].keystore_password_file: found a key without effect, expected no such key; the signer is no " +
@@ -281,7 +281,7 @@ Deno.test("keystores: one that was opened is not opened again, unless file or pa
 
 Deno.test("keys: a file with a key or a password that every user can read is a warning", () => {
   const warningsWith = (modes: Readonly<Record<string, number>>): readonly string[] =>
-    readWith({}, { readMode: (path) => modes[path] }).warnings.map((warning) =>
+    readWith({}, { readMode: (path) => modes[path] }).remarks.map((warning) =>
       renderDiagnostic("r.toml", warning)
     );
   assert.deepEqual(warningsWith({ "evm.json": 0o100600, "evm.password": 0o100440, "para.json": 0o640 }), []);
@@ -300,7 +300,7 @@ Deno.test("keys: a configuration with a private key that every user can read is 
     readMessagingConfig({
       readFile: (path) => new TextEncoder().encode(path === "r.toml" ? toml : KEY_TEXT.slice(1, -1)),
       readMode: (path) => path === "r.toml" ? mode : 0o600,
-    }, "r.toml").warnings.map((warning) => renderDiagnostic("r.toml", warning));
+    }, "r.toml").remarks.map((warning) => renderDiagnostic("r.toml", warning));
   const inline = edited(["[hub]\n", `[hub]\nsigner = ${KEY_TEXT}\n`]);
   assert.deepEqual(read(inline, 0o644), [
     "r.toml: found a private key in a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",

@@ -21,8 +21,7 @@ const apiKey = fc.oneof(textOf(ALNUM, 34), textOf(ALNUM, 32), textOf(HEX, 32), t
 function printed(toml: string, file: string): string {
   const reading = parseMessagingConfig({ readFile: () => new TextEncoder().encode(file) }, toml);
   return [
-    ...[...reading.problems, ...reading.warnings].map((problem) => renderDiagnostic("relayer.toml", problem)),
-    ...reading.notes.map((note) => renderDiagnostic("relayer.toml", note)),
+    ...[...reading.problems, ...reading.remarks].map((problem) => renderDiagnostic("relayer.toml", problem)),
     JSON.stringify(reading, (_, value) => typeof value === "bigint" ? String(value) : value),
     inspect(reading, { depth: 20, showHidden: true }),
     Deno.inspect(reading, { depth: 20, showHidden: true }),

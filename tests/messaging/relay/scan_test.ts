@@ -43,6 +43,24 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
   assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
 });
 
+Deno.test("scan: one that takes minutes is logged with the block that it has reached", async () => {
+  const fixture = new Fixture();
+  await fixture.blocks(9);
+  await fixture.update(fixture.one, fixture.hub);
+  const relayer = new Relayer(fixture, memoryLedger(fixture), { chain: limits });
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
+  await start(relayer, leg);
+  const fetchEvents = relayer.one.fetchEvents.bind(relayer.one);
+  relayer.one.fetchEvents = async (...range) => {
+    await fixture.clock.advance(200_000);
+    return await fetchEvents(...range);
+  };
+  await scan(relayer, leg);
+  const [line] = relayer.log.linesOf("long_wait.blocks");
+  assert.deepEqual([line?.fields.at, line?.fields.to], [5n, height]);
+});
+
 Deno.test("scan: a stored message that is not the one of its row is refused", () => {
   const fixture = new Fixture();
   const found = {

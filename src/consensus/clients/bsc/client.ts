@@ -23,7 +23,7 @@ import {
   initialBscState,
 } from "./spec/update.ts";
 import { decodeBscState } from "./spec/verify_update.ts";
-import { frequencyKey, hostForeign } from "../../config/shared_keys.ts";
+import { frequencyKey, hostForeign } from "../../config/keys.ts";
 import { checkChainIds, fetchEvmHeader, openEvmReader } from "../../evm_reader.ts";
 import {
   BaseProver,

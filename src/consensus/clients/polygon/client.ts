@@ -16,7 +16,7 @@ import {
   polygonUpdateCodec,
 } from "./spec/update.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
-import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
+import { hostForeign, updateFrequency } from "../../config/keys.ts";
 import { checkChainIds, type EvmReader, openEvmReader } from "../../evm_reader.ts";
 import {
   BaseProver,

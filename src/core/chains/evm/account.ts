@@ -1,5 +1,5 @@
 /** Accounts that sign on EVM chains: transactions, and messages for the hub. */
-import { signerAddress } from "../../config/evm_signer.ts";
+import { signerAddress } from "../../config/secrets.ts";
 import type { Secret } from "../../config/redact.ts";
 import { fromHex, type Hex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";

@@ -1,5 +1,11 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import { type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import {
+  type CheckJob,
+  type CheckRow,
+  findingRow,
+  keepsOut,
+  REQUEST_TIMEOUT_MS,
+} from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
@@ -65,7 +71,7 @@ export function planEvmChecks(
     const client = new EvmHubClient(await findAnswering(signal));
     const view = await client.fetchConsensusView(hub, signal);
     const kind = await client.fetchClientKind(view.consensusClient, signal);
-    const judged = judgeHostView(view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" });
+    const judged = judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" });
     return [{ chain, check: "host_view", ...judged }];
   });
   const proofJob = job("state_proof", async (signal) => {
@@ -142,8 +148,8 @@ async function describeHost(context: EvmContext, signal: AbortSignal): Promise<C
 /** Verdict about the hub's light client in the host. */
 export function judgeHostView(
   view: HostConsensusView,
-  { hub, isRouter }: { readonly hub: string; readonly isRouter: boolean },
-): Verdict {
+  { chain, hub, isRouter }: { readonly chain: string; readonly hub: string; readonly isRouter: boolean },
+): Verdict | CheckRow {
   const ageSec = view.nowSec - view.updatedSec;
   const client = `consensus client ${view.consensusClient}`;
   if (view.state === undefined) {
@@ -174,6 +180,10 @@ export function judgeHostView(
       `the host is frozen: it accepts no messages; ${age}`,
       "nothing can be delivered until the chain's governance unfreezes the host",
     );
+  }
+  if (ageSec * 2n > view.unstakingSec) {
+    const found = `${client} expires ${formatAge(view.unstakingSec)} after its last update: ${age}`;
+    return findingRow(chain, "client_expiring", { result: "warning", found });
   }
   return good(`${age}, challenge period ${view.challengePeriodSec} s`);
 }

@@ -54,7 +54,7 @@ export class SubstrateReads implements ChainReads, CertainReads {
   constructor(readonly node: SubstrateNode) {
     this.#views = new SharedRead(node.clock, {
       forMs: VIEWS_MS,
-      read: (signal) => node.client.readStorage([...this.#viewKeys.values()], undefined, signal),
+      read: (signal) => node.client.call(calls.storageAt([...this.#viewKeys.values()], undefined), signal),
     });
   }
 

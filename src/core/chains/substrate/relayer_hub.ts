@@ -152,7 +152,9 @@ class HubSenderLimits implements SenderLimits {
       ...keysOf(wanted),
       ...apps.flatMap((app) => [bandwidthKeys.allowlist(source, app), bandwidthKeys.allowance(source, app)]),
     ];
-    const stored = isMetered ? await this.node.client.readStorage(keys, undefined, signal) : new Map();
+    const stored = isMetered
+      ? await this.node.client.call(calls.storageAt(keys, undefined), signal)
+      : new Map();
     const { now, seller } = pickStored(this.node, wanted, stored);
     return senders.map((from, index): SenderLimit => {
       if (isBlockedSender(specName, from)) return { kind: "blocked" };
@@ -253,7 +255,10 @@ class SubstrateCounterparties implements Counterparties {
     const { stateMachine, consensusStateId } = id;
     const [known, [client]] = await Promise.all([
       fetchKnownIds(this.node, signal),
-      this.node.client.readStorage([ismpKeys.consensusStateClient(consensusStateId)], undefined, signal),
+      this.node.client.call(
+        calls.storageAt([ismpKeys.consensusStateClient(consensusStateId)], undefined),
+        signal,
+      ),
     ]);
     const isUnused = known.every((other) =>
       other.stateMachine !== stateMachine && other.consensusStateId !== consensusStateId

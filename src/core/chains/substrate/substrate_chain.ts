@@ -105,7 +105,6 @@ export function createChainContext(
   const log = deps.log.with({ chain });
   const client = new SubstrateClient(deps, endpoint, chain, {
     maxConcurrent: options.maxConcurrentQueries,
-    onSetsRefused: (method) => log.info("endpoint_limited.batches", { method }),
   });
   const node: SubstrateNode = {
     client,

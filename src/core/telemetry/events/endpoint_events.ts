@@ -43,7 +43,6 @@ export const endpointEvents = {
     text: "Endpoint lacks an optional feature; the work continues in another way",
     action: "Use an endpoint with the feature; without it requests, costs or checks are worse.",
     codes: {
-      batches: "Node lacks a method for many values at once; reading them one by one",
       call_bundles: "Node rejects calls to undeployed code; reading contracts individually",
       tracing: "No debug_traceCall with logs: eth_simulateV1 is used",
       simulation: {

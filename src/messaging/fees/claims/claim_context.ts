@@ -7,32 +7,9 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Deferred, FeeContext } from "../fee_context.ts";
 
 /** Chain on which requests were paid for, and chain to which they were delivered. */
-export interface ClaimRoute {
+interface ClaimRoute {
   readonly source: StateMachine;
   readonly dest: StateMachine;
-}
-
-/** Outcome for some rows. */
-export type ClaimResult =
-  /** Claimed by us, in a final block of the hub. */
-  | "claimed"
-  | "claimed_already"
-  | "no_fee"
-  /** The hub does not know the request. */
-  | "unclaimable"
-  /** The destination has no receipt of ours. */
-  | "lost"
-  /** The hub refuses it now; retried later. */
-  | "refused"
-  /** Chains could not be reached; retried later. */
-  | "unreachable";
-
-/** Event for some rows of one pair. */
-export interface ClaimEvent extends ClaimRoute {
-  readonly result: ClaimResult;
-  readonly count: number;
-  /** Units of the source's fee token. */
-  readonly fee: bigint;
 }
 
 /** Formats a pair for logs, e.g. `EVM-1 -> EVM-56`. */
@@ -51,8 +28,6 @@ export interface ClaimContext extends FeeContext {
   readonly raised: Deferred;
   /** What would end rows without a claim, and since when. */
   readonly doubts: Deferred;
-  /** Called with everything that happens to rows. */
-  readonly onEvent: (event: ClaimEvent) => void;
 }
 
 /** Key of a row in the lists of rows that wait. */

@@ -18,7 +18,7 @@ import {
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
@@ -89,13 +89,8 @@ function unblockedClaims(context: FeeContext): readonly DeliveryRow[] {
 /** Longest wait for the hub to know a raised fee, ms: longer than any chain's height takes to reach it. */
 const MAX_RAISED_MS = 86_400_000;
 
-const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
-  claimed_already: "claimed_already",
-  fee_is_zero: "no_fee",
-  unknown_to_hub: "unclaimable",
-};
-
-const settledWhys = Object.keys(resultOf);
+/** Reasons for which a row ends only when it is found again hours later. */
+const doubtfulEnds: readonly SettledClaim["why"][] = ["fee_is_zero", "unknown_to_hub"];
 
 /** One pass over a pair. */
 class PairPass {
@@ -127,10 +122,10 @@ class PairPass {
     await units.learn(source, this.#signal);
     const requests = await this.#readRequests(rows);
     const plan = planClaims(rows, requests);
-    await this.#settle(requests, plan.settled);
+    await this.#settle(plan.settled);
     const commitments = [...plan.fees.keys()];
     for (const commitment of commitments) {
-      for (const why of settledWhys) doubts.forget(`${rowKey({ commitment, dest: pair.dest })} ${why}`);
+      for (const why of doubtfulEnds) doubts.forget(`${rowKey({ commitment, dest: pair.dest })} ${why}`);
     }
     if (commitments.length > 0) {
       const beneficiary = findBeneficiary(this.#context, pair);
@@ -219,16 +214,12 @@ class PairPass {
    * Ends rows that a final block of the hub has as claimed, those for which the source proves that nothing was paid, and
    * those of which the same was found hours ago; the others are read again.
    */
-  async #settle(
-    requests: ReadonlyMap<Hash256, ClaimedRequest>,
-    settled: readonly SettledClaim[],
-  ): Promise<void> {
+  async #settle(settled: readonly SettledClaim[]): Promise<void> {
     if (settled.length === 0) return;
     const { deferred, doubts } = this.#context;
     const unpaid = settled.flatMap(({ commitment, to }) => to === "no_fee" ? [commitment] : []);
     const proven = await this.#proveUnpaid(unpaid);
     this.#applySettled(
-      requests,
       settled.filter(({ why, commitment }) => {
         const key = rowKey({ commitment, dest: this.#input.pair.dest });
         const isCertain = why === "claimed_already" || proven.has(commitment);
@@ -257,7 +248,7 @@ class PairPass {
   }
 
   /** Records what ends without a claim. */
-  #applySettled(requests: ReadonlyMap<Hash256, ClaimedRequest>, settled: readonly SettledClaim[]): void {
+  #applySettled(settled: readonly SettledClaim[]): void {
     const { ledger, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
@@ -266,22 +257,14 @@ class PairPass {
     });
     for (const why of new Set(settled.map((each) => each.why))) {
       const ended = settled.filter((each) => each.why === why);
-      const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
-      const result = resultOf[why];
-      const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("claim_failed.unclaimable", {
+      const isUnknown = why === "unknown_to_hub";
+      log[isUnknown ? "warn" : "info"]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
-        ...(result === "unclaimable" ? { first: ended[0]?.commitment } : {}),
+        ...isUnknown && { first: ended[0]?.commitment },
       });
-      this.#report(result, { count: ended.length, fee });
     }
-  }
-
-  #report(result: ClaimResult, sum: { readonly count: number; readonly fee: bigint }): void {
-    const { source, dest } = this.#input.pair;
-    this.#context.onEvent({ source, dest, result, ...sum });
   }
 
   #claim(group: ClaimGroup): Promise<PairOutcome> {
@@ -351,7 +334,6 @@ class PairPass {
       requests: commitments.length,
       first: commitments[0],
     });
-    this.#report("lost", { count: commitments.length, fee: 0n });
   }
 
   #noteRaised({ sourceHeight: height }: ClaimGroup, fees: readonly RaisedFee[]): void {
@@ -364,7 +346,7 @@ class PairPass {
   }
 
   #defer({ commitment, refusal }: RefusedRow): void {
-    const { deferred, ledger, log } = this.#context;
+    const { deferred, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
@@ -374,6 +356,5 @@ class PairPass {
       detail: refusal.detail,
       attempts,
     });
-    this.#report("refused", { count: 1, fee: ledger.deliveries.find(commitment, dest)?.fee ?? 0n });
   }
 }

@@ -9,7 +9,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type ClaimContext, type ClaimEvent, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
 import { Deferred, type FeeContext, feeWorker } from "../fee_context.ts";
 import type { HubCallEnd } from "../hub_calls.ts";
@@ -61,10 +61,9 @@ export class ClaimsRounds {
   readonly #pairs: Deferred;
   readonly #reported = new Set<string>();
 
-  /** @param onEvent called with everything that happens to rows */
-  constructor(context: FeeContext, onEvent: (event: ClaimEvent) => void = () => {}) {
+  constructor(context: FeeContext) {
     const list = (): Deferred => new Deferred(context, "hub_waiting");
-    this.#context = { ...context, deferred: list(), raised: list(), doubts: list(), onEvent };
+    this.#context = { ...context, deferred: list(), raised: list(), doubts: list() };
     this.#heights = new MaturedHeights(context.hub);
     this.#pairs = new Deferred(context, "transient");
   }
@@ -213,7 +212,7 @@ function logClaimed(
 ): void {
   const [first] = rows;
   if (first === undefined) return;
-  const fee = sumOf(rows);
+  const fee = rows.reduce((sum, row) => sum + (row.fee ?? 0n), 0n);
   context.log.info("fees_claimed", {
     pair: routeName(first),
     requests: rows.length,
@@ -221,13 +220,6 @@ function logClaimed(
     hubBlock: claim.hubBlock,
     extrinsic: claim.hash,
   });
-  const { source, dest } = first;
-  context.onEvent({ source, dest, result: "claimed", count: rows.length, fee });
-}
-
-/** Sum of the fees that are known. */
-function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
-  return rows.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n);
 }
 
 /** Makes the rows of a claim without effect claimable again. */

@@ -5,7 +5,7 @@ import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { never } from "./chain_fixture.ts";
+import { accepted, never } from "./chain_fixture.ts";
 import { blockHash, chainAt, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
 
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -27,14 +27,15 @@ const jovian: OperatorFee = (gas) => gas * SCALAR * 100n + CONSTANT;
 function opNode(
   operatorFee: OperatorFee,
   receipt: Readonly<Record<string, unknown>> = {},
-  hasOracle = (): boolean => true,
+  oracle = (_name: string): "answers" | "fails" | "none" => "answers",
 ): ScriptedRpc {
   return node({
     eth_call: ([call, tag], ...rest) => {
       const { to, data } = call as { readonly to: string; readonly data: `0x${string}` };
       if (to !== opStackOracle) return readHost([call, tag], ...rest);
-      if (!hasOracle()) return "0x";
       const { functionName, args } = decodeFunctionData({ abi: oracleAbi, data });
+      const state = oracle(functionName);
+      if (state !== "answers") return state === "none" ? "0x" : new ScriptedError(-32603, "internal error");
       if (functionName !== "getOperatorFee") return word(functionName === "gasPrice" ? 100n : 40n);
       const wei = operatorFee(args[0], String(tag));
       return wei instanceof ScriptedError ? wei : word(wei);
@@ -75,8 +76,7 @@ for (const [what, operatorFee, receipt, dataCostWei] of mined) {
     await using rpc = opNode(operatorFee, receipt);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
-    const simulation = await chain.simulator.simulate(delivery, never);
-    assert.ok(simulation.kind === "accepted");
+    const simulation = await accepted(chain, delivery);
     const outcome = await chain.outcomes.fetchOutcome(await sign(chain, { simulation }, delivery), never);
     assert.deepEqual(outcome.kind === "included" && outcome.spent, {
       gasUsed: GAS,
@@ -91,8 +91,7 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
     await using rpc = opNode(fee);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
-    const simulation = await chain.simulator.simulate(delivery, never);
-    assert.ok(simulation.kind === "accepted");
+    const simulation = await accepted(chain, delivery);
     const submission = await sign(chain, { simulation }, delivery);
     const atMost = fee(simulation.gasLimit, "latest");
     assert.ok(!(atMost instanceof ScriptedError));
@@ -105,7 +104,7 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
 
 Deno.test("costs: one answer does not decide for good whether a chain is one of the OP stack", async () => {
   let hasOracle = false;
-  await using rpc = opNode(jovian, {}, () => hasOracle);
+  await using rpc = opNode(jovian, {}, () => hasOracle ? "answers" : "none");
   const clock = new FakeClock();
   const { chain } = chainAt([rpc], {}, clock);
   const simulate = async (): Promise<bigint | string> => {
@@ -129,4 +128,15 @@ Deno.test("costs: elsewhere nothing is asked beside the price once the chain is 
   await chain.gas.fetchGasQuote(never);
   const methods = rpc.calls.slice(before).map(({ method }) => method);
   assert.deepEqual(methods, ["eth_gasPrice", "eth_getBlockByNumber"]);
+});
+
+Deno.test("costs: what an oracle of the OP stack does not say just now is a fault, never nothing", async () => {
+  for (const [silent, code] of [["gasPrice", "server_error"], ["getL1Fee", "server_error"]] as const) {
+    let isSilent = true;
+    await using rpc = opNode(jovian, {}, (name) => isSilent && name === silent ? "fails" : "answers");
+    const { chain } = chainAt([rpc]);
+    assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(1), never))).code, code);
+    isSilent = false;
+    assert.ok((await accepted(chain, deliveryOfPosts(1))).dataCostWei > CONSTANT);
+  }
 });

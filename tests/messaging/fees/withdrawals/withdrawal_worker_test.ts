@@ -7,7 +7,7 @@ import {
 } from "../../../../src/messaging/fees/withdrawals/withdrawal_worker.ts";
 import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
-import { openMemoryLedger } from "../../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../../support/ledger.ts";
 import { a, b, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";

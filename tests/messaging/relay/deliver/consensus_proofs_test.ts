@@ -788,7 +788,7 @@ Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher 
     const sent = relayer.ledger.submissions.listUnresolved(names.two);
     assert.equal(sent.length, 1);
     await fixture.clock.advance(STUCK_AFTER_MS);
-    const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+    const replacement = new MemoryReplacing(fixture.two, relayer.two);
     await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
     const nonce = sent[0]?.submission.nonce ?? 0n;
     const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
@@ -893,7 +893,7 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
     await using _ = running(relayer, leg);
     await fixture.blocks(5);
     await fixture.clock.advance(STUCK_AFTER_MS);
-    const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+    const replacement = new MemoryReplacing(fixture.two, relayer.two);
     await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
     const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
     assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);

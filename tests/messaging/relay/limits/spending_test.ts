@@ -36,7 +36,7 @@ function prepare(
 }
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
-  const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  const replacement = new MemoryReplacing(fixture.two, relayer.two);
   await settleAll({ ...relayer.on(relayer.two), replacement, profit });
 }
 

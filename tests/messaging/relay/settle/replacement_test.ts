@@ -28,7 +28,7 @@ async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waitin
   const { account } = relayer;
   fixture.two.isFull = true;
   assert.equal((await round(relayer, leg)).sent, 1);
-  const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  const replacing = new MemoryReplacing(fixture.two, relayer.two);
   return { fixture, relayer, leg, first, replacing, account };
 }
 
@@ -175,7 +175,7 @@ for (const when of ["before", "after"] as const) {
           await fixture.blocks(1);
         }
         const relayer = new Relayer(fixture, reopen(), { seed: 2 });
-        const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+        const replacing = new MemoryReplacing(fixture.two, relayer.two);
         const successor = { ...work, relayer, replacing };
         assert.equal(rowsOf(successor).length, 2, "the replacement is in the journal");
         await fixture.clock.advance(60_000);
