@@ -256,7 +256,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/config": 3241,
   "core/encoding": 570,
   "core/evm": 1733,
-  "core/hub_proofs": 772,
+  "core/hub_proofs": 761,
   "core/ismp": 2045,
   "core/merkle": 965,
   "core/pricing": 379,
@@ -264,26 +264,26 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2054,
   "core/substrate": 270,
   "core/telemetry": 2635,
-  "messaging": 1079,
+  "messaging": 1063,
   "messaging/checks": 309,
   "messaging/commands": 1910,
   "messaging/config": 678,
-  "messaging/fees": 2943,
+  "messaging/fees": 2898,
   "messaging/ledger": 4339,
-  "messaging/relay": 7681,
+  "messaging/relay": 7590,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_012,
+  "lines of src": 77_849,
   "lines of devnet": 34_078,
-  "lines of tests": 97_206,
+  "lines of tests": 97_153,
   "lines of the longest function of src": 137,
-  "files of src below 40 lines": 31,
-  "files of src with one importer, in the same folder": 80,
+  "files of src below 40 lines": 32,
+  "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_851,
+  "words of docs": 59_870,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
