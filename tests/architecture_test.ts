@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_650,
+  "core/chains": 12_634,
   "core/checks": 1251,
   "core/commands": 1743,
   "core/config": 3241,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_849,
+  "lines of src": 77_833,
   "lines of devnet": 34_078,
   "lines of tests": 97_153,
   "lines of the longest function of src": 137,
