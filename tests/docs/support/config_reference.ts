@@ -48,7 +48,11 @@ function reference(
         ? hostOf(section)
         : "";
       const names = header === "hub" ? "`[hub]` (or `[hyperbridge]`)" : `\`[${header}]\``;
-      return [`## ${names}${kind}`, section.description, ...listKeys(section, shown)];
+      const meaning = section.description.replace(
+        /^Of type `[a-z_]+`: (.)/,
+        (_, first) => first.toUpperCase(),
+      );
+      return [`## ${names}${kind}`, meaning, ...listKeys(section, shown)];
     }),
   ].join("\n\n") + "\n";
 }
