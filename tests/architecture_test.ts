@@ -257,8 +257,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 570,
   "core/evm": 1733,
   "core/hub_proofs": 761,
-  "core/ismp": 2045,
-  "core/merkle": 965,
+  "core/ismp": 2038,
+  "core/merkle": 962,
   "core/pricing": 379,
   "core/rpc": 3557,
   "core/runtime": 2054,
@@ -269,16 +269,16 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/commands": 1910,
   "messaging/config": 678,
   "messaging/fees": 2898,
-  "messaging/ledger": 4339,
+  "messaging/ledger": 4332,
   "messaging/relay": 7590,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_849,
+  "lines of src": 77_832,
   "lines of devnet": 34_078,
-  "lines of tests": 97_153,
+  "lines of tests": 97_103,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
