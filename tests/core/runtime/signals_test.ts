@@ -1,33 +1,32 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { systemRandomness } from "../../../src/core/runtime/clock.ts";
-import type { TerminationSignal } from "../../../src/core/runtime/app.ts";
 import { abortOnSignals, ShutdownRequested } from "../../../src/core/runtime/app.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 
-/** Sends this process a signal, and waits until it has arrived. */
-async function send(name: TerminationSignal): Promise<void> {
+/** Sends this process SIGTERM, and waits until it has arrived: the runner of tests ends at SIGINT. */
+async function send(): Promise<void> {
   const arrived = Promise.withResolvers<void>();
-  Deno.addSignalListener(name, arrived.resolve);
-  Deno.kill(Deno.pid, name);
+  Deno.addSignalListener("SIGTERM", arrived.resolve);
+  const alive = setInterval(() => {}, 1_000); // a listener alone does not keep the process
+  Deno.kill(Deno.pid, "SIGTERM");
   await arrived.promise;
-  Deno.removeSignalListener(name, arrived.resolve);
+  clearInterval(alive);
+  Deno.removeSignalListener("SIGTERM", arrived.resolve);
 }
 
-for (const [first, second] of [["SIGTERM", "SIGINT"], ["SIGINT", "SIGINT"]] as const) {
-  Deno.test(`signals: ${first} aborts gently, ${second} after it exits with 130`, async () => {
-    const exits: number[] = [];
-    const told: TerminationSignal[] = [];
-    const watch = abortOnSignals({ exit: (code) => exits.push(code), onFirst: (name) => told.push(name) });
-    const wait = rejects(systemClock.sleep(10_000, watch.signal), ShutdownRequested);
-    await send(first);
-    await wait;
-    equal(watch.signal.reason.by, first);
-    deepEqual([exits, told], [[], [first]]);
-    await send(second);
-    deepEqual([exits, told], [[130], [first]]);
-    watch.dispose();
-  });
-}
+Deno.test("signals: the first aborts gently, the second exits with 130", async () => {
+  const exits: number[] = [];
+  const told: string[] = [];
+  const watch = abortOnSignals({ exit: (code) => exits.push(code), onFirst: (name) => told.push(name) });
+  const wait = rejects(systemClock.sleep(10_000, watch.signal), ShutdownRequested);
+  await send();
+  await wait;
+  equal(watch.signal.reason.by, "SIGTERM");
+  deepEqual([exits, told], [[], ["SIGTERM"]]);
+  await send();
+  deepEqual([exits, told], [[130], ["SIGTERM"]]);
+  watch.dispose();
+});
 
 Deno.test("system clock: sleeps, and an abort ends a sleep that would take months", async () => {
   const stop = new AbortController();
