@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_649,
+  "core/chains": 12_633,
   "core/checks": 1251,
   "core/commands": 1737,
   "core/config": 3241,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_810,
+  "lines of src": 77_794,
   "lines of devnet": 34_078,
   "lines of tests": 96_873,
   "lines of the longest function of src": 137,
