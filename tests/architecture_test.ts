@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 456,
   "core/beefy": 461,
-  "core/chains": 12_650,
+  "core/chains": 12_633,
   "core/checks": 1251,
-  "core/commands": 1743,
+  "core/commands": 1737,
   "core/config": 3241,
   "core/encoding": 570,
   "core/evm": 1733,
@@ -261,7 +261,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 962,
   "core/pricing": 379,
   "core/rpc": 3557,
-  "core/runtime": 2054,
+  "core/runtime": 2039,
   "core/substrate": 270,
   "core/telemetry": 2635,
   "messaging": 1063,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_832,
+  "lines of src": 77_794,
   "lines of devnet": 34_078,
-  "lines of tests": 97_103,
+  "lines of tests": 96_873,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
