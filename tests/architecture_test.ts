@@ -233,10 +233,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
   "consensus": 2916,
   "consensus/checks": 194,
-  "consensus/clients/arbitrum": 830,
+  "consensus/clients/arbitrum": 804,
   "consensus/clients/beefy": 2629,
   "consensus/clients/bsc": 1463,
-  "consensus/clients/grandpa": 1515,
+  "consensus/clients/grandpa": 1484,
   "consensus/clients/op_stack": 1714,
   "consensus/clients/parachain": 618,
   "consensus/clients/polygon": 2082,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 80_777,
+  "lines of src": 80_720,
   "lines of devnet": 34_145,
-  "lines of tests": 100_541,
+  "lines of tests": 100_545,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
