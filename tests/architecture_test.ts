@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 80_720,
   "lines of devnet": 34_145,
-  "lines of tests": 100_545,
+  "lines of tests": 100_253,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 81,
