@@ -14,7 +14,7 @@ import { demoModuleId, type Hub } from "./hub/hub.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
 import { delivered, waitUntil } from "./traffic/messages.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
-import { sendFromSubstrate } from "./chains/substrate_chains.ts";
+import { sendFromSubstrate } from "./traffic/messages.ts";
 
 /** Changes the hub's child trie, and waits until a proof of it is accepted. */
 async function untilProven(devnet: Devnet): Promise<void> {

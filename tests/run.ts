@@ -37,7 +37,6 @@ const LONGEST: readonly string[] = [
   "tests/messaging/simulation/plans_test.ts",
   "tests/messaging/simulation/simulation_test.ts",
   "tests/messaging/simulation/simulation_second_test.ts",
-  "tests/core/chains/evm/log_reader_seeds_test.ts",
   "tests/scenario/endpoints_test.ts",
   "tests/scenario/webhook_test.ts",
   "tests/scenario/profit_test.ts",

@@ -3,7 +3,7 @@
  * a BSC-type chain, a Polygon chain with its Heimdall, and Polkadot Hub with its Substrate node. Everybody but the validators is real: nodes are anvils, claims are made in contracts.
  * Start reading at {@link startProvenChain}.
  */
-import type { WritableTable } from "../../src/core/config/toml_text.ts";
+import type { WritableTable } from "../../tests/support/toml_text.ts";
 import {
   type ConsensusStateId,
   parseStateMachine,

@@ -1,5 +1,5 @@
 /**
- * Substrate chains of a devnet: the hub's simulator run as ordinary chains, and messages from them. Start reading at
+ * Substrate chains of a devnet: the hub's simulator run as ordinary chains. Start reading at
  * {@link startSubstrateChain}.
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
@@ -15,13 +15,11 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
 import type { InitialConsensusState } from "../../src/consensus/prover.ts";
-import { demoModuleId, type Hub, type HubOptions, startHub } from "../hub/hub.ts";
-import type { RelayParent } from "../hub/hub_options.ts";
+import { type Hub, type HubOptions, startHub } from "../hub/hub.ts";
 import { clientOf } from "../hub/initial_clients.ts";
 import type { HubIdentity } from "../hub/node.ts";
 import { relayerFeeAccount } from "../hub/pallets/balances.ts";
-import { grandpaClientId, parachainClientId } from "../hub/pallets/consensus_clients.ts";
-import type { SentMessage } from "../traffic/messages.ts";
+import { grandpaClientId, parachainClientId, type RelayParent } from "../hub/pallets/consensus_clients.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 
 /** What can be chosen about a Substrate chain. */
@@ -154,41 +152,4 @@ export function named<Chain extends { readonly name: string; readonly stateMachi
   wanted: string,
 ): Chain | undefined {
   return chains.find(({ name, stateMachine }) => name === wanted || stateMachine === wanted);
-}
-
-/** A post from a Substrate chain. */
-export interface SubstratePost {
-  readonly dest: StateMachine;
-  /** Receiving module. */
-  readonly to: Uint8Array;
-  /** Default one byte. */
-  readonly body?: Uint8Array;
-  /** Native units, which the user pays. Default 0. */
-  readonly fee?: bigint;
-  /** Seconds from now. Default 0 = never. */
-  readonly timeoutSec?: bigint;
-}
-
-/** Sends posts of the demo module and waits until they are in a block. */
-export async function sendFromSubstrate(
-  { node }: DevnetSubstrateChain,
-  posts: readonly SubstratePost[],
-): Promise<readonly SentMessage[]> {
-  const sent = await Promise.all(posts.map(({ dest, to, body, fee, timeoutSec }) =>
-    node.dispatchPost({
-      dest,
-      to,
-      from: demoModuleId,
-      body: body ?? Uint8Array.of(1),
-      timeoutSec: timeoutSec ?? 0n,
-      fee: { payer: substrateUser, fee: fee ?? 0n },
-    })
-  ));
-  const sentAtMs = Date.now();
-  return sent.map(({ request, commitment, block }) => ({
-    commitment,
-    request,
-    height: BigInt(block.number),
-    sentAtMs,
-  }));
 }

@@ -71,7 +71,7 @@ export async function fetchRollupBlock(l2: NodePlace, height?: bigint): Promise<
 export interface Proposer extends AsyncDisposable {
   /** Claims made so far. */
   readonly proposed: number;
-  /** Ends after the claim that is under way. Throws what went wrong, if anything did. */
+  /** Ends after the claim that is under way. Throws what went wrong with the last one, if anything did. */
   stop(): Promise<void>;
 }
 
@@ -85,28 +85,29 @@ export interface ProposerOptions {
   readonly propose: (l2: NodePlace) => Promise<{ readonly l2Height: bigint }>;
 }
 
-/** Makes a claim whenever it sees a block that no claim of it is about, until it is stopped. */
+/** Makes a claim whenever it sees a block that no claim of it is about, until it is stopped. What fails is tried again. */
 export function startProposer({ l2, everyMs, propose }: ProposerOptions): Proposer {
   const end = new AbortController();
   const reader = readerFor(l2);
-  let isEnding = false;
   let proposed = 0;
+  let claimed = -1n;
+  const claimNewest = async (): Promise<void> => {
+    if (await reader.getBlockNumber() <= claimed) return;
+    claimed = (await propose(l2)).l2Height;
+    proposed++;
+  };
   const work = (async () => {
-    let claimed = -1n;
-    while (!isEnding) {
-      if (await reader.getBlockNumber() > claimed) {
-        claimed = (await propose(l2)).l2Height;
-        proposed++;
-      }
+    let last: Promise<void>;
+    do {
+      last = claimNewest();
+      await last.catch(() => undefined);
       await pause(everyMs, end.signal);
-    }
+    } while (!end.signal.aborted);
+    return { last };
   })();
-  // Reported by `stop`.
-  work.catch(() => undefined);
   const stop = async (): Promise<void> => {
-    isEnding = true;
     end.abort();
-    await work;
+    await (await work).last;
   };
   return {
     get proposed() {

@@ -73,14 +73,14 @@ Deno.test("devnet rollups: proposers of both kinds work on one L1 until they are
   assert.deepEqual([outputs.proposed, assertions.proposed], [3, 1]);
 });
 
-Deno.test("devnet rollups: a proposer that fails says so when it is stopped", async () => {
+Deno.test("devnet rollups: a proposer tries again what failed, and says what still fails when it is stopped", async () => {
   await using l2 = await startAnvil({ chainId: 11155420 });
-  const asked = Promise.withResolvers<void>();
+  const asked = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const propose = (): Promise<never> => {
-    asked.resolve();
+    asked.shift()?.resolve();
     return Promise.reject(new Error("no L1"));
   };
   const proposer = startProposer({ l2, everyMs: 1, propose });
-  await asked.promise;
+  await Promise.all(asked.map(({ promise }) => promise));
   await assert.rejects(proposer.stop(), /no L1/);
 });

@@ -215,3 +215,16 @@ export function extrinsicsRoot(extrinsics: readonly Uint8Array[], hasher: HashAl
   const entries = extrinsics.map((bytes, index) => [compact.enc(index), bytes] as const);
   return SubstrateTrie.from({ layout: "V0", hasher }, entries).root();
 }
+
+/** A chain without forks, as RPC methods read it. */
+export type ServedChain = Pick<
+  HubBlockchain,
+  "best" | "finalized" | "find" | "findNumber" | "blockAt" | "block" | "stateOf"
+>;
+
+/** A node of any Substrate chain, as the methods that all of them have see it. */
+export interface ServedNode {
+  readonly chain: ServedChain;
+  /** Why a block is final, as `chain_getBlock` tells it; left out where the node keeps none. */
+  readonly justificationsOf?: (block: SimulatedBlock) => unknown;
+}

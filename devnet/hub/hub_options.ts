@@ -16,6 +16,7 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
 import type { HubIdentity } from "./node.ts";
+import type { RelayParent } from "./pallets/consensus_clients.ts";
 import type { NewConsensusClient } from "./pallets/ismp.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
 import type { PoolOptions } from "./pool.ts";
@@ -72,12 +73,6 @@ export interface ConsensusSettings {
   readonly parachains?: readonly number[];
   /** Milliseconds of the slots of parachains whose headers have no timestamps. */
   readonly slotDurations?: ReadonlyMap<number, bigint>;
-}
-
-/** A block of the relay chain, as a parachain's own blocks tell of it. */
-export interface RelayParent {
-  readonly number: number;
-  readonly stateRoot: Hash256;
 }
 
 /** Options of `startHub`. */

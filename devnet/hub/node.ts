@@ -2,8 +2,7 @@
  * The parts of the simulated node that its RPC methods see.
  */
 import type { ConsensusStateId, StateMachine } from "../../src/core/ismp/state_machine.ts";
-import type { SimulatedBlock } from "./block_history.ts";
-import type { HubBlockchain } from "./blocks.ts";
+import type { HubBlockchain, ServedNode } from "./blocks.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import type { MmrPallet } from "./pallets/mmr.ts";
 import type { TransactionPool } from "./pool.ts";
@@ -17,19 +16,6 @@ export interface HubIdentity {
   /** `system_chain`. */
   readonly chainName: string;
   readonly tokenSymbol: string;
-}
-
-/** A chain without forks, as RPC methods read it. */
-export type ServedChain = Pick<
-  HubBlockchain,
-  "best" | "finalized" | "find" | "findNumber" | "blockAt" | "block" | "stateOf"
->;
-
-/** A node of any Substrate chain, as the methods that all of them have see it. */
-export interface ServedNode {
-  readonly chain: ServedChain;
-  /** Why a block is final, as `chain_getBlock` tells it; left out where the node keeps none. */
-  readonly justificationsOf?: (block: SimulatedBlock) => unknown;
 }
 
 /** The node. */

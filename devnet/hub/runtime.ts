@@ -7,7 +7,7 @@ import { bytes, type Codec, decodeStrict, ScaleError, u32 } from "../../src/core
 import { hashFunction } from "../../src/core/merkle/substrate_proof.ts";
 import type { EventFields, RuntimeMetadata } from "./runtime_metadata.ts";
 import { hubRules, Overlay, type Snapshot, type StateRules } from "./storage.ts";
-import { SystemStorage } from "./pallets/system.ts";
+import { SystemStorage } from "./storage.ts";
 import { converted } from "./verifiers/refusals.ts";
 import { decodeBareExtrinsic } from "./extrinsic.ts";
 import { type IsmpPalletEvent, ismpPalletEventCodec } from "./pallets/ismp_events.ts";

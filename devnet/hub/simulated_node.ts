@@ -2,7 +2,7 @@
 import type { SimulatedBlock } from "./block_history.ts";
 import type { SimulatedHeader } from "./digest.ts";
 import type { BlockName } from "./hub_options.ts";
-import type { ServedChain } from "./node.ts";
+import type { ServedChain } from "./blocks.ts";
 import { type DispatcherOptions, RpcDispatcher, RpcServer } from "./rpc/server.ts";
 import type { FaultHook } from "./rpc/json_rpc.ts";
 

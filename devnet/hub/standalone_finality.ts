@@ -12,7 +12,7 @@ import { u64 } from "../../src/core/encoding/scale.ts";
 import { grandpaMethods, GrandpaVotes } from "../relay/grandpa_votes.ts";
 import { Validators, type ValidatorSet } from "../relay/validators.ts";
 import type { SimulatedBlock } from "./block_history.ts";
-import type { ServedChain } from "./node.ts";
+import type { ServedChain } from "./blocks.ts";
 import type { RpcMethods } from "./rpc/json_rpc.ts";
 import type { Overlay } from "./storage.ts";
 

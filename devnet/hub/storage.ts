@@ -5,7 +5,8 @@
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { childTrieKey, type ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
-import { type Codec, decodeStrict } from "../../src/core/encoding/scale.ts";
+import { createCodec } from "scale-ts";
+import { type Codec, decodeStrict, hash256, ScaleError, u32, u64 } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
 import type { RuntimeMetadata } from "./runtime_metadata.ts";
 import type { IsmpPalletEvent } from "./pallets/ismp_events.ts";
@@ -206,5 +207,32 @@ export abstract class PalletStorage {
         metadata.storageKey(pallet, item, codecs.map((codec: Codec<unknown>, at) => codec.enc(keys[at]))),
       value,
     );
+  }
+}
+
+/** A value that is bytes already; decoding takes all that is left. */
+const raw: Codec<Uint8Array> = createCodec(
+  (value) => value,
+  (input) => {
+    if (input instanceof Uint8Array) return input;
+    throw new ScaleError("invalid", "raw bytes");
+  },
+);
+
+/** Storage of System, Timestamp and ParachainInfo. */
+export class SystemStorage extends PalletStorage {
+  readonly number = this.item("Number", [], u32);
+  readonly parentHash = this.item("ParentHash", [], hash256);
+  readonly blockHash = this.item("BlockHash", [u32], hash256);
+  /** Already encoded: `Vec<EventRecord>`. */
+  readonly events = this.item("Events", [], raw);
+  readonly eventCount = this.item("EventCount", [], u32);
+  readonly digest = this.item("Digest", [], raw);
+  /** Unix milliseconds. */
+  readonly now = this.item("Now", [], u64, "Timestamp");
+  readonly parachainId = this.item("ParachainId", [], u32, "ParachainInfo");
+
+  constructor(metadata: RuntimeMetadata) {
+    super(metadata, "System");
   }
 }

@@ -2,8 +2,7 @@
  * Configuration files of the consensus relayer for a devnet. Start reading at {@link consensusConfig}.
  * Source of the keys: docs/specification.md, "Consensus relayer configuration".
  */
-import type { WritableTable } from "../../src/core/config/toml_text.ts";
-import { stringifyToml } from "../../tests/support/toml_text.ts";
+import { stringifyToml, type WritableTable } from "../../tests/support/toml_text.ts";
 import { parseStateMachine, toParaId } from "../../src/core/ismp/state_machine.ts";
 import { DEVNET_KEYS, type DevnetRole } from "../evm/accounts.ts";
 import type { ProvenChain } from "../chains/proven_chains.ts";

@@ -2,8 +2,7 @@
  * Configuration files of the messaging relayer for a devnet. Start reading at {@link relayerConfig}.
  * Source of the keys: docs/specification.md, "Messaging relayer configuration".
  */
-import type { WritableTable, WritableValue } from "../../src/core/config/toml_text.ts";
-import { stringifyToml } from "../../tests/support/toml_text.ts";
+import { stringifyToml, type WritableTable, type WritableValue } from "../../tests/support/toml_text.ts";
 import type { Hex } from "viem";
 import { DEVNET_KEYS, type DevnetRole } from "../evm/accounts.ts";
 

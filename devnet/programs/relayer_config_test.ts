@@ -26,9 +26,9 @@ function read(changes: ConfigChanges): ReturnType<typeof parseMessagingConfig> {
 }
 
 Deno.test("relayer config: the default one is accepted without a warning", () => {
-  const { config, problems, warnings } = read({});
+  const { config, problems, remarks } = read({});
   assert.deepEqual(problems, []);
-  assert.deepEqual(warnings, []);
+  assert.deepEqual(remarks, []);
   assert.equal(config?.hub.stateMachine, "KUSAMA-4009");
   assert.equal(config?.hub.consensusStateId, "PAS0");
   assert.equal(config?.hub.pollIntervalSec, 1);

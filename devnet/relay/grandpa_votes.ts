@@ -13,7 +13,7 @@ import {
 } from "../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import { encodeHeader } from "../hub/digest.ts";
-import type { ServedChain } from "../hub/node.ts";
+import type { ServedChain } from "../hub/blocks.ts";
 import type { ValidatorSet } from "./validators.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
 import { converted } from "../hub/verifiers/refusals.ts";

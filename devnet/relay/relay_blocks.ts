@@ -19,7 +19,7 @@ import {
   zeroHash,
 } from "../hub/block_history.ts";
 import { extrinsicsRoot } from "../hub/blocks.ts";
-import type { ServedChain } from "../hub/node.ts";
+import type { ServedChain } from "../hub/blocks.ts";
 import type { Snapshot } from "../hub/storage.ts";
 import type { ParachainHeads, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";

@@ -6,7 +6,7 @@ import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
 import { bytes, hash256, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
 import type { SimulatedBlock } from "../hub/block_history.ts";
-import type { ServedNode } from "../hub/node.ts";
+import type { ServedNode } from "../hub/blocks.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { blockParam, listParam, RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, storageMethods } from "../hub/rpc/state_methods.ts";

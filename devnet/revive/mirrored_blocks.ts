@@ -18,7 +18,7 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { ChainError, type SimulatedBlock } from "../hub/block_history.ts";
 import { digestItem, hashHeader } from "../hub/digest.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
-import type { ServedChain } from "../hub/node.ts";
+import type { ServedChain } from "../hub/blocks.ts";
 import type { Snapshot } from "../hub/storage.ts";
 
 /**

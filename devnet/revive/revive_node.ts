@@ -14,7 +14,7 @@ import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import { type AnswerHook, RpcDispatcher, RpcServer } from "../hub/rpc/server.ts";
 import { blockParam, type FaultHook, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
-import type { ServedNode } from "../hub/node.ts";
+import type { ServedNode } from "../hub/blocks.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
 
 /**

@@ -6,7 +6,7 @@ import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
-import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
+import { parseStateMachine, type StateMachine } from "../../src/core/ismp/state_machine.ts";
 
 import {
   concatHex,
@@ -22,7 +22,7 @@ import { type PingPost, sendPings, sendPost } from "../evm/host_admin.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
-import { named, sendFromSubstrate } from "../chains/substrate_chains.ts";
+import { type DevnetSubstrateChain, named, substrateUser } from "../chains/substrate_chains.ts";
 import { DEADLINE_MS, Patience, pause } from "../waiting.ts";
 
 export { waitUntil } from "../waiting.ts";
@@ -243,4 +243,41 @@ function bodyOf(behaviour: PingBehaviour): Hex | undefined {
 
 function repeat<T>(count: number, make: () => T): T[] {
   return Array.from({ length: count }, make);
+}
+
+/** A post from a Substrate chain. */
+export interface SubstratePost {
+  readonly dest: StateMachine;
+  /** Receiving module. */
+  readonly to: Uint8Array;
+  /** Default one byte. */
+  readonly body?: Uint8Array;
+  /** Native units, which the user pays. Default 0. */
+  readonly fee?: bigint;
+  /** Seconds from now. Default 0 = never. */
+  readonly timeoutSec?: bigint;
+}
+
+/** Sends posts of the demo module and waits until they are in a block. */
+export async function sendFromSubstrate(
+  { node }: DevnetSubstrateChain,
+  posts: readonly SubstratePost[],
+): Promise<readonly SentMessage[]> {
+  const sent = await Promise.all(posts.map(({ dest, to, body, fee, timeoutSec }) =>
+    node.dispatchPost({
+      dest,
+      to,
+      from: demoModuleId,
+      body: body ?? Uint8Array.of(1),
+      timeoutSec: timeoutSec ?? 0n,
+      fee: { payer: substrateUser, fee: fee ?? 0n },
+    })
+  ));
+  const sentAtMs = Date.now();
+  return sent.map(({ request, commitment, block }) => ({
+    commitment,
+    request,
+    height: BigInt(block.number),
+    sentAtMs,
+  }));
 }

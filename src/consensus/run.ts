@@ -4,7 +4,8 @@
  */
 import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
-import { consensusControlWorker } from "./commands/commands.ts";
+import { controlWorker } from "../core/commands/operation.ts";
+import { operations } from "./commands/commands.ts";
 import { provableSections } from "./config/schema.ts";
 import { observeCheck, ProverTurns, type UpdateRoute } from "./poll_loop.ts";
 import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
@@ -34,11 +35,11 @@ export function runConsensus(
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { clock, log, setLogLevel, watch, board, controlSocket: socket } = deps;
+  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   return runSession(deps, async (connections) => {
     watch?.plan(connections);
     const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-    const gateDeps = { ...deps, board, listAsked };
+    const gateDeps = { ...deps, listAsked };
     const gates = createGates(gateDeps, deps, connections);
     const others = [...gates.provers.values(), ...gates.followers.values()];
     await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
@@ -50,7 +51,7 @@ export function runConsensus(
     const workers = [
       behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
       ...planWorkers({ ...deps, turns, notifier }, connections, gates),
-      ...socket === undefined ? [] : [consensusControlWorker(control, socket)],
+      ...socket === undefined ? [] : [controlWorker({ commands: operations, context: control }, socket)],
       ...planChecking(deps, connections),
       ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
       ...watch?.workers() ?? [],

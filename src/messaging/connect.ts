@@ -3,7 +3,7 @@ import { createEvmChain } from "../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../core/chains/substrate/relayer_hub.ts";
 import { createSubstrateChain } from "../core/chains/substrate/substrate_chain.ts";
 import { createSubstrateEvmChain } from "../core/chains/substrate_evm/substrate_evm_chain.ts";
-import { signerAddress } from "../core/config/evm_signer.ts";
+import { signerAddress } from "../core/config/secrets.ts";
 import type { ChainConfig, MessagingConfig } from "./config/schema.ts";
 import { fromHex } from "../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../core/ismp/signed_messages.ts";

@@ -16,7 +16,8 @@ import type { ExitCode } from "../core/runtime/exit_codes.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log, LogFields } from "../core/telemetry/log.ts";
 import type { Relaying } from "./commands/command.ts";
-import { controlWorker } from "./commands/commands.ts";
+import { controlWorker } from "../core/commands/operation.ts";
+import { operations } from "./commands/commands.ts";
 import { createFeeContext, hubTokenPrice27, planFees, planLegs, toRelaySettings } from "./legs.ts";
 import type { RelayDeps } from "./relay/leg.ts";
 import { reconciliationWorker } from "./relay/scan.ts";
@@ -62,15 +63,10 @@ export async function relay(run: ProgramRun<RelayerDeps>, opened: Ledger): Promi
   const socket = deps.controlSocket?.();
   const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
   const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });
-  const control = socket === undefined ? [] : [controlWorker({
-    ...deps,
-    ledger,
-    config,
-    isRunning: true,
-    wake,
-    status,
-    relaying: () => planned,
-  }, socket)];
+  const context = { ...deps, ledger, config, isRunning: true, wake, status, relaying: () => planned };
+  const isExpected = (error: unknown): boolean => error instanceof LedgerFault;
+  const server = { commands: operations, context, isExpected };
+  const control = socket === undefined ? [] : [controlWorker(server, socket)];
   const workers = [
     behindGates(startWorker(() => logStart(deps.log, config)), [hubGate]),
     ...planned.workers,

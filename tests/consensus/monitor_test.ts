@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { UpdateLimit } from "../../src/consensus/config/shared_keys.ts";
+import type { UpdateLimit } from "../../src/consensus/config/keys.ts";
 import { isTooOld, monitorWorker, StallFault } from "../../src/consensus/monitor.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../support/memory_target.ts";

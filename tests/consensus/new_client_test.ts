@@ -81,7 +81,7 @@ export class ToyProver extends BaseProver implements ConsensusProver {
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer } from "../../../core/config/values.ts";
 import type { ChainClient } from "../../client.ts";
-import { frequencyKey, hostForeign } from "../../config/shared_keys.ts";
+import { frequencyKey, hostForeign } from "../../config/keys.ts";
 import { ToyProver } from "./toy_prover.ts";
 
 const hostKeys = {
@@ -96,7 +96,6 @@ const hostKeys = {
 export const toyClient: ChainClient<SectionValues<typeof hostKeys>> = {
   networks: { toytown: 4242 },
   host: { description: "Of type \`toy\`: steps of the hub's clock.", keys: hostKeys, foreign: hostForeign },
-  example: { section: "toy", comment: "A toy.", stateMachine: "EVM-4242", consensusStateId: "TOY0" },
   createChecks: () => () => [],
   createProver: ({ hub }, { stateMachine, consensusStateId, host }) =>
     new ToyProver(hub, {

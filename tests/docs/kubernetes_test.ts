@@ -10,10 +10,9 @@ import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import {
   type Container,
   KUBERNETES,
-  readLitestreamPatch,
+  type PodMonitor,
   readManifest,
-  readPodMonitor,
-  readStatefulSet,
+  type StatefulSet,
 } from "./support/manifests.ts";
 import { makePrometheusRule, RULE_FILE } from "./support/prometheus_rule.ts";
 import { readFile } from "./support/tree.ts";
@@ -48,6 +47,10 @@ async function statusOf(path: string): Promise<number> {
   return (await serve(new Request(`http://127.0.0.1${path}`))).status;
 }
 
+function readStatefulSet(program: string): Promise<StatefulSet> {
+  return readManifest(`${program}/stateful_set.yaml`);
+}
+
 /** The only container of a list. */
 function onlyOf(containers: readonly Container[]): Container {
   const [container] = containers;
@@ -69,7 +72,7 @@ function assertHardened({ name, securityContext, volumeMounts }: Container): voi
     capabilities: { drop: ["ALL"] },
   }, name);
   for (const mount of volumeMounts) {
-    assert.equal(mount.readOnly, mount.name !== "data", `${name}: ${mount.mountPath}`);
+    assert.equal(mount.readOnly ?? false, mount.name !== "data", `${name}: ${mount.mountPath}`);
   }
 }
 
@@ -104,12 +107,12 @@ for (const { name, unit } of PROGRAMS) {
     const { spec } = (await readStatefulSet(name)).spec.template;
     const { startupProbe, livenessProbe, readinessProbe, ports } = onlyOf(spec.containers);
     assert.deepEqual(
-      [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet.path),
+      [startupProbe, livenessProbe, readinessProbe].map((probe) => probe.httpGet.path),
       ["/healthz", "/healthz", "/readyz"],
     );
     for (const probe of [startupProbe, livenessProbe, readinessProbe]) {
-      assert.equal(await statusOf(probe?.httpGet.path ?? ""), 200);
-      assert.equal(probe?.httpGet.port, ports[0]?.name);
+      assert.equal(await statusOf(probe.httpGet.path), 200);
+      assert.equal(probe.httpGet.port, ports[0]?.name);
     }
   });
 
@@ -124,6 +127,7 @@ for (const { name, unit } of PROGRAMS) {
       runAsUser: user,
       runAsGroup: group,
       fsGroup: group,
+      fsGroupChangePolicy: "OnRootMismatch",
       seccompProfile: { type: "RuntimeDefault" },
     });
     assert.equal(automountServiceAccountToken, false);
@@ -145,7 +149,7 @@ for (const { name, unit } of PROGRAMS) {
     const mode = spec.volumes.find((volume) => volume.name === "keys")?.secret?.defaultMode;
     assert.equal(mode, 0o440);
     const files: string[] = [];
-    const { problems, warnings, notes } = own.parseConfig({
+    const { problems, remarks } = own.parseConfig({
       readFile: (path) => {
         files.push(path);
         return new TextEncoder().encode(KEY);
@@ -153,14 +157,15 @@ for (const { name, unit } of PROGRAMS) {
       readVariable: (variable) => `value-of-${variable}`,
       readMode: () => mode,
     }, await readFile(`${KUBERNETES}/example/${own.file}`));
-    assert.deepEqual([problems, warnings, notes], [[], [], []]);
+    assert.deepEqual([problems, remarks], [[], []]);
     assert.ok(files.length > 0);
     assert.deepEqual(files.filter((file) => !/^[a-z]+$/.test(file.replace(`${keys}/`, ""))), []);
   });
 }
 
 Deno.test("kubernetes: both programs are scraped, as the jobs that the alert rules are written for", async () => {
-  const { jobLabel, selector, podMetricsEndpoints } = (await readPodMonitor()).spec;
+  const { jobLabel, selector, podMetricsEndpoints } =
+    (await readManifest<PodMonitor>("monitoring/pod_monitor.yaml")).spec;
   assert.equal(jobLabel, NAME_LABEL);
   for (const { name } of PROGRAMS) {
     const { metadata, spec } = (await readStatefulSet(name)).spec.template;
@@ -183,7 +188,7 @@ Deno.test("kubernetes: both programs may reach the same", async () => {
 });
 
 Deno.test("kubernetes: Litestream restores before the relayer starts, ends after it, and copies its database", async () => {
-  const { metadata, spec: { template } } = await readLitestreamPatch();
+  const { metadata, spec: { template } } = await readManifest<StatefulSet>("litestream/stateful_set.yaml");
   const { spec } = (await readStatefulSet(metadata.name)).spec.template;
   const relayer = onlyOf(spec.containers);
   const [restore, replicate, ...others] = template.spec.initContainers;

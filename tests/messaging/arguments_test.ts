@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { parseArguments, type ParsedArguments } from "../../src/messaging/arguments.ts";
+import { toSince } from "../../src/messaging/commands/message_filter.ts";
 
 const both = ["--config=r.toml", "--db=r.db"];
 
@@ -23,21 +24,15 @@ Deno.test("arguments: without a command the program relays", () => {
 
 Deno.test("arguments: accumulate-fees with its options, before and behind those of the program", () => {
   const name = "accumulate-fees";
-  const none = { name, options: { waits: false, withdraws: false } };
+  const none = { name, options: {} };
   assert.deepEqual(commandOf(...both, "accumulate-fees"), none);
   assert.deepEqual(commandOf("accumulate-fees", ...both), none);
-  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), {
-    name,
-    options: { waits: true, withdraws: false },
-  });
-  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), {
-    name,
-    options: { waits: false, withdraws: true },
-  });
-  const all = { name, options: { waits: true, withdraws: true } };
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), { name, options: { wait: true } });
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), { name, options: { withdraw: true } });
+  const all = { name, options: { wait: true, withdraw: true } };
   assert.deepEqual(commandOf(...both, "accumulate-fees", "--withdraw", "--wait"), all);
   for (const gas of [["--gas-limit=5"], ["--gas-limit", "5"], ["-g", "5"], ["-g5"]]) {
-    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), none);
+    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), { name, options: { gasLimit: "5" } });
   }
 });
 
@@ -90,7 +85,7 @@ Deno.test("arguments: filters are understood in every form; what is no chain, mo
     "EVM-2",
     "--module=0xAB",
   ];
-  assert.deepEqual(commandOf(...both, "list", ...filters, "--since=90m", "--limit=7", "--json"), {
+  assert.deepEqual(commandOf(...both, "list", ...filters, "--limit=7", "--json"), {
     name: "list",
     options: {
       status: ["held", "seen"],
@@ -98,15 +93,15 @@ Deno.test("arguments: filters are understood in every form; what is no chain, mo
       source: "EVM-1",
       dest: "EVM-2",
       module: "0xab",
-      since: { kind: "ago", ms: 5_400_000 },
       limit: 7,
       json: true,
     },
   });
   assert.deepEqual(commandOf(...both, "retry", "--since=2026-01-31T12:00Z"), {
     name: "retry",
-    options: { since: { kind: "at", ms: Date.UTC(2026, 0, 31, 12) } },
+    options: { since: Date.UTC(2026, 0, 31, 12) },
   });
+  assert.equal(((toSince("90m") - toSince("2h")) / 3_600_000).toFixed(1), "0.5");
   const cases: readonly (readonly [string, RegExp])[] = [
     ["--module=0xabc", /Expected the bytes of a module in hex/],
     ["--status=lost", /Known are seen, held/],

@@ -7,7 +7,8 @@ import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
 import { demoModuleId } from "../../devnet/hub/hub.ts";
 import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { sectionOf } from "../../devnet/programs/relayer_config.ts";
-import { type DevnetSubstrateOptions, sendFromSubstrate } from "../../devnet/chains/substrate_chains.ts";
+import type { DevnetSubstrateOptions } from "../../devnet/chains/substrate_chains.ts";
+import { sendFromSubstrate } from "../../devnet/traffic/messages.ts";
 import { playScene } from "./support/scene.ts";
 
 const ADDRESS = DEVNET_ACCOUNTS.relayer.address.toLowerCase();

@@ -152,7 +152,7 @@ export function ledgerQueries(
   ledger: Ledger,
   fill: LedgerFill,
 ): Readonly<Record<string, (turn: number) => unknown>> {
-  const { messages, submissions, deliveries, spending, statistics, minedCosts } = ledger;
+  const { messages, submissions, deliveries, spending, statistics } = ledger;
   const { rows, nowMs } = fill;
   const legOf = (turn: number): { readonly source: StateMachine; readonly target: StateMachine } => {
     const chain = chainOf(fill, Math.floor(turn / 2));
@@ -233,7 +233,8 @@ export function ledgerQueries(
     "command: open messages of a leg": (turn) =>
       messages.search({ ...legOf(turn), states: openMessageStates }, PAGE),
     "command: a message's legs": (turn) => messages.listLegs(commitmentOf(turn)),
-    "command: costs since a day": () => minedCosts.list({ sinceMs: day.afterMs, afterId: 0, limit: PAGE }),
+    "command: costs since a day": () =>
+      statistics.listMinedCosts({ sinceMs: day.afterMs, afterId: 0, limit: PAGE }),
   };
 }
 

@@ -36,8 +36,8 @@ import {
 import { IsmpError } from "./ismp_error.ts";
 import { followedParachainsPrefix } from "../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { parachainConsensusProofCodec } from "../../../src/core/ismp/proof.ts";
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict, u32 } from "../../../src/core/encoding/scale.ts";
-import type { RelayParent } from "../hub_options.ts";
 import type { Execution } from "../runtime.ts";
 import { readFollowedHeads } from "../verifiers/parachain_heads.ts";
 import {
@@ -100,6 +100,12 @@ function supported(
 
 /** State roots that are kept. */
 const MAX_RELAY_HEIGHTS = 256;
+
+/** A block of the relay chain, as a parachain's own blocks tell of it. */
+export interface RelayParent {
+  readonly number: number;
+  readonly stateRoot: Hash256;
+}
 
 /** Keeps the state root of the relay chain block that a block builds on. */
 export function recordRelayParent({ overlay }: Execution, parent: RelayParent | undefined): void {

@@ -2,44 +2,17 @@
  * System, Timestamp and ParachainInfo: what every block writes whatever is in it.
  * Source: paritytech/polkadot-sdk: substrate/frame/{system,timestamp}/src/lib.rs.
  */
-import { compact, createCodec, enhanceCodec } from "scale-ts";
+import { compact, enhanceCodec } from "scale-ts";
 import { concatBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
-import { type Codec, hash256, ScaleError, Struct, u32, u64 } from "../../../src/core/encoding/scale.ts";
+import { type Codec, Struct } from "../../../src/core/encoding/scale.ts";
 import { encodeDigest } from "../digest.ts";
 import { callHandler, type Execution, type SimulatedRuntime } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { type EventEntry, PalletStorage } from "../storage.ts";
+import type { EventEntry, SystemStorage } from "../storage.ts";
 import { encodeBareExtrinsic } from "../../../src/core/ismp/ismp_message.ts";
 
 /** Number of past block hashes in storage (constant `System.BlockHashCount` of both runtimes). */
 const blockHashCount = 4096;
-
-/** A value that is bytes already; decoding takes all that is left. */
-const raw: Codec<Uint8Array> = createCodec(
-  (value) => value,
-  (input) => {
-    if (input instanceof Uint8Array) return input;
-    throw new ScaleError("invalid", "raw bytes");
-  },
-);
-
-/** Storage of the three pallets. */
-export class SystemStorage extends PalletStorage {
-  readonly number = this.item("Number", [], u32);
-  readonly parentHash = this.item("ParentHash", [], hash256);
-  readonly blockHash = this.item("BlockHash", [u32], hash256);
-  /** Already encoded: `Vec<EventRecord>`. */
-  readonly events = this.item("Events", [], raw);
-  readonly eventCount = this.item("EventCount", [], u32);
-  readonly digest = this.item("Digest", [], raw);
-  /** Unix milliseconds. */
-  readonly now = this.item("Now", [], u64, "Timestamp");
-  readonly parachainId = this.item("ParachainId", [], u32, "ParachainInfo");
-
-  constructor(metadata: RuntimeMetadata) {
-    super(metadata, "System");
-  }
-}
 
 const compactMoment: Codec<bigint> = enhanceCodec(compact, (value: bigint) => value, BigInt);
 

@@ -4,7 +4,8 @@
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { SimulatedBlock } from "../block_history.ts";
 import { headerToJson } from "../digest.ts";
-import type { HubNode, ServedNode } from "../node.ts";
+import type { ServedNode } from "../blocks.ts";
+import type { HubNode } from "../node.ts";
 import {
   blockParam,
   clientErrors,

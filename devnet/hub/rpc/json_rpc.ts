@@ -4,7 +4,7 @@
 import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
-import type { ServedNode } from "../node.ts";
+import type { ServedNode } from "../blocks.ts";
 
 /** A call as a {@link FaultHook} sees it. */
 export interface IncomingCall {

@@ -15,7 +15,8 @@ import {
 } from "../../../src/core/encoding/scale.ts";
 import { converted } from "../verifiers/refusals.ts";
 import type { SimulatedBlock } from "../block_history.ts";
-import type { HubNode, ServedNode } from "../node.ts";
+import type { ServedNode } from "../blocks.ts";
+import type { HubNode } from "../node.ts";
 import type { Snapshot } from "../storage.ts";
 import {
   blockParam,

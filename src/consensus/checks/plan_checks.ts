@@ -4,7 +4,13 @@
  */
 import { formatAge, judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { type CheckJob, type CheckRow, judgeMachine, knownRows } from "../../core/checks/check_row.ts";
+import {
+  type CheckJob,
+  type CheckRow,
+  findingRow,
+  judgeMachine,
+  knownRows,
+} from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
 import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
@@ -122,11 +128,6 @@ export function judgeLightClient(
   const expiry = neverExpires(view) ? "never expires" : `expires after ${formatAge(view.unbondingSec)}`;
   const found = `${where} was updated ${formatAge(ageSec)} ago and ${expiry}`;
   return ageSec * 2n > view.unbondingSec
-    ? {
-      ...row,
-      result: "warning",
-      found,
-      advice: `check the updates of ${chain}: half of that time is over`,
-    }
+    ? findingRow(chain, "client_expiring", { result: "warning", found })
     : { ...row, result: "ok", found };
 }

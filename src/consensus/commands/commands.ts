@@ -1,14 +1,13 @@
 /** Every command. A new one is a file of its own and one line here; those of both programs are in the core. */
 import type { Command } from "../../core/commands/command.ts";
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
-import { answerRequest, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
+import { logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
-import type { ControlSocket } from "../../core/runtime/control_socket.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
+import { defineStatus } from "../../core/commands/status_command.ts";
 import type { ConsensusControl, ConsensusRun } from "./command.ts";
 import { logConsensusState } from "./log_consensus_state.ts";
 import { prove } from "./prove.ts";
-import { status } from "./status.ts";
+import type { ConsensusStatus } from "../status/consensus_status.ts";
 
 const check = defineCheckCommand<ConsensusRun>({
   description:
@@ -26,8 +25,20 @@ what was found and what to do. Sends nothing; it may run beside the relayer.`,
   },
 });
 
+const status = defineStatus<ConsensusControl, ConsensusStatus>({
+  afterHelp: `
+Example:
+  causeway-consensus --config=consensus.toml --cache=/var/lib/causeway-consensus status
+
+Prints what the status page shows: what is in the way, light clients, endpoints. The running relayer
+answers at its socket: name it with the --socket or --cache that the relayer was started with.
+
+Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
+  show: async (found) => (await import("../status/consensus_view.ts")).formatConsensusStatus(found),
+});
+
 /** Commands that work with the running relayer. */
-const operations: readonly OperationCommand<ConsensusRun, ConsensusControl>[] = [
+export const operations: readonly OperationCommand<ConsensusRun, ConsensusControl>[] = [
   status,
   prove,
   logLevelCommand,
@@ -40,16 +51,3 @@ export const commands: readonly Command<ConsensusRun>[] = [
   logConsensusState,
   ...sharedCommands,
 ];
-
-/** Creates the worker of the running relayer that answers at the socket. */
-export function consensusControlWorker(context: ConsensusControl, socket: ControlSocket): Worker {
-  return {
-    name: "control",
-    run: (signal) => socket.serve((line, gone) => answerLine(context, line, gone), signal),
-  };
-}
-
-/** Answers one request; whatever is wrong with it becomes a text. */
-export function answerLine(context: ConsensusControl, line: string, signal: AbortSignal): Promise<string> {
-  return answerRequest({ commands: operations, context }, line, signal);
-}

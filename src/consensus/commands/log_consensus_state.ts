@@ -24,9 +24,8 @@ export const logConsensusState = defineCommand<ConsensusRun, string>({
   summary: "print the initial consensus state of a chain and exit",
   afterHelp: AFTER_HELP,
   hasResult: true,
-  addOptions: (parser, choose) =>
-    void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1")
-      .action((chain: string) => choose(chain)),
+  addOptions: (parser) =>
+    void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1"),
   run: async ({ deps, print, printError, isJson, signal }, name) => {
     const { printConsensusState } = await import("../initial_state.ts");
     const { provableSections } = await import("../config/schema.ts");

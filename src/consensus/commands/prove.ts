@@ -1,9 +1,8 @@
 /** `prove`: one light client is advanced now, by the running relayer or in this process. */
 import { findChain } from "../../core/commands/chain_name.ts";
 import { operationOf } from "../../core/commands/operation.ts";
-import { formatValues } from "../../core/runtime/text_table.ts";
+import { formatData } from "../../core/commands/plain_text.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import type { Proven } from "../proven.ts";
 import type { ConsensusControl } from "./command.ts";
 
 /** Chains as the operator names them. */
@@ -54,31 +53,6 @@ update can be made, with the reason, 2 wrong command line.`,
       signal,
     );
   },
-  show: formatProven,
+  show: formatData,
   exitCode: ({ outcome }) => outcome === "refused" || outcome === "lost" ? 1 : 0,
 });
-
-function formatProven(proven: Proven): string {
-  const { chain, target, outcome, text, summary, updates, bytes, height, hasMore, buildMs, transaction } =
-    proven;
-  return [
-    `${chain} -> ${target}: ${outcome}`,
-    formatValues({
-      result: text,
-      contains: summary,
-      height,
-      updates: updates === 0 ? undefined : `${updates}, ${bytes} bytes`,
-      built: `in ${(buildMs / 1_000).toFixed(1)} s`,
-      transaction,
-      cost: formatCost(proven),
-      more: hasMore ? "another update can follow at once" : undefined,
-    }, "  "),
-  ].join("\n");
-}
-
-function formatCost({ target, cost }: Proven): string | undefined {
-  if (cost === undefined) return undefined;
-  if (cost.gas === "0") return `none: ${target} accepts updates without a fee`;
-  const spent = `${cost.native} native tokens of ${target}, ${cost.gas} gas`;
-  return cost.isPaid ? spent : `${spent}, at the price of the moment`;
-}

@@ -9,7 +9,7 @@ import {
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
 import type { KnownSection } from "../../core/config/chain_checks.ts";
-import type { UpdateLimit } from "./shared_keys.ts";
+import type { UpdateLimit } from "./keys.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 
 /** Checks that a `type` that names a network is used for its chain only. */

@@ -2,7 +2,7 @@
  * The file of the consensus relayer: its sections, and the values that the program sees. Names of values carry units.
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
-import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { because, optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { type NotifyConfig, notifySection } from "../../core/config/chains.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -16,9 +16,15 @@ import {
   type HubConsensusConfig,
   type ProvedChainConfig,
 } from "../registry.ts";
-import { evmChainKeys, type FollowerConfig, type ReceiveOnlyConfig, substrateSection } from "./chain_keys.ts";
-import { type HubSubstrateConfig, hubSubstrateSection } from "./hub_keys.ts";
-import { updateLimits } from "./shared_keys.ts";
+import {
+  evmChainKeys,
+  type FollowerConfig,
+  type HubSubstrateConfig,
+  hubSubstrateSection,
+  type ReceiveOnlyConfig,
+  substrateSection,
+  updateLimits,
+} from "./keys.ts";
 
 /** All values of the file, with defaults applied. */
 export interface ConsensusConfig {
@@ -117,9 +123,6 @@ export interface ConsensusRelayerConfig extends SectionValues<typeof relayerKeys
   readonly notify?: NotifyConfig | undefined;
 }
 
-const MESSAGING_ONLY = "belongs to the configuration of the messaging relayer";
-const OWN_SUBSTRATE = "belongs to [hub.substrate]";
-
 /** The sections of the file, besides those of light clients. `files` reads keys that are given as a path. */
 export const consensusSections = (files: ConfigFiles) => {
   const evm = evmChainKeys(files);
@@ -129,15 +132,11 @@ export const consensusSections = (files: ConfigFiles) => {
       keys: hubKeys,
       inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
       foreign: {
-        redis: "this relayer reads accepted proofs from the hub, not from a queue",
-        beefy: "this relayer reads accepted proofs from the hub, not from a queue",
-        rpc_ws: OWN_SUBSTRATE,
-        state_machine: OWN_SUBSTRATE,
-        signer: OWN_SUBSTRATE,
-        consensus_state_id: OWN_SUBSTRATE,
-        max_rpc_payload_size: OWN_SUBSTRATE,
-        initial_height: OWN_SUBSTRATE,
-        poll_interval: OWN_SUBSTRATE,
+        ...because("redis beefy", "this relayer reads accepted proofs from the hub, not from a queue"),
+        ...because(
+          "rpc_ws state_machine signer consensus_state_id max_rpc_payload_size initial_height poll_interval",
+          "belongs to [hub.substrate]",
+        ),
       },
     },
     hubSubstrate: hubSubstrateSection(files),
@@ -147,18 +146,13 @@ export const consensusSections = (files: ConfigFiles) => {
       inner: ["notify"],
       foreign: {
         challenge_period: "challenge periods are set on the hub",
-        minimum_profit_percentage: MESSAGING_ONLY,
-        withdrawal_frequency: MESSAGING_ONLY,
-        minimum_withdrawal_amount: MESSAGING_ONLY,
-        delivery_endpoints: MESSAGING_ONLY,
-        module_filter: MESSAGING_ONLY,
-        unprofitable_retry_frequency: MESSAGING_ONLY,
-        retry_frequency: MESSAGING_ONLY,
-        retry_modules: MESSAGING_ONLY,
-        deliver_failed: MESSAGING_ONLY,
         fisherman: "this relayer has no fisherman task",
-        disable_fee_accumulation: MESSAGING_ONLY,
-        fleet: MESSAGING_ONLY,
+        ...because(
+          "minimum_profit_percentage withdrawal_frequency minimum_withdrawal_amount delivery_endpoints " +
+            "module_filter unprofitable_retry_frequency retry_frequency retry_modules deliver_failed " +
+            "disable_fee_accumulation fleet",
+          "belongs to the configuration of the messaging relayer",
+        ),
       },
     },
     notify: notifySection,

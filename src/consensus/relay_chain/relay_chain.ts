@@ -2,6 +2,7 @@
  * Client of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
  * justifications, storage and its proofs. Start reading at {@link RelayChain}.
  */
+import type { Randomness } from "../../core/runtime/clock.ts";
 import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { decodeDigestItem, hashSubstrateHeader, type SubstrateHeader } from "../../core/substrate/header.ts";
 import { ScaleError } from "../../core/encoding/scale.ts";
@@ -22,7 +23,6 @@ import {
 } from "../../core/rpc/substrate_calls.ts";
 import { SubstrateClient } from "../../core/rpc/substrate_client.ts";
 import { translateSubstrateError } from "../../core/rpc/substrate_errors.ts";
-import type { Log } from "../../core/telemetry/log.ts";
 
 /** A block of the chain. */
 export interface RelayBlock {
@@ -109,8 +109,7 @@ const MAX_KEY_PAGES = 5;
 
 /** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
-  /** Log for methods that the node does not offer; optional. */
-  readonly log?: Log;
+  readonly randomness: Randomness;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
 }
@@ -138,10 +137,7 @@ export class RelayChain {
       translate: translateSubstrateError,
       maxPayloadBytes,
     });
-    this.#client = new SubstrateClient(deps, this.#endpoint, name, {
-      onSetsRefused: (method) =>
-        deps.log?.info("endpoint_limited.batches", { chain: name, endpoint: this.host, method }),
-    });
+    this.#client = new SubstrateClient(deps, this.#endpoint, name);
   }
 
   /** Host of the node, safe to log. */
@@ -239,7 +235,7 @@ export class RelayChain {
     const [first, ...others] = keys;
     if (first === undefined) return [];
     if (others.length === 0) return [await this.#client.call(calls.storage(first, block), signal)];
-    const found = await this.#client.readStorage(keys, block, signal);
+    const found = await this.#client.call(calls.storageAt(keys, block), signal);
     return keys.map((key) => found.get(toHex(key)));
   }
 

@@ -2,10 +2,11 @@
  * One REST endpoint: GET requests for JSON or bytes, with deadlines, size limits and streaming. Independent of the API
  * behind it. HTTP status codes are translated here only.
  */
-import { type AnswerLimit, answerLimit } from "../../core/rpc/answer_limits.ts";
-import { RpcFault, type RpcFaultCode } from "../../core/rpc/call.ts";
+import type { RpcFault, RpcFaultCode } from "../../core/rpc/call.ts";
 import {
   HttpAddress,
+  type HttpAddressOptions,
+  type HttpAnswer,
   type HttpDeps,
   JSON_TYPE,
   readBody,
@@ -15,7 +16,6 @@ import { isJsonObject, type Json, JsonLimitError, parseJson } from "../../core/r
 import { observeRequest, type RpcObserver } from "../../core/rpc/observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "../../core/rpc/request_budget.ts";
 import { linkedAbort } from "../../core/runtime/linked_abort.ts";
-import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 
 /** A GET request. */
 export interface RestRequest {
@@ -29,12 +29,6 @@ export interface RestRequest {
 export type RestAnswer =
   | { readonly kind: "json"; readonly json: Json }
   | { readonly kind: "octets"; readonly bytes: Uint8Array };
-
-/** What is wrong with an answer. */
-export interface EndpointProblem {
-  readonly detail: string;
-  readonly cause?: unknown;
-}
 
 /** Conditions of one request. */
 export interface RestConditions {
@@ -61,23 +55,14 @@ export interface BodyReader {
   readonly endsItself: boolean;
 }
 
-/** Options of a REST endpoint. */
-export interface RestEndpointOptions {
-  /** Base URL; request paths are appended to its path, its query is kept. */
-  readonly url: string;
-  /** Name of the chain in faults. */
-  readonly chain: string;
-  /** Default 30,000. */
-  readonly timeoutMs?: number | undefined;
-  /** Maximum size of an answer that is read whole, bytes, where it is below the limit of its route. */
-  readonly maxAnswerBytes?: number | undefined;
+/** Options of a REST endpoint. Request paths are appended to the path of its URL, whose query is kept. */
+export interface RestEndpointOptions extends HttpAddressOptions {
   /** Maximum size of a streamed body, bytes. Default 4 GiB. */
   readonly maxStreamBytes?: number | undefined;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_STREAM_BYTES = 4 * 1024 * 1024 * 1024;
-/** Maximum size of an error body to read. */
+/** Maximum size of an error body to read where a stream was asked for. */
 const MAX_ERROR_BYTES = 4096;
 
 /** Time for which an answer shows that the endpoint serves us, so that a refusal is of the route alone, ms. */
@@ -95,19 +80,15 @@ type Deps = HttpDeps & {
   readonly budgetOf?: BudgetOf | undefined;
 };
 
-/** An address that answers GET requests. Faults name its host, never its path, query or credentials. */
-export class RestEndpoint {
-  /** Host and port, safe to log. */
-  readonly host: string;
+/** An address that answers GET requests. */
+export class RestEndpoint extends HttpAddress {
   readonly #deps: Deps;
   readonly #options: RestEndpointOptions;
-  readonly #address: HttpAddress;
   /** When it last served something; of one that never has, since when it is known. */
   #servedMs: number;
 
   constructor(deps: Deps, options: RestEndpointOptions) {
-    this.#address = new HttpAddress(deps, options);
-    this.host = this.#address.host;
+    super(deps, options);
     this.#deps = deps;
     this.#servedMs = deps.clock.now();
     this.#options = options;
@@ -115,16 +96,15 @@ export class RestEndpoint {
 
   /** Fetches the JSON at a path. @throws {RpcFault} */
   async fetchJson(request: RestRequest, conditions: RestConditions): Promise<Json> {
-    const { bytes } = await this.#fetchWhole(request, JSON_TYPE, conditions);
-    return this.#parse(bytes, request);
+    return this.#parse(await this.#fetchWhole(request, JSON_TYPE, conditions), request);
   }
 
   /** Fetches a path, as bytes where the endpoint offers them. @throws {RpcFault} */
   async fetchEither(request: RestRequest, conditions: RestConditions): Promise<RestAnswer> {
-    const whole = await this.#fetchWhole(request, EITHER_TYPE, conditions);
-    return whole.isOctets
-      ? { kind: "octets", bytes: whole.bytes }
-      : { kind: "json", json: this.#parse(whole.bytes, request) };
+    const answer = await this.#fetchWhole(request, EITHER_TYPE, conditions);
+    return isOfType(answer, OCTETS_TYPE)
+      ? { kind: "octets", bytes: answer.bytes }
+      : { kind: "json", json: this.#parse(answer, request) };
   }
 
   /**
@@ -132,37 +112,58 @@ export class RestEndpoint {
    * {RpcFault} `malformed` also when the body ends before there was `enough`, unless `endsItself`.
    */
   async stream(request: RestRequest, body: BodyReader, conditions: RestConditions): Promise<void> {
+    const { route: what, path } = request;
     const accept = body.takeJson === undefined ? OCTETS_TYPE : EITHER_TYPE;
-    await this.#exchange(request, { accept, signal: conditions.signal }, async (begin) => {
-      const first: RestConditions = {
-        ...conditions,
-        timeoutMs: conditions.firstByteTimeoutMs ?? conditions.timeoutMs,
-      };
-      const response = await this.#within(request, first, begin);
-      const take = isOctets(response) ? body.take : isJson(response) ? body.takeJson : undefined;
-      if (take === undefined) {
-        throw this.#address.fault("missing_method", request.route, {
-          detail: "the endpoint serves no bytes here",
+    const first: RestConditions = {
+      ...conditions,
+      timeoutMs: conditions.firstByteTimeoutMs ?? conditions.timeoutMs,
+    };
+    await this.#observed(request, conditions.signal, async () => {
+      const end = linkedAbort(conditions.signal);
+      try {
+        const { response, take } = await this.within(what, first, async () => {
+          const begun = await this.open({ what, path, accept }, end.signal);
+          return { response: begun, take: await this.#takeOf(begun, request, body) };
         });
-      }
-      const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
-      let size = 0;
-      const reader = readPieces(response);
-      for (let waiting = first;; waiting = conditions) {
-        const next = await this.#within(request, waiting, () => reader.next());
-        if (next.done === true) break;
-        size += next.value.length;
-        if (size > limit) {
-          throw this.#address.fault("too_large", request.route, {
-            detail: `the body exceeds ${limit} bytes`,
-          });
+        const limit = this.#options.maxStreamBytes ?? DEFAULT_MAX_STREAM_BYTES;
+        let size = 0;
+        const pieces = (response.body ?? new Blob().stream())[Symbol.asyncIterator]();
+        for (let waiting = first;; waiting = conditions) {
+          const next = await this.within(what, waiting, () => pieces.next().catch(() => "broken" as const));
+          if (next === "broken") throw this.brokenOff(what);
+          if (next.done === true) break;
+          size += next.value.length;
+          if (size > limit) {
+            throw this.fault("too_large", what, { detail: `the body exceeds ${limit} bytes` });
+          }
+          if (take(next.value) === "enough") return;
         }
-        if (take(next.value) === "enough") return;
-      }
-      if (!body.endsItself) {
-        throw this.#address.fault("malformed", request.route, { detail: "the body is too short" });
+        if (!body.endsItself) throw this.fault("malformed", what, { detail: "the body is too short" });
+      } finally {
+        end.abort();
+        end.unlink();
       }
     });
+  }
+
+  /** What consumes the body of a response by its type. @throws {RpcFault} of a response without a body to take */
+  async #takeOf(
+    response: Response,
+    request: RestRequest,
+    { take, takeJson }: BodyReader,
+  ): Promise<TakePiece> {
+    if (response.status !== 200) {
+      const bytes = await readBody(response, MAX_ERROR_BYTES).catch(() => undefined) ?? new Uint8Array();
+      throw this.#refusal(response, new TextDecoder().decode(bytes), request);
+    }
+    this.#servedMs = this.#deps.clock.now();
+    const found = isOfType(response, OCTETS_TYPE)
+      ? take
+      : isOfType(response, JSON_TYPE)
+      ? takeJson
+      : undefined;
+    if (found !== undefined) return found;
+    throw this.fault("missing_method", request.route, { detail: "the endpoint serves no bytes here" });
   }
 
   /** Reads a whole answer within the deadline. */
@@ -170,160 +171,55 @@ export class RestEndpoint {
     request: RestRequest,
     accept: string,
     conditions: RestConditions,
-  ): Promise<{ readonly bytes: Uint8Array; readonly isOctets: boolean }> {
-    const limit = this.#limitOf(request);
-    return await this.#exchange(
-      request,
-      { accept, signal: conditions.signal },
-      (begin) =>
-        this.#within(request, conditions, async () => {
-          const response = await begin();
-          const bytes = await this.#read(response, limit.bytes);
-          if (bytes === undefined) {
-            throw this.#address.fault(limit.excess, request.route, {
-              detail: `the answer exceeds ${limit.bytes} bytes`,
-            });
-          }
-          return { bytes, isOctets: isOctets(response) };
-        }),
-    );
-  }
-
-  /**
-   * Makes one request. `use` begins it and reads the body; the connection is always released afterwards.
-   */
-  async #exchange<T>(
-    request: RestRequest,
-    { accept, signal }: { readonly accept: string; readonly signal: AbortSignal },
-    use: (begin: () => Promise<Response>) => Promise<T>,
-  ): Promise<T> {
-    signal.throwIfAborted();
-    const leftMs = await this.#deps.budgetOf?.(this.#options.chain)?.take(1, signal);
-    if (leftMs !== undefined) {
-      const problem = { detail: describeBudget(leftMs), retryAfterMs: leftMs };
-      throw this.#address.fault("over_budget", request.route, problem);
-    }
-    const end = linkedAbort(signal);
-    const place = { chain: this.#options.chain, endpointHost: this.host };
-    const work = async (): Promise<T> => {
-      try {
-        return await use(() => this.#begin(request, accept, end.signal));
-      } catch (cause) {
-        signal.throwIfAborted();
-        if (!(cause instanceof ConnectionEnded)) throw cause;
-        const detail = "the connection ended before the end of the answer";
-        throw this.#address.fault("unreachable", request.route, { detail });
-      }
-    };
-    try {
-      const calls = [{ method: request.route }];
-      return await observeRequest(this.#deps, { place, calls }, work, () => ({ outcomes: ["ok"] }));
-    } finally {
-      end.abort();
-      end.unlink();
-    }
-  }
-
-  async #begin(request: RestRequest, accept: string, signal: AbortSignal): Promise<Response> {
+  ): Promise<HttpAnswer> {
     const { route: what, path } = request;
-    const response = await this.#address.open({ what, path, accept }, signal);
-    if (response.status === 200) {
+    return await this.#observed(request, conditions.signal, async () => {
+      const answer = await this.exchange({ what, path, accept }, conditions);
+      if (answer.status !== 200) throw this.#refusal(answer, answer.text, request);
       this.#servedMs = this.#deps.clock.now();
-      return response;
-    }
-    throw await this.#statusFault(response, request);
+      return answer;
+    });
   }
 
-  async #statusFault(response: Response, request: RestRequest): Promise<RpcFault> {
-    const body = await this.#read(response, MAX_ERROR_BYTES);
-    const words = body === undefined ? undefined : readMessage(new TextDecoder().decode(body));
+  /** Makes one request within the budget of its chain. @throws {RpcFault} `over_budget` */
+  async #observed<T>({ route }: RestRequest, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    const leftMs = await this.#deps.budgetOf?.(this.chain)?.take(1, signal);
+    if (leftMs !== undefined) {
+      throw this.fault("over_budget", route, { detail: describeBudget(leftMs), retryAfterMs: leftMs });
+    }
+    const place = { chain: this.chain, endpointHost: this.host };
+    return await observeRequest(this.#deps, { place, calls: [{ method: route }] }, work, () => ({
+      outcomes: ["ok"],
+    }));
+  }
+
+  #refusal(
+    { status, headers }: Pick<HttpAnswer, "status" | "headers">,
+    body: string,
+    { route }: RestRequest,
+  ): RpcFault {
+    const words = readMessage(body);
     const mayBeOfAll = this.#deps.clock.now() - this.#servedMs > SERVES_MS;
-    const code = toFaultCode(response.status, { isNodesOwn: words !== undefined, mayBeOfAll });
-    return this.#address.fault(code, request.route, {
-      detail: words === undefined
-        ? `HTTP ${response.status}`
-        : `HTTP ${response.status}: ${this.#address.safeDetail(words)}`,
-      retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
-    });
+    const code = toFaultCode(status, { isNodesOwn: words !== undefined, mayBeOfAll });
+    const detail = words === undefined ? `HTTP ${status}` : `HTTP ${status}: ${words}`;
+    const retryAfterMs = readRetryAfterMs(headers.get("retry-after"), this.#deps.clock.now());
+    return this.fault(code, route, { detail, retryAfterMs });
   }
 
-  /** Reads a whole body; `undefined`: it has more bytes than the limit. @throws {ConnectionEnded} */
-  async #read(response: Response, limit: number): Promise<Uint8Array | undefined> {
-    return await readBody(response, limit).catch((cause) => {
-      throw connectionEnded(cause);
-    });
-  }
-
-  #limitOf({ route }: Pick<RestRequest, "route">): AnswerLimit {
-    return answerLimit([{ method: route }], this.#options.maxAnswerBytes);
-  }
-
-  async #within<T>(
-    request: RestRequest,
-    { signal, timeoutMs }: RestConditions,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const afterMs = timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  #parse({ text, limit }: HttpAnswer, { route }: RestRequest): Json {
     try {
-      return await withDeadline(this.#deps.clock, { what: request.route, afterMs, signal }, work);
-    } catch (cause) {
-      if (!(cause instanceof DeadlineFault)) throw cause;
-      throw this.#address.fault("timeout", request.route, { detail: `no answer within ${afterMs} ms` });
-    }
-  }
-
-  #parse(bytes: Uint8Array, request: RestRequest): Json {
-    try {
-      return parseJson(new TextDecoder().decode(bytes), this.#limitOf(request));
+      return parseJson(text, limit);
     } catch (error) {
       throw error instanceof JsonLimitError
-        ? this.#address.fault("oversized", request.route, { detail: `the answer has ${error.message}` })
-        : this.#address.fault("malformed", request.route, { detail: "the answer is not complete JSON" });
+        ? this.fault("oversized", route, { detail: `the answer has ${error.message}` })
+        : this.fault("malformed", route, { detail: "the answer is not complete JSON" });
     }
   }
-
-  /** Creates a fault of this endpoint, for callers that interpret the answers. */
-  fault(code: RpcFaultCode, route: string, problem: EndpointProblem): RpcFault {
-    return this.#address.fault(code, route, {
-      detail: this.#address.safeDetail(problem.detail),
-      cause: problem.cause,
-    });
-  }
 }
 
-/** The body ended prematurely. */
-class ConnectionEnded extends Error {
-  override readonly name = "ConnectionEnded";
-  readonly code = "connection_ended";
-}
-
-/** Yields the bytes of a body as they arrive. @throws {ConnectionEnded} when they end too early. */
-async function* readPieces(response: Response): AsyncGenerator<Uint8Array, void, void> {
-  if (response.body === null) return;
-  try {
-    yield* response.body;
-  } catch (cause) {
-    throw connectionEnded(cause);
-  }
-}
-
-/** What a broken body throws, without the runtime's text, which holds the URL; an abort as it is. */
-function connectionEnded(cause: unknown): unknown {
-  return cause instanceof DOMException ? cause : new ConnectionEnded("The connection ended");
-}
-
-/** True for an answer in bytes. */
-function isOctets(response: Response): boolean {
-  return isOfType(response, OCTETS_TYPE);
-}
-
-/** True for an answer in JSON. */
-function isJson(response: Response): boolean {
-  return isOfType(response, JSON_TYPE);
-}
-
-function isOfType(response: Response, type: string): boolean {
-  return (response.headers.get("content-type") ?? "").toLowerCase().startsWith(type);
+function isOfType({ headers }: Pick<HttpAnswer, "headers">, type: string): boolean {
+  return (headers.get("content-type") ?? "").toLowerCase().startsWith(type);
 }
 
 /** Reads the `message` of a JSON error body, as beacon nodes and similar servers send it. */

@@ -2,8 +2,7 @@
 import { mapError } from "../spec/client_error.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
 import { type ProverContext, toProverOptions } from "../client.ts";
-import type { EvmChainSection } from "../config/chain_keys.ts";
-import { byteConsensusStateId, frequencyKey } from "../config/shared_keys.ts";
+import { byteConsensusStateId, type EvmChainSection, frequencyKey } from "../config/keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
 import type { RollupDeps } from "./claims.ts";

@@ -11,8 +11,6 @@ export interface ChainCheckContext {
   readonly hub: StateMachineId;
   /** Fetches the newest height of the chain that the hub knows; `undefined`: none, or the hub does not answer. */
   readonly fetchKnownHeight: (signal: AbortSignal) => Promise<bigint | undefined>;
-  /** True: our account also signs messages for the hub. */
-  readonly signsMessages?: boolean;
   /** Compares the nonces of our account with those that the program has used; absent: they are not read. */
   readonly judgeNonces?: ((nonces: AccountNonces) => CheckRow) | undefined;
 }

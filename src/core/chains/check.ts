@@ -2,9 +2,7 @@
  * Gates of chains: what a chain's checks find keeps the chain out, and nothing else. It is checked again until it passes,
  * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
-import { adviseOnFault, type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
-import { logChange } from "../checks/check_worker.ts";
-import { CheckBoard } from "../checks/check_board.ts";
+import { type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
@@ -29,8 +27,6 @@ export interface GateDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Shows which chains are left out, and what their checks found; absent: nobody looks. */
-  readonly board?: Pick<CheckBoard, "noteGate" | "update"> | undefined;
   /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
   readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
@@ -61,9 +57,6 @@ export class ChainGate {
   readonly #tellKnown: () => void;
   readonly #deps: GateDeps;
   readonly #chain: ChainCheck;
-  readonly #board: Pick<CheckBoard, "noteGate" | "update">;
-  /** What the last look found. */
-  #rows: readonly CheckRow[] = [];
   /** True when the chain was said to be left out. */
   #isTold = false;
   #fault: RpcFault | undefined;
@@ -73,7 +66,6 @@ export class ChainGate {
     this.#deps = deps;
     this.#chain = chain;
     this.sinceMs = deps.clock.now();
-    this.#board = deps.board ?? new CheckBoard();
     ({ promise: this.passed, resolve: this.#open } = Promise.withResolvers<void>());
     ({ promise: this.known, resolve: this.#tellKnown } = Promise.withResolvers<void>());
   }
@@ -98,22 +90,12 @@ export class ChainGate {
     return `${name}${hosts === "" ? "" : ` via ${hosts}`}: no answer yet`;
   }
 
-  /** Takes what the board shows of the chain away: nobody waits for it any more. */
-  close(): void {
-    this.#show(undefined);
-  }
-
-  #show(row: CheckRow | undefined): void {
-    this.#board.noteGate(this, row, this.#deps.clock.now());
-  }
-
   async #checkUntilPassed(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#deps;
     const { name: chain, behind } = this.#chain;
     if (behind !== undefined) await orAbort(behind.passed, signal);
     this.#state = "asked";
-    const found = "left out until its first check passes, which has no answer yet";
-    this.#show({ chain, check: "first_answers_awaited", result: "failed", found });
+    log.debug("chain_awaited", { chain });
     const startMs = clock.now();
     for (let failures = 1;; failures++) {
       const obstacle = await this.#look(signal);
@@ -126,23 +108,18 @@ export class ChainGate {
       await clock.sleep(leftMs > 0 ? Math.min(delayMs, leftMs) : delayMs, signal);
     }
     this.#state = "open";
-    this.close();
-    if (this.#isTold) log.info("chain_available", { chain });
+    log[this.#isTold ? "info" : "debug"]("chain_available", { chain });
     this.#open();
     this.#tellKnown();
   }
 
-  /** Checks the chain once; `undefined`: it passes. What does not keep it out is logged when it changes. */
+  /** Checks the chain once; `undefined`: it passes. What does not keep it out is left to the checks of the program. */
   async #look(signal: AbortSignal): Promise<Obstacle | undefined> {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     const { name, check } = this.#chain;
     try {
       const deadline = { what: `check of ${name}`, afterMs: CHECK_ENDS_MS, signal };
-      const rows = await withDeadline(clock, deadline, check);
-      const changes = this.#board.update(rows, clock.now(), this.#rows);
-      this.#rows = rows;
-      changes.filter(({ row }) => !keepsOut(row)).forEach((change) => logChange(log, change));
-      const failed = rows.filter(keepsOut);
+      const failed = (await withDeadline(clock, deadline, check)).filter(keepsOut);
       return failed.length === 0 ? undefined : failed;
     } catch (error) {
       signal.throwIfAborted();
@@ -153,11 +130,10 @@ export class ChainGate {
     }
   }
 
-  /** Shows and logs why the chain is left out; the log counts what repeats. */
+  /** Logs why the chain is left out; the log counts what repeats. */
   #tell(obstacle: Obstacle, waitedMs: number): void {
     const { log } = this.#deps;
     const { name: chain, hubSetting } = this.#chain;
-    this.#show(toRow(chain, obstacle));
     this.#tellKnown();
     this.#isTold = true;
     const waitedSec = Math.round(waitedMs / 1_000);
@@ -168,27 +144,6 @@ export class ChainGate {
     } else if (hubSetting === undefined) log.warn("chain_unavailable", { chain, error: obstacle, waitedSec });
     else log.error("hub_unavailable", { chain, error: obstacle, waitedSec, setting: hubSetting });
   }
-}
-
-function describeFailed(failed: readonly CheckRow[]): string {
-  const texts = failed.map(({ endpoint, found }) => endpoint === undefined ? found : `${endpoint}: ${found}`);
-  return texts.join("; ");
-}
-
-/** Row of the board about a chain that is left out. */
-function toRow(chain: string, obstacle: Obstacle): CheckRow {
-  const row = { chain, result: "failed" } as const;
-  if (!(obstacle instanceof Error)) {
-    const found = `left out, and checked again within a minute: ${describeFailed(obstacle)}`;
-    const advices = new Set(obstacle.flatMap(({ advice }) => advice ?? []));
-    const advice = [...advices].join("; ") || undefined;
-    return { ...row, check: "chain_suspended", found, advice };
-  }
-  const [said, advice] = obstacle instanceof RpcFault
-    ? [`${obstacle.where.endpointHost}: ${describeFault(obstacle)}`, adviseOnFault(obstacle)]
-    : [obstacle.message, "check the endpoints of the chain"];
-  const found = `left out, and asked again every 15 s: it does not answer (${said})`;
-  return { ...row, check: "chain_unavailable", found, advice };
 }
 
 /**
@@ -248,7 +203,6 @@ export async function openGates(
     done.abort();
     await checking;
     done.unlink();
-    gates.forEach((gate) => gate.close());
   };
   try {
     await orAbort(hub.known, signal);

@@ -1,6 +1,6 @@
 /** The latest results of the checks that a running program makes, for its status page. */
 import type { UnknownThing } from "../telemetry/open_log.ts";
-import type { FoundReason } from "../telemetry/readiness.ts";
+import { type FoundReason, toSentence } from "../telemetry/readiness.ts";
 import { type CheckRow, MACHINE } from "./check_row.ts";
 
 /** Row on the board. */
@@ -24,22 +24,15 @@ export class CheckBoard {
   #rows: ReadonlyMap<string, BoardRow> = new Map();
   #madeAtMs: number | undefined;
   readonly #unknown = new Map<string, BoardRow>();
-  readonly #gates = new Map<object, BoardRow>();
 
   /** When all checks were made last, Unix milliseconds; `undefined`: not yet. */
   get madeAtMs(): number | undefined {
     return this.#madeAtMs;
   }
 
-  /** Chains that are left out, latest rows in the order of the checks, then {@link unknown}. */
+  /** Latest rows in the order of the checks, then {@link unknown}. */
   get rows(): readonly BoardRow[] {
-    return [...this.#gates.values(), ...this.#rows.values(), ...this.unknown];
-  }
-
-  /** Keeps why the chain behind a gate is left out; `undefined`: it is not. @param nowMs when that was found */
-  noteGate(gate: object, row: CheckRow | undefined, nowMs: number): void {
-    if (row === undefined) this.#gates.delete(gate);
-    else this.#gates.set(gate, { ...row, sinceMs: this.#gates.get(gate)?.sinceMs ?? nowMs });
+    return [...this.#rows.values(), ...this.unknown];
   }
 
   /** What the program met and does not know, each once, in the order in which it was met. */
@@ -62,14 +55,10 @@ export class CheckBoard {
     return true;
   }
 
-  /**
-   * Replaces the rows; returns those whose result changed, and those that are gone as `ok`.
-   * @param replaced rows in whose place the new ones stand; absent: all
-   */
-  update(rows: readonly CheckRow[], nowMs: number, replaced?: readonly CheckRow[]): readonly CheckChange[] {
-    if (replaced === undefined) this.#madeAtMs = nowMs;
-    const next = new Map(replaced === undefined ? [] : this.#rows);
-    for (const row of replaced ?? []) next.delete(keyOf(row));
+  /** Replaces the rows; returns those whose result changed, and those that are gone as `ok`. */
+  update(rows: readonly CheckRow[], nowMs: number): readonly CheckChange[] {
+    this.#madeAtMs = nowMs;
+    const next = new Map<string, BoardRow>();
     const changes: CheckChange[] = [];
     for (const row of rows) {
       const key = keyOf(row);
@@ -93,21 +82,26 @@ function keyOf({ chain, endpoint, check }: CheckRow): string {
 }
 
 /**
- * Failed checks as reasons; those of a single endpoint are none while others answer. An account that cannot pay is the same
- * reason whether a check finds it or a delivery.
+ * True for a row that is a reason: a failure, of a single endpoint not while others answer, and a light client that nears its
+ * expiry, whatever waits for it.
  */
-export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
-  return rows.filter(({ result, endpoint }) => result === "failed" && endpoint === undefined)
-    .map(({ chain, check, found, advice = "run the command check for the whole set-up", sinceMs }) => ({
-      code: check === "balance" ? "wallet_empty" : `check_${check}`,
-      chain,
-      leg: undefined,
-      explanation: toSentence(found),
-      help: toSentence(advice),
-      sinceMs,
-    }));
+export function isCheckReason({ result, endpoint, check }: CheckRow): boolean {
+  return (result === "failed" && endpoint === undefined) || check === "client_expiring";
 }
 
-function toSentence(clause: string): string {
-  return `${clause.replace(/^[a-z](?!x)/, (first) => first.toUpperCase())}.`;
+/**
+ * Checks as reasons. An account that cannot pay is the same reason whether a check finds it or a delivery.
+ */
+export function toCheckReasons(rows: readonly BoardRow[]): readonly FoundReason[] {
+  return rows.filter(isCheckReason).map((
+    { chain, check, result, found, advice = "run the command check for the whole set-up", sinceMs },
+  ) => ({
+    code: check === "balance" ? "wallet_empty" : `check_${check}`,
+    chain,
+    leg: undefined,
+    explanation: toSentence(found),
+    help: toSentence(advice),
+    isWarning: result === "warning",
+    sinceMs,
+  }));
 }

@@ -5,9 +5,6 @@ export const findingAdvice = {
   // The program
   unknown_met: "",
   losses_unlimited: "",
-  first_answers_awaited: "",
-  chain_suspended: "",
-  chain_unavailable: "",
   // Chains and hosts
   host_not_found: "correct `ismp_host`, or wait until the node is synced",
   host_invalid: "correct `ismp_host`",
@@ -32,6 +29,7 @@ export const findingAdvice = {
   client_missing:
     "correct the id, or let governance create the client with the output of `log-consensus-state`",
   client_id_mismatch: "correct `consensus_state_id`",
+  client_expiring: "run a consensus relayer for the pair, or check the running one",
   client_unusable: "compare the configuration with the explanation of the line",
   epoch_length_mismatch: "correct `epoch_length`",
   fork_not_followed: "upgrade this program before the fork; the hub's runtime is upgraded by its governance",

@@ -15,6 +15,7 @@ import {
   tableSection,
   textColumn,
 } from "../telemetry/status_sections.ts";
+import { isCheckReason } from "./check_board.ts";
 import type { ProgramStatus } from "./program_status.ts";
 
 /** What a program shows besides. */
@@ -135,10 +136,8 @@ export function chainColumns(
 }
 
 function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
-  // What failed and is about no single endpoint stands above as a reason.
-  const rows = checks.filter(({ result, endpoint }) =>
-    result === "warning" || (result === "failed" && endpoint !== undefined)
-  );
+  // What is a reason stands above.
+  const rows = checks.filter((row) => row.result !== "ok" && !isCheckReason(row));
   return tableSection("Checks", rows, [
     textColumn("chain", ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`),
     textColumn("result", ({ result }) => coloured(result === "failed" ? "bad" : "warn", result)),

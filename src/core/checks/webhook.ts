@@ -9,7 +9,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import type { Worker } from "../runtime/worker.ts";
-import type { Log } from "../telemetry/log.ts";
+import type { OpenLog } from "../telemetry/open_log.ts";
 import { describeReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
 
 /** Time for which a reason must hold before it is posted, ms: most faults of endpoints end sooner. */
@@ -97,12 +97,11 @@ function harmless(text: string): string {
 /** Dependencies of a {@link Webhook}. */
 interface WebhookDeps {
   readonly clock: Clock;
-  readonly log: Log;
+  /** Logs failures, and removes the secrets of every configuration so far from texts. */
+  readonly log: Pick<OpenLog, "warn" | "redact">;
   readonly fetch: Fetch;
   /** What is in the way now. */
   readonly reasons: () => readonly NotReadyReason[];
-  /** Takes the secrets out of a text. */
-  readonly redact: (text: string) => string;
   readonly names: Pick<ChainNames, "full">;
 }
 
@@ -143,8 +142,8 @@ export class Webhook {
       .map(({ reason }) => reason);
     if (appeared.length + ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
     this.#postedMs = nowMs;
-    const { names, redact } = this.#deps;
-    const shown = (text: string): string => harmless(redact(names.full(text)));
+    const { names, log } = this.#deps;
+    const shown = (text: string): string => harmless(log.redact(names.full(text)));
     const failure = await this.#post(
       webhook,
       toPost(program, { appeared, ended, reasons, nowMs, shown }),
@@ -154,7 +153,7 @@ export class Webhook {
       for (const reason of ended) this.#posted.delete(keyOf(reason));
       for (const reason of appeared) this.#posted.set(keyOf(reason), { reason, seenMs: nowMs });
     } else if (!this.#isFailing) {
-      this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
+      log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
     }
     this.#isFailing = failure !== undefined;
   }

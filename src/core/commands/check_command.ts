@@ -47,7 +47,7 @@ command line, 3 there are warnings only.`,
     without,
     hasResult: true,
     tellsConfiguration: true,
-    addOptions: (parser, choose) => void parser.option("--json", "print one JSON object").action(choose),
+    addOptions: (parser) => void parser.option("--json", "print one JSON object"),
     run: (of, { json = false }) =>
       run(of, (checks) => makeChecks({ ...of, isJson: json || of.isJson }, checks)),
   });

@@ -29,11 +29,14 @@ export interface CommandSyntax<Options> extends CommandDescription {
   readonly group?: CommandGroup;
   /** Files of the program that it runs without; other commands require them all. */
   readonly without?: readonly FileOption[];
-  /** Adds the options to the command line; `choose` is called with those of a command line that has the command. */
-  readonly addOptions: (parser: Parser, choose: (options: Options) => void) => void;
+  /**
+   * Adds arguments and options to the command line. `choose` is called with the options of a command line that has the
+   * command; unless this function says otherwise, they are its argument, or without one the values of its options.
+   */
+  readonly addOptions?: (parser: Parser, choose: (options: Options) => void) => void;
 }
 
-/** A command that works with a valid configuration. `Run` is what the program hands to it. */
+/** A command. `Run` is what the program hands to it. */
 export interface CommandDefinition<Run, Options> extends CommandSyntax<Options> {
   /** True: standard output holds its result and nothing else; the log goes to standard error. */
   readonly hasResult?: boolean;
@@ -43,14 +46,10 @@ export interface CommandDefinition<Run, Options> extends CommandSyntax<Options> 
   readonly run: (run: Run, options: Options) => Promise<ExitCode>;
 }
 
-/** A command that runs without a valid configuration, log or connection. */
-export interface StandaloneDefinition<Options> extends CommandSyntax<Options> {
-  /** Does the work; returns the exit status. */
-  readonly run: (run: StandaloneRun, options: Options) => Promise<ExitCode>;
-}
-
 /** Command of a command line, with its options. */
-export interface ChosenCommand<Run> {
+interface ChosenCommand<Kind, Run>
+  extends Required<Pick<CommandDefinition<Run, unknown>, "hasResult" | "tellsConfiguration">> {
+  readonly kind: Kind;
   /** Its words. */
   readonly name: string;
   readonly options: unknown;
@@ -63,12 +62,9 @@ export type ProgramCommand<Run> =
   /** Relays until it is stopped. */
   | { readonly kind: "relay" }
   /** Does one thing with a valid configuration, then exits. */
-  | (
-    & { readonly kind: "command"; readonly hasResult: boolean; readonly tellsConfiguration: boolean }
-    & ChosenCommand<Run>
-  )
+  | ChosenCommand<"command", Run>
   /** Does one thing without a valid configuration, then exits. */
-  | ({ readonly kind: "standalone" } & ChosenCommand<StandaloneRun>);
+  | ChosenCommand<"standalone", StandaloneRun>;
 
 /** Command that can be added to the command line of a program. */
 export interface Command<Run> {
@@ -94,48 +90,30 @@ export function parseWithCommands<Run>(
 
 /** Defines a command that works with a valid configuration. */
 export function defineCommand<Run, Options>(definition: CommandDefinition<Run, Options>): Command<Run> {
-  const { run, hasResult = false, tellsConfiguration = false } = definition;
-  return {
-    addTo: (program, choose) =>
-      addSyntax(
-        program,
-        definition,
-        (chosen, options) =>
-          choose({
-            kind: "command",
-            hasResult,
-            tellsConfiguration,
-            ...chosen,
-            run: (programRun) => run(programRun, options),
-          }),
-      ),
-  };
+  return { addTo: (program, choose) => addSyntax(program, "command", definition, choose) };
 }
 
-/** Defines a command that works without a valid configuration; any program can have it. */
-export function defineStandalone<Options>(definition: StandaloneDefinition<Options>): Command<unknown> {
-  const { run } = definition;
-  return {
-    addTo: (program, choose) =>
-      addSyntax(
-        program,
-        definition,
-        (chosen, options) =>
-          choose({ kind: "standalone", ...chosen, run: (standalone) => run(standalone, options) }),
-      ),
-  };
+/** Defines a command that works without a valid configuration, log or connection; any program can have it. */
+export function defineStandalone<Options>(
+  definition: CommandDefinition<StandaloneRun, Options>,
+): Command<unknown> {
+  return { addTo: (program, choose) => addSyntax(program, "standalone", definition, choose) };
 }
 
 /** Adds a command to the command line, below its group. */
-function addSyntax<Options>(
+function addSyntax<Kind, Run, Options>(
   program: Parser,
-  syntax: CommandSyntax<Options>,
-  choose: (chosen: Omit<ChosenCommand<unknown>, "run">, options: Options) => void,
+  kind: Kind,
+  definition: CommandDefinition<Run, Options>,
+  choose: (chosen: ChosenCommand<Kind, Run>) => void,
 ): void {
-  const { group, without = [], addOptions } = syntax;
+  const { group, without = [], hasResult = false, tellsConfiguration = false, run } = definition;
   const parent = group === undefined ? program : addGroup(program, group);
-  const name = group === undefined ? syntax.name : `${group.name} ${syntax.name}`;
-  addOptions(addCommand(parent, syntax), (options) => choose({ name, options, without }, options));
+  const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
+  const chosen = (options: Options): void =>
+    choose({ kind, name, options, without, hasResult, tellsConfiguration, run: (of) => run(of, options) });
+  const parser = addCommand(parent, definition).action(chosen);
+  definition.addOptions?.(parser, chosen);
 }
 
 /** `config`: the first word of the commands about the configuration file. */

@@ -1,6 +1,5 @@
 /** `completion`: tab completion for shells. A short script for each asks the program itself what may come next. */
-import type { Command as Parser, Option } from "commander";
-import { Argument } from "commander";
+import { Argument, type Command as Parser, type Option } from "commander";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { defineStandalone } from "./command.ts";
 

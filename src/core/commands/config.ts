@@ -1,11 +1,12 @@
 /** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
 import {
   type ConfigResult,
+  countOf,
   describeProblems,
   type EffectiveValue,
-  renderDiagnostic,
+  renderRemark,
 } from "../config/diagnostics.ts";
-import { inlineToml } from "../config/toml_text.ts";
+import { inlineToml } from "../config/toml.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { configGroup, defineStandalone, requireConfig, type StandaloneRun } from "./command.ts";
 
@@ -100,11 +101,10 @@ export const configCheck = defineStandalone<undefined>({
   without: ["db"],
   addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   run: (run) =>
-    withFile(run, ({ warnings, notes }, path) => {
-      for (const each of [...warnings, ...notes]) run.print(`${each.kind}: ${renderDiagnostic(path, each)}`);
-      const count = warnings.length;
-      const warned = count === 0 ? "" : `, ${count} warning${count === 1 ? "" : "s"}`;
-      run.print(`${path}: no problems${warned}`);
+    withFile(run, ({ remarks }, path) => {
+      for (const remark of remarks) run.print(renderRemark(path, remark));
+      const warnings = remarks.filter(({ kind }) => kind === "warning");
+      run.print(`${path}: no problems${warnings.length === 0 ? "" : `, ${countOf(warnings, "warning")}`}`);
     }),
 });
 

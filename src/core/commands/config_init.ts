@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
-import type { InitAnswers, InitFile } from "../config/commented_file.ts";
+import type { InitChain, InitFile } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { isKeystore, isRemote, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
@@ -71,26 +71,38 @@ function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
   const chains = options.chain ?? ask(run, CHAINS_QUESTION, (text) => readChains(text));
   const [first] = chains ?? [];
   if (chains === undefined || first === undefined) return fail(run, "No chain is named: give --chain");
-  const other = chains.find(({ network }) => network !== first.network);
+  const mistake = findMistake(options, chains);
+  if (mistake !== undefined) return fail(run, mistake);
+  const { hubUrl } = options;
+  const answers = {
+    network: first.network,
+    hubUrl: hubUrl ?? ask(run, "WebSocket URL of a node of the hub: (empty: later) ", urlOf(SOCKETS)),
+    chains: chains.map((chain) => completeChain(run, options, chain)),
+  };
+  return write(run, out, run.file.writeInit(answers));
+}
+
+/** What is wrong with options for these chains; `undefined`: nothing. */
+function findMistake(
+  { hubUrl, url = new Map(), signer, signerAddress, passwordFile }: InitOptions,
+  chains: readonly NamedChain[],
+): string | undefined {
+  const [first] = chains;
+  const other = chains.find(({ network }) => network !== first?.network);
   if (other !== undefined) {
-    return fail(run, `${first.name} and ${other.name} belong to different hubs: write a file for each`);
+    return `${first?.name} and ${other.name} belong to different hubs: write a file for each`;
   }
-  const { hubUrl, url, signer, signerAddress, passwordFile } = options;
   const stray = [url, signer, signerAddress, passwordFile].flatMap((given) => [...given?.keys() ?? []])
     .find((name) => !chains.some((chain) => chain.name === name));
-  if (stray === "") {
-    return fail(run, "--url, --signer and the other options of a chain need its name, = and a value");
-  }
-  if (stray !== undefined) return fail(run, `${stray} is not among the chains of --chain`);
-  const wrong = [
-    ...hubUrl === undefined ? [] : [["--hub-url", readUrl(hubUrl, SOCKETS)] as const],
-    ...[...url ?? []].flatMap(([name, urls]) =>
-      urls.map((each) => [`--url of ${name}`, readUrl(each, ANY)] as const)
+  if (stray === "") return "--url, --signer and the other options of a chain need its name, = and a value";
+  if (stray !== undefined) return `${stray} is not among the chains of --chain`;
+  const reads = [
+    ...hubUrl === undefined ? [] : [{ option: "--hub-url", ...readUrl(hubUrl, SOCKETS) }],
+    ...[...url].flatMap(([name, urls]) =>
+      urls.map((each) => ({ option: `--url of ${name}`, ...readUrl(each, ANY) }))
     ),
-  ].find(([, read]) => "found" in read);
-  if (wrong !== undefined && "found" in wrong[1]) return fail(run, `${wrong[0]}: ${wrong[1].found}`);
-  const answers = { network: first.network, chains, ...complete(run, options, chains) };
-  return write(run, out, run.file.writeInit(answers));
+  ];
+  return reads.flatMap((read) => "found" in read ? [`${read.option}: ${read.found}`] : []).at(0);
 }
 
 const SOCKETS = ["ws", "wss"];
@@ -135,39 +147,32 @@ function ask<T>({ env }: StandaloneRun, question: string, read: (text: string) =
   return undefined;
 }
 
-/** What was given, and what is typed at the terminal for the rest; an empty answer leaves a blank. */
-function complete(
-  run: StandaloneRun,
-  { hubUrl, url, signer, signerAddress, passwordFile }: InitOptions,
-  chains: readonly NamedChain[],
-): Omit<InitAnswers, "network" | "chains"> {
-  const plain = (text: string): Checked<string> => ({ value: text });
-  const urlOf = (schemes: readonly string[]) => (text: string): Checked<string> => {
-    const read = readUrl(text, schemes);
-    return "found" in read
-      ? { found: `${read.found}, where ${schemes.join(" or ")} is expected` }
-      : { value: text };
+/** A URL as it is typed. */
+const urlOf = (schemes: readonly string[]) => (text: string): Checked<string> => {
+  const read = readUrl(text, schemes);
+  return "found" in read
+    ? { found: `${read.found}, where ${schemes.join(" or ")} is expected` }
+    : { value: text };
+};
+
+/** What was given of a chain, and what is typed at the terminal for the rest; an empty answer leaves a blank. */
+function completeChain(run: StandaloneRun, options: InitOptions, chain: NamedChain): InitChain {
+  const { name } = chain;
+  const typed = (kind: string, read: (text: string) => Checked<string>): readonly string[] | undefined => {
+    const answer = ask(run, `${kind} of ${name}: (empty: later) `, read);
+    return answer === undefined ? undefined : [answer];
   };
-  const named = (kind: string, given: ByChain | undefined, of = chains, read = plain): ByChain =>
-    new Map(of.flatMap(({ name }) => {
-      const typed = given?.has(name) ? undefined : ask(run, `${kind} of ${name}: (empty: later) `, read);
-      const values = given?.get(name) ?? (typed === undefined ? [] : [typed]);
-      return values.length === 0 ? [] : [[name, values]];
-    }));
-  const one = (values: ByChain): ReadonlyMap<string, string> =>
-    new Map([...values].map(([name, all]) => [name, all.at(-1) ?? ""]));
-  const hub = hubUrl ?? ask(run, "WebSocket URL of a node of the hub: (empty: later) ", urlOf(SOCKETS));
-  const urls = named("Endpoint", url, chains, urlOf(ANY));
-  const signers = one(named("Key file, or keystore: or web3signer: and its place, of the account", signer));
-  const having = (is: (signer: string) => boolean): readonly NamedChain[] =>
-    chains.filter(({ name }) => is(signers.get(name) ?? ""));
-  return {
-    hubUrl: hub,
-    urls,
-    signers,
-    signerAddresses: one(named("Address of the account", signerAddress, having(isRemote))),
-    passwordFiles: one(named("File with the password of the keystore", passwordFile, having(isKeystore))),
-  };
+  const one = (kind: string, given: ByChain | undefined): string | undefined =>
+    (given?.get(name) ?? typed(kind, (text) => ({ value: text })))?.at(-1);
+  const urls = options.url?.get(name) ?? typed("Endpoint", urlOf(ANY));
+  const signer = one("Key file, or keystore: or web3signer: and its place, of the account", options.signer);
+  const signerAddress = isRemote(signer ?? "")
+    ? one("Address of the account", options.signerAddress)
+    : undefined;
+  const passwordFile = isKeystore(signer ?? "")
+    ? one("File with the password of the keystore", options.passwordFile)
+    : undefined;
+  return { ...chain, urls, signer, signerAddress, passwordFile };
 }
 
 /** Reads names of chains; they may be state machines or chain ids, too. */

@@ -28,10 +28,9 @@ export const health = defineStandalone<{ readonly url: URL }>({
   summary: "ask a running program for its health, then exit",
   afterHelp: AFTER_HELP,
   without: ["config", "db"],
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser
-      .requiredOption("--url <url>", "address of its status server, e.g. http://127.0.0.1:9180", toUrl)
-      .action((options: { readonly url: URL }) => choose(options)),
+      .requiredOption("--url <url>", "address of its status server, e.g. http://127.0.0.1:9180", toUrl),
   run: async ({ env, print }, { url }) => {
     const path = url.pathname === "/" ? "/healthz" : url.pathname;
     try {

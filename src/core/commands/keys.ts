@@ -1,6 +1,5 @@
 /** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
-import type { Command as Parser } from "commander";
-import { Option } from "commander";
+import { type Command as Parser, Option } from "commander";
 import { type Checked, describeProblems } from "../config/diagnostics.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";

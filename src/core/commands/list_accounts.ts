@@ -3,7 +3,7 @@ import { createEvmChain, type EvmChainDeps } from "../chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
 import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
-import { signerAddress } from "../config/evm_signer.ts";
+import { signerAddress } from "../config/secrets.ts";
 import { RemoteSigner } from "../config/redact.ts";
 import { blake2b128, concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
 import { sr25519PublicKey } from "../ismp/signed_messages.ts";

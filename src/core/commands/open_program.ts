@@ -25,8 +25,6 @@ import { serveStatus } from "../telemetry/http/status_server.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream, type LineOutput, openErrorOutput, openOutput } from "../telemetry/output.ts";
-import { ProgressLine, type WorkProgress } from "../telemetry/progress.ts";
-import { createRedactor } from "../telemetry/redactor.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
 
@@ -61,9 +59,6 @@ export interface OpenProgram<C> extends Disposable {
   /** Serves the status pages, where they are wanted, while `work` runs. */
   readonly serve: (work: () => Promise<ExitCode>) => Promise<ExitCode>;
 }
-
-/** Characters of the status line: a line that the terminal breaks could not be taken away. */
-const STATUS_WIDTH = 79;
 
 /** Opens a program; an invalid configuration is only reported. */
 export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C> | undefined {
@@ -114,7 +109,6 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     },
     commandRun: {
       print: (text) => {
-        logOutput.status(undefined);
         log.flush();
         output.write(text);
       },
@@ -130,12 +124,10 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
       log,
       fetch: platformFetch,
       reasons: () => watch.reasons(),
-      redact: createRedactor(secrets),
       names,
     }),
     serve: (work) => serveStatus(server, work),
     [Symbol.dispose]: () => {
-      logOutput.status(undefined);
       dispose();
       log.flush();
       output.flush();
@@ -148,7 +140,6 @@ function openProgramLog<C, Run>(
   output: LineOutput,
   options: Pick<LogOptions, "secrets" | "isJournal">,
 ): OpenLog {
-  const line = new ProgressLine(systemClock, (text) => output.status(text?.slice(0, STATUS_WIDTH)));
   return openLog({
     ...options,
     format: logFormat,
@@ -157,9 +148,6 @@ function openProgramLog<C, Run>(
     flush: () => output.flush(),
     clock: systemClock,
     hasColour: output.isTerminal && world.isColourWelcome,
-    ...output.isTerminal && logFormat === "human" && {
-      progress: (progress: WorkProgress) => line.report(progress),
-    },
     names,
     onWarning: (...warning) => watch.noteWarning(...warning),
     onEvent: (...event) => watch.noteEvent(...event),

@@ -4,13 +4,14 @@
  * its socket. Request and answer are one line of JSON each. Both come from the same build, which the request names, so
  * that the compiler's types are their shapes.
  */
-import type { Log, LogLevel } from "../telemetry/log.ts";
-import { logLevels } from "../telemetry/log.ts";
+import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
+import type { ControlSocket } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
+import type { Worker } from "../runtime/worker.ts";
 import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
 import { Argument } from "commander";
 
@@ -100,13 +101,9 @@ export function defineOperation<Context, Options, Output>(
       ...operation,
       hasResult: operation.isLogged !== true,
       addOptions: (parser, choose) => {
-        operation.addOptions(
-          parser,
-          (options) => {
-            const { json, watch } = parser.opts<Omit<Chosen<Options>, "options">>();
-            choose({ options, json, watch });
-          },
-        );
+        const chosen = (options: Options): void =>
+          choose({ options, ...parser.opts<Omit<Chosen<Options>, "options">>() });
+        operation.addOptions?.(parser.action(chosen), chosen);
         parser.option("--json", "print JSON");
         if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
       },
@@ -226,6 +223,14 @@ export function toRequestLine(operation: string, options: unknown): string {
   return JSON.stringify({ version: VERSION, operation, options });
 }
 
+/** Creates the worker of a running program that answers at its socket. */
+export function controlWorker<Context>(server: RequestServer<Context>, socket: ControlSocket): Worker {
+  return {
+    name: "control",
+    run: (signal) => socket.serve((line, gone) => answerRequest(server, line, gone), signal),
+  };
+}
+
 /** What answers requests. */
 export interface RequestServer<Context> {
   readonly commands: readonly OperationCommand<never, Context>[];
@@ -300,10 +305,10 @@ At the next start --log-level counts again.
 
 Exit status: 0 done, 1 no relayer runs, 2 wrong command line.`,
   needs: "running",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.addArgument(
       new Argument("<level>", "minimum level that is logged").choices([...logLevels]),
-    ).action((level: LogLevel) => choose(level)),
+    ),
   work: ({ setLogLevel }, level) => {
     if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
     setLogLevel(level);

@@ -20,9 +20,8 @@ import {
   UINT32_MAX,
   webSocketUrl,
 } from "./values.ts";
-import * as z from "zod";
-import type { Key, SectionValues } from "./schema.ts";
-import { optional, optionalIn, required, requiredIn, withDefault } from "./schema.ts";
+import type { SourceLocation } from "./diagnostics.ts";
+import { type Key, optional, required, type SectionValues, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles, TomlTable } from "./toml.ts";
 
@@ -81,25 +80,26 @@ export const hubStateMachine = required(
  * Under which other chains know a hub whose file does not say it: the live hubs' ids, PAS0 on Paseo, DOT0 on Polkadot
  * (docs/protocol/hub.md section 0).
  */
-export function usualHubId(hub: StateMachine): ConsensusStateId {
+function usualHubId(hub: StateMachine): ConsensusStateId {
   return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
 }
 
-function isInboundOnly({ inbound_only: isSource }: TomlTable): boolean {
-  return isSource === true;
+/** Values of the hub's section with the id under which other chains know it. */
+export function withHubId<
+  V extends { readonly stateMachine: StateMachine; readonly consensusStateId: ConsensusStateId | undefined },
+>(values: V, location: SourceLocation): V & { readonly consensusStateId: ConsensusStateId } {
+  const { consensusStateId: given, stateMachine } = values;
+  if (given !== undefined) return { ...values, consensusStateId: given };
+  const value = usualHubId(stateMachine);
+  location.child("consensus_state_id").applies("consensus_state_id", { value, isDerived: true });
+  return { ...values, consensusStateId: value };
 }
 
 /** The account of a chain; one that is only a source has none, whatever its section names. */
 function accountOf<T>(key: Key<T>): Key<T | undefined> {
-  return {
-    ...key,
-    schema: key.schema.optional(),
-    mayBeIdle: true,
-    schemaIn: (section) =>
-      isInboundOnly(section) ? z.unknown().transform(() => undefined) : key.schemaIn?.(section) ?? key.schema,
-    idleReason: (section) =>
-      isInboundOnly(section) ? "inbound_only = true: nothing is signed for this chain" : undefined,
-  };
+  const reason = ({ inbound_only: isSource }: TomlTable): string | undefined =>
+    isSource === true ? "inbound_only = true: nothing is signed for this chain" : undefined;
+  return { ...key, idle: { value: undefined, reason } };
 }
 
 /** A chain that is only a source. */
@@ -146,7 +146,7 @@ export const evmKeys = (files: ConfigFiles) => ({
     example: "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3",
   }),
   /** `undefined` only with {@link inboundOnly}. */
-  signer: accountOf(requiredIn(evmSigner(files), {
+  signer: accountOf(required(evmSigner(files), {
     name: "signer",
     description:
       "Pays for deliveries on this chain and earns their fees. Nothing else may send from this account, not even " +
@@ -251,7 +251,7 @@ export const substrateKeys = (files: ConfigFiles) => ({
   }),
   ...nodeKeys,
   /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
-  signer: accountOf(optionalIn(substrateSigner(files), {
+  signer: accountOf(optional(substrateSigner(files), {
     name: "signer",
     description:
       "Earns the fees of deliveries to this chain. Deliveries are unsigned: without a seed they are made, and no fees " +

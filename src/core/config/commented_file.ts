@@ -1,6 +1,6 @@
 /** Configuration files with a comment above every key, from the sections. Pure. */
-import { allKeys, expectedText, type Key, type Section } from "./schema.ts";
-import { inlineToml, toWritable } from "./toml_text.ts";
+import { allKeys, type Key, type Section } from "./schema.ts";
+import { inlineToml } from "./toml.ts";
 import type { NamedChain, Network } from "./live_network.ts";
 import { isKeystore, isRemote } from "./redact.ts";
 import { evmStateMachine } from "../ismp/state_machine.ts";
@@ -44,8 +44,8 @@ export function writeCommentedFile(
 function writeSection(of: CommentedSection): string {
   const { title, header, section, shows = "all", switchedOn = [] } = of;
   const rule = title === undefined ? [] : [`# ---- ${title} `.padEnd(WIDTH, "-"), ""];
-  const keys = allKeys(section).filter(({ isRequired, name }) =>
-    isRequired || switchedOn.includes(name) || shows !== "required"
+  const keys = allKeys(section).filter(({ fallback, name }) =>
+    fallback === undefined || switchedOn.includes(name) || shows !== "required"
   );
   const blocks = keys.map((key) =>
     shows === "all" ? `${meaning(key, of)}\n${setting(key, of)}` : setting(key, of)
@@ -56,25 +56,25 @@ function writeSection(of: CommentedSection): string {
 }
 
 function meaning(key: Key<unknown>, of: CommentedSection): string {
-  const expected = expectedText(key.type);
+  const { expected } = key.type;
   const text = comment(`${key.description} ${expected.charAt(0).toUpperCase()}${expected.slice(1)}.`);
   const value = valueOf(key, of);
   const isEmpty = Array.isArray(value) && value.length === 0;
-  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(toWritable(key.example))}` : text;
+  return isEmpty ? `${text}\n# For example:\n#   ${inlineToml(key.example)}` : text;
 }
 
 function setting(key: Key<unknown>, of: CommentedSection): string {
-  const { name, isRequired, fallback } = key;
+  const { name, fallback } = key;
   const { switchedOn = [], usual = [] } = of;
   const value = valueOf(key, of);
-  const text = `${name} = ${inlineToml(toWritable(value))}`;
-  if (isRequired || switchedOn.includes(name)) return text;
-  const isUsual = JSON.stringify(value) === JSON.stringify(fallback) || usual.includes(name);
+  const text = `${name} = ${inlineToml(value)}`;
+  if (fallback === undefined || switchedOn.includes(name)) return text;
+  const isUsual = JSON.stringify(value) === JSON.stringify(fallback.value) || usual.includes(name);
   return `#${text}${isUsual ? " # default" : ""}`;
 }
 
 function valueOf({ name, example, fallback }: Key<unknown>, { values = {} }: CommentedSection): unknown {
-  if (!Object.hasOwn(values, name)) return example ?? fallback;
+  if (!Object.hasOwn(values, name)) return example ?? fallback?.value;
   return values[name] ?? (Array.isArray(example) ? [] : "");
 }
 
@@ -90,20 +90,23 @@ function comment(text: string): string {
   return lines.map((line) => `# ${line}`).join("\n");
 }
 
-/** The operator's answers; missing ones become placeholders. */
+/** A chain with the operator's answers; missing ones become placeholders. */
+export interface InitChain extends NamedChain {
+  readonly urls: readonly string[] | undefined;
+  /** Key of the account as `signer` takes it. */
+  readonly signer: string | undefined;
+  /** Address of an account that a Web3Signer signs for. */
+  readonly signerAddress: string | undefined;
+  /** File with the password of a keystore. */
+  readonly passwordFile: string | undefined;
+}
+
+/** What a file is written for. */
 export interface InitAnswers {
   readonly network: Network;
   /** At least one, all of that network. */
-  readonly chains: readonly NamedChain[];
+  readonly chains: readonly InitChain[];
   readonly hubUrl: string | undefined;
-  /** Endpoints by name of the chain. */
-  readonly urls: ReadonlyMap<string, readonly string[]>;
-  /** Keys of accounts as `signer` takes them, by name of the chain. */
-  readonly signers: ReadonlyMap<string, string>;
-  /** Addresses of accounts that a Web3Signer signs for, by name of the chain. */
-  readonly signerAddresses: ReadonlyMap<string, string>;
-  /** Files with the passwords of keystores, by name of the chain. */
-  readonly passwordFiles: ReadonlyMap<string, string>;
 }
 
 /** The text of the file, and the keys that are left to be filled in. */
@@ -122,13 +125,13 @@ export interface InitParts {
   readonly before: readonly CommentedSection[];
   /** Section of a chain with its own values, and the one inside of it. */
   readonly ofChain: (
-    chain: NamedChain,
+    chain: InitChain,
   ) => Pick<CommentedSection, "section" | "values"> & { readonly host?: Omit<CommentedSection, "header"> };
 }
 
 /** Writes a file for the operator's chains. */
 export function writeInitFile(
-  answers: InitAnswers,
+  { chains }: Pick<InitAnswers, "chains">,
   { program, role, title, before, ofChain }: InitParts,
 ): InitFile {
   const head = [
@@ -137,9 +140,9 @@ export function writeInitFile(
     'Empty values, but that of `etherscan_api_key`, are to be filled in. `#key = value` is optional; "default" behind it ' +
     "means that leaving it commented out is the same. `${NAME}` in a text is replaced from the environment.",
   ];
-  const ofChains = answers.chains.flatMap((chain, index): readonly CommentedSection[] => {
+  const ofChains = chains.flatMap((chain, index): readonly CommentedSection[] => {
     const { section, values, host } = ofChain(chain);
-    const account = accountKeys(answers, chain.name);
+    const account = accountKeys(chain);
     return [
       {
         ...index === 0 ? { title } : { shows: "required" },
@@ -168,14 +171,12 @@ export function writeInitFile(
 
 /** Keys of a chain's section that name its account, with their values. */
 function accountKeys(
-  { signers, signerAddresses, passwordFiles }: InitAnswers,
-  chain: string,
+  { signer, signerAddress, passwordFile }: InitChain,
 ): Readonly<Record<string, string | undefined>> {
-  const signer = signers.get(chain);
   return {
     signer,
-    ...isRemote(signer ?? "") && { signer_address: signerAddresses.get(chain) },
-    ...isKeystore(signer ?? "") && { keystore_password_file: passwordFiles.get(chain) },
+    ...isRemote(signer ?? "") && { signer_address: signerAddress },
+    ...isKeystore(signer ?? "") && { keystore_password_file: passwordFile },
   };
 }
 

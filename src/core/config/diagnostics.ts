@@ -4,7 +4,6 @@
  */
 import { toHex } from "../encoding/bytes.ts";
 import { EndpointUrl, hasSecret, isPlain, looksSecret, quoted, Secret } from "./redact.ts";
-import { toWritable, type WritableValue } from "./toml_text.ts";
 
 /** What is wrong with a value, and what helps; the texts hold no secret. */
 export interface InvalidValue {
@@ -55,8 +54,8 @@ export interface Diagnostic extends Statement {
 export interface ConfigResult<C> {
   readonly config: C | undefined;
   readonly problems: readonly Diagnostic[];
-  readonly warnings: readonly Diagnostic[];
-  readonly notes: readonly Diagnostic[];
+  /** Warnings, then notes. */
+  readonly remarks: readonly Diagnostic[];
   /** Every key of every section that was read, in the order of the sections' schemas; without those that are wrong. */
   readonly values: readonly EffectiveValue[];
   /** Values from the environment that are, or are part of, a secret: texts that no log line may contain. */
@@ -71,7 +70,7 @@ export interface EffectiveValue {
   /** As the program has it; `undefined`: nothing applies. */
   readonly value: unknown;
   /** As it may be shown, in the form of the file. */
-  readonly shown: WritableValue | undefined;
+  readonly shown: unknown;
   /** `derived`: from other values of the file. */
   readonly origin: "file" | "default" | "derived";
   readonly line: number | undefined;
@@ -85,16 +84,28 @@ export function renderDiagnostic(file: string, { found, expected, hint, ...locat
   return `${renderLocation(file, location)}: ${text}${hint === undefined ? "" : `; ${hint}`}`;
 }
 
-/** Everything that is wrong, each thing on a line of its own, and what follows from it. */
+/** A warning or note as a line, marked as what it is. */
+export function renderRemark(file: string, remark: Diagnostic): string {
+  return `${remark.kind}: ${renderDiagnostic(file, remark)}`;
+}
+
+/** Everything that is wrong, each thing on a line of its own, then what else there is to say, and what follows from it. */
 export function describeProblems(
   file: string,
-  reading: ConfigResult<unknown>,
+  { problems, remarks }: ConfigResult<unknown>,
   consequence = "nothing was started",
 ): string {
-  const lines = [...reading.problems, ...reading.warnings].map((problem) => renderDiagnostic(file, problem));
-  const count = reading.problems.length;
-  return [...lines, `${count} problem${count === 1 ? "" : "s"} in the configuration; ${consequence}`, ""]
-    .join("\n");
+  return [
+    ...problems.map((problem) => renderDiagnostic(file, problem)),
+    ...remarks.map((remark) => renderRemark(file, remark)),
+    `${countOf(problems, "problem")} in the configuration; ${consequence}`,
+    "",
+  ].join("\n");
+}
+
+/** A number of things with their name. */
+export function countOf(things: readonly unknown[], name: string): string {
+  return `${things.length} ${name}${things.length === 1 ? "" : "s"}`;
 }
 
 function renderLocation(file: string, location: Pick<Diagnostic, "section" | "path" | "line">): string {
@@ -117,16 +128,22 @@ function shownName(name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name);
 }
 
+/** What is known of one file while it is read. */
+interface Findings {
+  readonly lineOf: LineLookup;
+  readonly diagnostics: Diagnostic[];
+  /** By section and key: the last value of a key counts. */
+  readonly values: Map<string, EffectiveValue>;
+  readonly variables: UsedVariable[];
+  readonly secrets: Set<string>;
+}
+
 /** What is said of one file while it is read, and the values that apply. */
 export class Diagnostics {
-  readonly #lineOf: LineLookup;
-  readonly #all: Diagnostic[] = [];
-  readonly #values = new Map<string, EffectiveValue>();
-  readonly #variables: UsedVariable[] = [];
-  readonly #secrets = new Set<string>();
+  readonly #findings: Findings;
 
   constructor(lineOf: LineLookup) {
-    this.#lineOf = lineOf;
+    this.#findings = { lineOf, diagnostics: [], values: new Map(), variables: [], secrets: new Set() };
   }
 
   /** The file as a whole. */
@@ -136,104 +153,83 @@ export class Diagnostics {
 
   /** A section by the names of its header. */
   section(path: KeyPath): SourceLocation {
-    return new SourceLocation(this, path, []);
-  }
-
-  /** Used by {@link SourceLocation}. */
-  add(diagnostic: Diagnostic): void {
-    this.#all.push(diagnostic);
-  }
-
-  /** The result of reading; there is no configuration where there are problems. */
-  toResult<C>(config: C | undefined): ConfigResult<C> {
-    const rank = ({ line = Number.MAX_SAFE_INTEGER }: Diagnostic): number => line;
-    const sorted = this.#all.toSorted((a, b) => rank(a) - rank(b));
-    const of = (wanted: DiagnosticKind): readonly Diagnostic[] =>
-      sorted.filter(({ kind }) => kind === wanted);
-    const problems = of("problem");
-    return {
-      config: problems.length === 0 ? config : undefined,
-      problems,
-      warnings: of("warning"),
-      notes: of("note"),
-      values: [...this.#values.values()],
-      secrets: [...this.#secrets],
-    };
+    return new SourceLocation(this.#findings, { section: path, rest: [] });
   }
 
   /** Records a variable of the environment in a text of the file. */
   addVariable(variable: UsedVariable): void {
-    this.#variables.push(variable);
+    this.#findings.variables.push(variable);
   }
 
-  /** Variables in a value, everything below it included. */
-  variablesAt(path: KeyPath): readonly UsedVariable[] {
-    return this.#variables.filter((used) => path.every((step, at) => used.path[at] === step));
+  /** The result of reading; there is no configuration where there are problems. */
+  toResult<C>(config: C | undefined): ConfigResult<C> {
+    const { diagnostics, values, secrets } = this.#findings;
+    const rank = ({ line = Number.MAX_SAFE_INTEGER }: Diagnostic): number => line;
+    const sorted = Map.groupBy(diagnostics.toSorted((a, b) => rank(a) - rank(b)), ({ kind }) => kind);
+    const problems = sorted.get("problem") ?? [];
+    return {
+      config: problems.length === 0 ? config : undefined,
+      problems,
+      remarks: [...sorted.get("warning") ?? [], ...sorted.get("note") ?? []],
+      values: [...values.values()],
+      secrets: [...secrets],
+    };
   }
+}
 
-  /**
-   * Used by {@link SourceLocation}; the last value of a key counts. Where it is a secret, or an endpoint of which the
-   * variables are not shown, they are secrets, too.
-   */
-  addValue(effective: EffectiveValue, used: readonly UsedVariable[]): void {
-    this.#values.set(`${effective.section}.${effective.key}`, effective);
-    if (!hasSecret(effective.value)) return;
-    const visible = JSON.stringify(
-      effective.shown ?? "",
-      (_, inner: unknown) => typeof inner === "bigint" ? "" : inner,
-    );
-    for (const { value = "" } of used) {
-      if (!visible.includes(value) && !isPlain(value)) this.#secrets.add(value);
-    }
-  }
-
-  /** Line of the value at `path` or else of the nearest thing around it. */
-  lineOf(path: KeyPath): number | undefined {
-    for (let length = path.length; length > 0; length--) {
-      const line = this.#lineOf(path.slice(0, length));
-      if (line !== undefined) return line;
-    }
-    return undefined;
-  }
+/** Steps to a place of the file. */
+interface Place {
+  readonly section: KeyPath;
+  /** Path within the section. */
+  readonly rest: KeyPath;
+  /** For problems that have no hint of their own. */
+  readonly advice?: string | undefined;
 }
 
 /** A value's place in the file: where readers say what is wrong with it. */
 export class SourceLocation {
-  readonly #diagnostics: Diagnostics;
-  readonly #section: KeyPath;
-  readonly #rest: KeyPath;
+  readonly #findings: Findings;
+  readonly #place: Place;
 
-  /** @param rest path within the section */
-  constructor(diagnostics: Diagnostics, section: KeyPath, rest: KeyPath) {
-    this.#diagnostics = diagnostics;
-    this.#section = section;
-    this.#rest = rest;
+  constructor(findings: Findings, place: Place) {
+    this.#findings = findings;
+    this.#place = place;
   }
 
   /** What is below this value: a key, an element, or a path of them. */
   child(...steps: KeyPath): SourceLocation {
-    return new SourceLocation(this.#diagnostics, this.#section, [...this.#rest, ...steps]);
+    const { rest } = this.#place;
+    return new SourceLocation(this.#findings, { ...this.#place, rest: [...rest, ...steps] });
+  }
+
+  /** The same place, with a hint for problems there and below that have none of their own. */
+  advising(advice: string | undefined): SourceLocation {
+    return new SourceLocation(this.#findings, { ...this.#place, advice });
   }
 
   /** Name of the section in TOML spelling. */
   get section(): string {
-    return formatKeyPath(this.#section);
+    return formatKeyPath(this.#place.section);
   }
 
   /** Line of this value or of what is around it, where known. */
   get line(): number | undefined {
-    return this.#diagnostics.lineOf(this.#path);
+    const path = this.#path;
+    for (let length = path.length; length > 0; length--) {
+      const line = this.#findings.lineOf(path.slice(0, length));
+      if (line !== undefined) return line;
+    }
+    return undefined;
   }
 
   /** Reports something about the value. */
-  report({ kind, found, expected, hint }: Statement): void {
+  report(statement: Statement): void {
     const { section, line } = this;
-    const text = { kind, found, hint, ...expected !== undefined && { expected } };
-    this.#diagnostics.add({ section, path: formatKeyPath(this.#path), line, ...text });
+    this.#findings.diagnostics.push({ section, path: formatKeyPath(this.#path), line, ...statement });
   }
 
   /** The file cannot be used. The texts must not hold secrets. */
-  problem(found: string, expected: string, hint?: string): void {
+  problem(found: string, expected: string, hint = this.#place.advice): void {
     this.report({ kind: "problem", found, expected, hint });
   }
 
@@ -242,29 +238,38 @@ export class SourceLocation {
     this.report({ kind: "warning", found, expected, hint });
   }
 
-  /** Records what applies for the key at this place, by its first name. `given`: as the file has it, if it has it. */
+  /**
+   * Records what applies for the key at this place, by its first name. `given`: as the file has it, if it has it. Where
+   * the value is a secret, or an endpoint of which the variables are not shown, they are secrets, too.
+   */
   applies(key: string, { value, given, isDerived = false }: AppliedValue): void {
     const { section, line } = this;
-    const of = { section, key, value, shown: showValue(value, given) };
-    if (given === undefined || isDerived) {
-      const origin = isDerived ? "derived" : "default";
-      this.#diagnostics.addValue({ ...of, origin, line: undefined, variables: [] }, []);
-      return;
+    const isOfFile = given !== undefined && !isDerived;
+    const used = isOfFile ? this.#variables : [];
+    const shown = showValue(value, given);
+    this.#findings.values.set(`${section}.${key}`, {
+      ...{ section, key, value, shown, variables: used.map(({ name }) => name) },
+      ...isOfFile ? { origin: "file", line } : { origin: isDerived ? "derived" : "default", line: undefined },
+    });
+    if (!hasSecret(value)) return;
+    const visible = JSON.stringify(shown ?? "");
+    for (const { value: part = "" } of used) {
+      if (!visible.includes(part) && !isPlain(part)) this.#findings.secrets.add(part);
     }
-    const used = this.#diagnostics.variablesAt(this.#path);
-    this.#diagnostics.addValue(
-      { ...of, origin: "file", line, variables: used.map(({ name }) => name) },
-      used,
-    );
   }
 
   /** True for a value into which a variable could not be put, which was reported. */
   get isUnresolved(): boolean {
-    return this.#diagnostics.variablesAt(this.#path).some(({ value }) => value === undefined);
+    return this.#variables.some(({ value }) => value === undefined);
+  }
+
+  /** Variables in the value, everything below it included. */
+  get #variables(): readonly UsedVariable[] {
+    return this.#findings.variables.filter((used) => this.#path.every((step, at) => used.path[at] === step));
   }
 
   get #path(): KeyPath {
-    return [...this.#section, ...this.#rest];
+    return [...this.#place.section, ...this.#place.rest];
   }
 }
 
@@ -279,23 +284,17 @@ interface AppliedValue {
  * A value in the form of the file: a secret is a mark, an endpoint has no path. `given` is what the file has, for
  * values that have another form in the program. `undefined`: nothing applies.
  */
-function showValue(value: unknown, given: unknown): WritableValue | undefined {
+function showValue(value: unknown, given: unknown): unknown {
   if (value === undefined) return given === undefined ? undefined : "";
-  const shown = showPlain(value);
-  if (shown !== undefined) return shown;
-  return hasSecret(value) ? String(new Secret("")) : toWritable(given);
+  return showPlain(value) ?? (hasSecret(value) ? String(new Secret("")) : given);
 }
 
 /** `undefined` for values that have another form in the program than in the file. */
-function showPlain(value: unknown): WritableValue | undefined {
+function showPlain(value: unknown): unknown {
   if (value instanceof Secret) return value.place ?? value.toString();
   if (value instanceof EndpointUrl) return value.toString();
   if (value instanceof Uint8Array) return toHex(value);
-  if (Array.isArray(value)) {
-    const elements = value.map(showPlain);
-    return elements.every((element) => element !== undefined) ? elements : undefined;
-  }
-  const isPlain = typeof value === "string" || typeof value === "number" || typeof value === "boolean" ||
-    typeof value === "bigint";
-  return isPlain ? value : undefined;
+  if (typeof value !== "object") return value;
+  const elements = Array.isArray(value) ? value.map(showPlain) : [undefined];
+  return elements.includes(undefined) ? undefined : elements;
 }

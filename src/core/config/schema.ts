@@ -1,13 +1,68 @@
 /**
- * Sections of configuration files as zod schemas. A section lists its keys; each key has a type, a name in the file, a
- * default and a description, and nothing of that stands anywhere else: the types of the programs, the checks, the
- * reference in `docs/configuration`, the example files and the JSON schemas come from here.
+ * Sections of configuration files. A section lists its keys; each key has a type, a name in the file, a default and a
+ * description, and nothing of that stands anywhere else: the types of the programs, the checks, the reference in
+ * `docs/configuration`, the example files and the JSON schemas come from here.
  */
-import * as z from "zod";
-import type { InvalidValue, KeyPath, SourceLocation, Statement } from "./diagnostics.ts";
-import { type ConfigFiles, isTable, type TomlTable } from "./toml.ts";
+import type { Checked, SourceLocation, Statement } from "./diagnostics.ts";
+import { type ConfigFiles, isTable, type TomlTable, type TomlValue } from "./toml.ts";
 import { shownText } from "./redact.ts";
 import { nearestWord } from "./spelling.ts";
+
+/** A value that can be used. */
+export interface Accepted<T> {
+  readonly value: T;
+}
+
+/** A type of values. */
+export interface Type<T> {
+  /** Stands behind "expected ...", in messages and in the reference. */
+  readonly expected: string;
+  /** JSON schema of the values that the file has. */
+  readonly json: Readonly<Record<string, unknown>>;
+  /** Keys that only serve to read values of this type; they have no values of their own. */
+  readonly companions?: readonly Key<unknown>[];
+  /**
+   * Reads a value of the file, and reports at its place what is wrong with it and what else there is to say of it.
+   * `section` has the keys beside it. `undefined`: it is wrong.
+   */
+  readonly read: (given: TomlValue, at: SourceLocation, section: TomlTable) => Accepted<T> | undefined;
+}
+
+/** A type whose values `check` accepts, or describes what it found instead. */
+export function checkedType<T>(
+  of: Omit<Type<T>, "read">,
+  check: (given: TomlValue, section: TomlTable) => Checked<T>,
+): Type<T> {
+  return {
+    ...of,
+    read: (given, at, section) => {
+      const checked = check(given, section);
+      if ("value" in checked) return checked;
+      at.problem(checked.found, of.expected, checked.hint);
+      return undefined;
+    },
+  };
+}
+
+/** The type with warnings and notes about accepted values, which `remarksOn` gets as the file has them. */
+export function withRemarks<T>(
+  type: Type<T>,
+  remarksOn: (given: TomlValue) => readonly Statement[],
+): Type<T> {
+  return {
+    ...type,
+    read: (given, at, section) => {
+      const read = type.read(given, at, section);
+      if (read !== undefined) { for (const remark of remarksOn(given)) at.report(remark); }
+      return read;
+    },
+  };
+}
+
+/** The type for files that may have another form of its values, which `replace` gives the usual form. */
+export function replacing<T>(type: Type<T>, replace: (given: TomlValue) => TomlValue): Type<T> {
+  return { ...type, read: (given, at, section) => type.read(replace(given), at, section) };
+}
 
 /** What is written about a key beside its type. */
 export interface KeyText {
@@ -23,21 +78,11 @@ export interface KeyText {
 
 /** A key of a section. */
 export interface Key<T> extends KeyText {
-  /** The type with the default. */
-  readonly schema: z.ZodType<T>;
-  /** The type of values that the file has. */
-  readonly type: z.ZodType;
-  /** The type with the default, where other keys of the section count; else {@link schema} does. */
-  readonly schemaIn?: (section: TomlTable) => z.ZodType<T>;
-  /** Keys that only serve to read this one; they have no values of their own. */
-  readonly companions?: readonly Key<unknown>[];
-  /** Why the key has no effect beside the other keys of the section; `undefined`: it has one. Absent: it always has. */
-  readonly idleReason?: (section: TomlTable) => string | undefined;
-  readonly isRequired: boolean;
-  /** True: another key of the section may make it needless, so that editors do not ask for it. */
-  readonly mayBeIdle?: boolean;
-  /** What applies without the key; `undefined`: nothing does. */
-  readonly fallback: unknown;
+  readonly type: Type<T>;
+  /** What applies without the key; absent: it must be there. */
+  readonly fallback?: Accepted<T>;
+  /** What applies where `reason` says why the other keys of the section leave the key without effect; it is not read then. */
+  readonly idle?: Accepted<T> & { readonly reason: (section: TomlTable) => string | undefined };
 }
 
 /** Keys of a section under the names that their values have in the program. */
@@ -61,70 +106,30 @@ export interface Section<V> {
   readonly hintFor?: (key: string) => string | undefined;
 }
 
-/** A type that depends on other keys of the section. */
-export interface TypeIn<T> {
-  readonly of: (section: TomlTable) => z.ZodType<T>;
-  readonly companions: readonly Key<unknown>[];
-}
-
-/** A key that must be there, and whose type depends on others. */
-export function requiredIn<T>({ of, companions }: TypeIn<T>, text: KeyText): Key<T> {
-  return { ...required(of({}), text), schemaIn: of, companions };
-}
-
-/** A key that may be missing, which gives `undefined`, and whose type depends on others. */
-export function optionalIn<T>({ of, companions }: TypeIn<T>, text: KeyText): Key<T | undefined> {
-  return { ...optional(of({}), text), schemaIn: (section) => of(section).optional(), companions };
+/** Keys of other files and sections, by their names with blanks between them, of which the same is to be said. */
+export function because(names: string, reason: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.split(" ").map((name) => [name, reason]));
 }
 
 /** A key that must be there. */
-export function required<T>(type: z.ZodType<T>, text: KeyText): Key<T> {
-  return { ...text, type, schema: type, isRequired: true, fallback: undefined };
+export function required<T>(type: Type<T>, text: KeyText): Key<T> {
+  return { ...text, type };
 }
 
 /** A key that may be missing, which gives `undefined`. */
-export function optional<T>(type: z.ZodType<T>, text: KeyText): Key<T | undefined> {
-  return { ...text, type, schema: type.optional(), isRequired: false, fallback: undefined };
+export function optional<T>(type: Type<T>, text: KeyText): Key<T | undefined> {
+  return { ...text, type, fallback: { value: undefined } };
 }
 
 /** A key that may be missing, which gives `fallback`. */
-export function withDefault<T>(
-  type: z.ZodType<T>,
-  fallback: z.core.util.NoUndefined<T>,
-  text: KeyText,
-): Key<T> {
-  return { ...text, type, schema: type.default(fallback), isRequired: false, fallback };
-}
-
-/** How a type is described behind "expected ..."; it is the message of the type's own errors. */
-export function expectedText(type: z.ZodType): string {
-  return type.safeParse(undefined).error?.issues[0]?.message ?? "";
+export function withDefault<T>(type: Type<T>, fallback: T, text: KeyText): Key<T> {
+  return { ...text, type, fallback: { value: fallback } };
 }
 
 /** Every key that a section may have, in the order of the schema. */
 export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonly Key<unknown>[] {
   return [...Object.values<Key<unknown>>(keys), ...withoutEffect]
-    .flatMap((key) => [key, ...key.companions ?? []]);
-}
-
-/** A warning or note about a value that was accepted, or about one in it. */
-export type Remark = Statement & { readonly path: KeyPath };
-
-const remarkers = z.registry<{ readonly remarksOn: (given: unknown) => readonly Remark[] }>();
-
-/** A type whose accepted values are remarked upon, further ones too; `more` gets the value as the file has it. */
-export function withRemarks<T>(
-  type: z.ZodType<T>,
-  more: (given: unknown) => readonly Remark[],
-): z.ZodType<T> {
-  const remarked = type.meta({});
-  remarkers.add(remarked, { remarksOn: (given) => [...remarksOn(type, given), ...more(given)] });
-  return remarked;
-}
-
-/** What is to be said of an accepted value. */
-export function remarksOn(type: z.ZodType, given: unknown): readonly Remark[] {
-  return remarkers.get(type)?.remarksOn(given) ?? [];
+    .flatMap((key) => [key, ...key.type.companions ?? []]);
 }
 
 /** What a section holds. */
@@ -156,7 +161,7 @@ export function readSection<V extends object>(
   for (const name in keys) {
     const read = readKey(at, keys[name]);
     if (read !== undefined) partial[name] = read.value;
-    for (const companion of keys[name].companions ?? []) readKey(at, companion);
+    for (const companion of keys[name].type.companions ?? []) readKey(at, companion);
   }
   for (const key of withoutEffect) readKey(at, key);
   warnOfUnknownKeys(table, location, section);
@@ -167,43 +172,48 @@ function hasAll<V extends object>(values: Partial<V>, keys: Keys<V>): values is 
   return Object.keys(keys).every((name) => Object.hasOwn(values, name));
 }
 
-function readKey<T>(
-  { table, location, hintFor }: ReadSection,
-  key: Key<T>,
-): { readonly value: T } | undefined {
+function readKey<T>({ table, location, hintFor }: ReadSection, key: Key<T>): Accepted<T> | undefined {
   const name = nameInFile(table, location, key);
   const at = location.child(name);
   if (at.isUnresolved) return undefined;
   const given = Object.hasOwn(table, name) ? table[name] : undefined;
-  const result = (key.schemaIn?.(table) ?? key.schema).safeParse(given, { reportInput: true });
-  if (!result.success) {
-    for (const { path, found, expected, hint } of result.error.issues.map(explain)) {
-      at.child(...path).problem(found, expected, explainHome(given) ?? hint ?? hintFor(key.name));
-    }
-    return undefined;
+  const idleReason = key.idle?.reason(table);
+  const read = idleReason === undefined
+    ? readValue(key, given, { table, location: at.advising(explainHome(given) ?? hintFor(key.name)) })
+    : key.idle;
+  if (read === undefined) return undefined;
+  at.applies(key.name, { value: read.value, given });
+  if (given !== undefined) reportTexts(given, at);
+  if (given !== undefined && idleReason !== undefined) {
+    at.warning("a key without effect", "no such key", idleReason);
   }
-  at.applies(key.name, { value: result.data, given });
-  if (given !== undefined) {
-    for (const { path, ...remark } of remarksOn(key.type, given)) at.child(...path).report(remark);
-    for (const remark of remarksOnTexts(given)) at.warning(...remark);
-    const reason = key.idleReason?.(table);
-    if (reason !== undefined) at.warning("a key without effect", "no such key", reason);
-  }
-  return { value: result.data };
+  return read;
 }
 
-/** What is said of texts that were accepted, and probably are not what is meant. */
-function remarksOnTexts(
-  given: unknown,
-): readonly (readonly [found: string, expected: string, hint?: string])[] {
-  if (Array.isArray(given)) return given.flatMap(remarksOnTexts);
-  if (typeof given !== "string") return [];
+/** Reads a value that may be missing: then the fallback applies, or there is a problem. */
+export function readValue<T>(
+  { type, fallback }: Pick<Key<T>, "type" | "fallback">,
+  given: TomlValue | undefined,
+  { table, location }: Omit<ReadSection, "hintFor">,
+): Accepted<T> | undefined {
+  if (given !== undefined) return type.read(given, location, table);
+  if (fallback === undefined) location.problem("nothing", type.expected);
+  return fallback;
+}
+
+/** Warns of texts that were accepted, and probably are not what is meant. */
+function reportTexts(given: TomlValue, at: SourceLocation): void {
+  if (Array.isArray(given)) {
+    for (const element of given) reportTexts(element, at);
+  }
+  if (typeof given !== "string") return;
   const [placeholder] = /YOUR-[A-Z-]*[A-Z]/.exec(given) ?? [];
-  if (placeholder !== undefined) return [[`the placeholder ${placeholder}`, "a value of yours"]];
   // Within a word it may be part of a password.
   const [, name] = /(?<![\w$])\$([A-Z_][A-Z0-9_]{2,40})/.exec(given) ?? [];
-  if (name === undefined) return [];
-  return [[`$${name}, which is not replaced`, "the variable in braces", `write \${${name}}`]];
+  if (placeholder !== undefined) at.warning(`the placeholder ${placeholder}`, "a value of yours");
+  else if (name !== undefined) {
+    at.warning(`$${name}, which is not replaced`, "the variable in braces", `write \${${name}}`);
+  }
 }
 
 /** Why a path may not be found; `undefined`: it does not seem to be one of those. */
@@ -241,52 +251,6 @@ function warnOfUnknownKeys(table: TomlTable, location: SourceLocation, section: 
     const hint = meant === undefined ? undefined : `did you mean \`${meant}\`?`;
     location.child(key).warning("an unknown key, which is ignored", `a key of [${location.section}]`, hint);
   }
-}
-
-/** An error of a value in words. */
-interface Explanation {
-  readonly path: KeyPath;
-  readonly found: string;
-  readonly expected: string;
-  readonly hint: string | undefined;
-}
-
-/** The issue with its input, as all parsing of this file asks for. Texts never show what may be a secret. */
-function explain({ input, ...issue }: z.core.$ZodIssue): Explanation {
-  const path = issue.path.map((step) => typeof step === "symbol" ? String(step) : step);
-  const found = describeValue(input);
-  const of = { path, expected: issue.message, found, hint: undefined };
-  switch (issue.code) {
-    case "custom":
-      return { ...of, found: String(issue.params?.["found"]), hint: issue.params?.["hint"] };
-    case "invalid_value": {
-      const words = issue.values.filter((word) => typeof word === "string");
-      const meant = typeof input === "string" ? nearestWord(input, words) : undefined;
-      return { ...of, hint: meant && `did you mean "${meant}"?` };
-    }
-    case "invalid_type":
-      // An integer may be a key whose quotes are missing.
-      if (typeof input === "bigint" && issue.expected === "string") {
-        return { ...of, found: "an integer", hint: "put it in quotes" };
-      }
-      if (typeof input === "number" && issue.expected === "bigint") {
-        return { ...of, found: `${Number.isInteger(input) ? input.toFixed(1) : input} (not an integer)` };
-      }
-      return typeof input === "string" && issue.expected === "array"
-        ? { ...of, hint: "put it in square brackets" }
-        : of;
-    default:
-      return of;
-  }
-}
-
-/** The issue of a value that a type refuses in its own words. */
-export function refusal(
-  input: unknown,
-  expected: string,
-  { found, hint }: InvalidValue,
-): z.core.$ZodRawIssue<z.core.$ZodIssueCustom> {
-  return { code: "custom", input, message: expected, params: { found, hint } };
 }
 
 /** What a value is, in words. A misplaced private key may be any text or integer, so long ones are not shown. */
@@ -346,19 +310,17 @@ export function objectOf(section: Section<unknown>, inner: JsonSchema["propertie
   const properties = keys.flatMap(({ name, alias, type, fallback, description, example }) => {
     const examples = example === undefined ? {} : { examples: [example] };
     // The defaults are values of the program; those of other types than the file's are empty lists only.
-    const usual = fallback === undefined ? {} : { default: fallback };
-    const { $schema: _, ...json } = z.toJSONSchema(type, { io: "input", unrepresentable: "any" });
-    const property = { description, ...json, ...usual, ...examples };
+    const usual = fallback?.value === undefined ? {} : { default: fallback.value };
+    const property = { description, ...type.json, ...usual, ...examples };
     return alias === undefined ? [[name, property]] : [[name, property], [alias, property]];
   });
+  const isAlwaysNeeded = ({ fallback, idle, alias }: Key<unknown>): boolean =>
+    fallback === undefined && idle === undefined && alias === undefined;
   return {
     type: "object",
     description: section.description,
     properties: { ...Object.fromEntries(properties), ...inner },
-    required: keys.filter(({ isRequired, mayBeIdle, alias }) =>
-      isRequired && !mayBeIdle && alias === undefined
-    )
-      .map(({ name }) => name),
+    required: keys.filter(isAlwaysNeeded).map(({ name }) => name),
     additionalProperties: false,
   };
 }

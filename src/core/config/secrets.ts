@@ -1,27 +1,25 @@
 /**
- * Types of secrets: signing keys, given as hex or as the path of a file with that hex, and API keys.
- * Nothing of a secret or of such a path is ever part of a message: a mistyped key looks like a path.
+ * Types of secrets: who signs for an account (a key as hex, as the path of a file with that hex or of a keystore, or a
+ * Web3Signer that holds it), and API keys. Nothing of a secret or of such a path is ever part of a message: a mistyped
+ * key looks like a path.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import type { z } from "zod";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
-import {
-  type EvmSigner,
-  idleUnless,
-  readRemoteSigner,
-  signerAddress,
-  signerAddressKey,
-  UNCLAIMABLE_HINT,
-} from "./evm_signer.ts";
+import { toEvmAddress } from "../ismp/signed_messages.ts";
 import type { Checked } from "./diagnostics.ts";
-import { isKeystore, isRemote, KEYSTORE_PREFIX, REMOTE_PREFIX, Secret } from "./redact.ts";
-import { remarksOnUrl, text } from "./values.ts";
+import { isKeystore, isRemote, KEYSTORE_PREFIX, REMOTE_PREFIX, RemoteSigner, Secret } from "./redact.ts";
+import { addressOf, readAddress, readUrl, remarksOnUrl, text } from "./values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
-import { type Key, optional, type TypeIn, withRemarks } from "./schema.ts";
+import { type Key, optional, type Type, withRemarks } from "./schema.ts";
 import { type ConfigFiles, describeExposure, readTextFile, type TomlTable } from "./toml.ts";
 
-/** Name of the key for its password. */
+/** A private key, or who holds it. */
+export type EvmSigner = Secret<Hex> | RemoteSigner;
+
+/** Name of the key for a keystore's password. */
 const PASSWORD_KEY = "keystore_password_file";
+/** Name of the key for the account of a Web3Signer. */
+const ADDRESS_KEY = "signer_address";
 
 /** Order of the Ristretto group (RFC 9496, section 4.1). */
 const RISTRETTO_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
@@ -32,35 +30,133 @@ const EXPECTED: Readonly<Record<AccountKind, string>> = {
   substrate: `an sr25519 seed ${HOLDERS}, or ${KEYSTORE_PREFIX}PATH`,
 };
 
+/** Why an account must not begin with a zero byte. */
+const UNCLAIMABLE_HINT =
+  "the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; " +
+  "make another key (one in 256 is like this)";
+
+/** Addresses of keys: a start asks for each a few times, and deriving one takes milliseconds. */
+const keyAddresses = new WeakMap<Secret<Hex>, Uint8Array>();
+
+/** 20-byte address of a signer. @throws {SignatureError} `bad_key`. */
+export function signerAddress(signer: EvmSigner): Uint8Array {
+  if (signer instanceof RemoteSigner) return fromHex(signer.address);
+  const address = keyAddresses.get(signer) ?? toEvmAddress(fromHex(signer.reveal()));
+  keyAddresses.set(signer, address);
+  return address;
+}
+
 /**
  * The key of an EVM account: `0x` and 64 lower-case digits, or the Web3Signer that holds it. An address that begins
  * with a zero byte is refused: the host's storage keeps it shorter, and the hub reads addresses in proofs only in their
  * full length, so it could never claim a fee or a reward. Source: polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/accumulate.rs.
  */
-export function evmSigner(files: ConfigFiles): TypeIn<EvmSigner> {
-  const type = signerType<EvmSigner>(
-    files,
-    "evm",
-    (section, given) =>
-      isRemote(given) ? readRemoteSigner(given, section) : readSigner(files, "evm", { section, given }),
-  );
-  return { ...type, companions: [...type.companions, signerAddressKey] };
+export function evmSigner(files: ConfigFiles): Type<EvmSigner> {
+  return {
+    ...signerType<EvmSigner>(files, "evm", readRemoteSigner),
+    companions: [passwordFileKey(files), signerAddressKey],
+  };
 }
 
 /**
  * The key of a Substrate account: 32 bytes of mini secret, or 64 bytes of expanded secret key (scalar and nonce,
  * the form of schnorrkel's `SecretKey::to_bytes`). `0x` and 64 or 128 lower-case digits.
  */
-export function substrateSigner(files: ConfigFiles): TypeIn<Secret<Hex>> {
-  return signerType(
-    files,
-    "substrate",
-    (section, given) =>
-      isRemote(given)
-        ? { found: "a remote signer", hint: "Web3Signer has no sr25519 keys; give a seed or a keystore" }
-        : readSigner(files, "substrate", { section, given }),
+export function substrateSigner(files: ConfigFiles): Type<Secret<Hex>> {
+  const hint = "Web3Signer has no sr25519 keys; give a seed or a keystore";
+  return {
+    ...signerType<Secret<Hex>>(files, "substrate", () => ({ found: "a remote signer", hint })),
+    companions: [passwordFileKey(files)],
+  };
+}
+
+function signerType<S>(
+  files: ConfigFiles,
+  account: AccountKind,
+  readRemote: (given: string, section: TomlTable) => Checked<S>,
+): Type<S | Secret<Hex>> {
+  const type = text<S | Secret<Hex>>(EXPECTED[account], (given, section) => {
+    const trimmed = given.trim();
+    return isRemote(trimmed)
+      ? readRemote(trimmed, section)
+      : readSigner(files, account, { section, given: trimmed });
+  });
+  return withRemarks(
+    withExposure(type, files, signerPath),
+    (given) =>
+      typeof given === "string" && isRemote(given) ? remarksOnUrl(given.slice(REMOTE_PREFIX.length)) : [],
   );
+}
+
+/** Reads `web3signer:URL` with the address that the section names beside it. */
+function readRemoteSigner(given: string, { [ADDRESS_KEY]: named }: TomlTable): Checked<RemoteSigner> {
+  const url = readUrl(given.slice(REMOTE_PREFIX.length), ["http", "https"]);
+  if ("found" in url) return { found: `a remote signer at ${url.found}` };
+  const { search, hash } = new URL(url.value.reveal());
+  if (search !== "" || hash !== "") return { found: "a remote signer at a URL with a query or a fragment" };
+  if (named === undefined) {
+    return {
+      found: "a remote signer without the address of its account",
+      hint: `name it in ${ADDRESS_KEY}: a Web3Signer may hold many keys`,
+    };
+  }
+  const address = typeof named === "string" ? readAccount(named) : { found: "" };
+  if ("found" in address) return { found: `a remote signer whose ${ADDRESS_KEY} is wrong` };
+  return { value: new RemoteSigner(url.value.reveal(), address.value) };
+}
+
+/** Reads the address of an account that can be paid. */
+function readAccount(given: string): Checked<Hex> {
+  const address = readAddress(given);
+  return "value" in address && address.value.startsWith("0x00")
+    ? { found: "an address that begins with a zero byte", hint: UNCLAIMABLE_HINT }
+    : address;
+}
+
+/** Says why a key has no effect: it belongs to a kind of signer that the section does not have. */
+function idleUnless(
+  isMeant: (signer: string) => boolean,
+  advice: string,
+): NonNullable<Key<undefined>["idle"]> {
+  const reason = ({ signer }: TomlTable): string | undefined => {
+    if (signer === undefined) return "the section has no signer";
+    return typeof signer === "string" && !isMeant(signer.trim()) ? advice : undefined;
+  };
+  return { value: undefined, reason };
+}
+
+/** Key for the account of the section's Web3Signer. */
+const signerAddressKey: Key<Hex | undefined> = {
+  ...optional(addressOf("an address of 20 bytes (0x and 40 hex digits)", readAccount), {
+    name: ADDRESS_KEY,
+    description:
+      `Only for a \`signer\` that is a Web3Signer ("${REMOTE_PREFIX}..."): which of its accounts signs.`,
+    example: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+  }),
+  idle: idleUnless(
+    isRemote,
+    `the signer is no Web3Signer: write "${REMOTE_PREFIX}" before its URL, or remove this key`,
+  ),
+};
+
+/** Key for the password of the section's keystore. */
+function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
+  const type = text("the path of a file whose first line is a password", (given) => {
+    const read = readPassword(files, given.trim());
+    return "found" in read ? read : { value: given.trim() };
+  });
+  const advice = `the signer is no keystore: write "${KEYSTORE_PREFIX}" before its path, or remove this key`;
+  return {
+    ...optional(withExposure(type, files, (path) => path), {
+      name: PASSWORD_KEY,
+      description:
+        `Only for a \`signer\` that is an encrypted keystore ("${KEYSTORE_PREFIX}..."): its first line is the ` +
+        "password.",
+      example: "/run/secrets/keystore-password",
+    }),
+    idle: idleUnless(isKeystore, advice),
+  };
 }
 
 /** A key of an account that can be paid. */
@@ -95,45 +191,14 @@ function isScalar(bytes: Uint8Array): boolean {
   return value > 0n && value < RISTRETTO_ORDER;
 }
 
-function signerType<S>(
-  files: ConfigFiles,
-  account: AccountKind,
-  read: (section: TomlTable, given: string) => Checked<S>,
-): TypeIn<S> {
-  const typeOf = (section: TomlTable): z.ZodType<S> =>
-    withRemarks(
-      withExposure(text(EXPECTED[account], (given) => read(section, given.trim())), files, signerPath),
-      (given) =>
-        typeof given === "string" && isRemote(given) ? remarksOnUrl(given.slice(REMOTE_PREFIX.length)) : [],
-    );
-  return { of: typeOf, companions: [passwordFileKey(files)] };
-}
-
 /** Path in the text of a signer; empty: there is none. */
 function signerPath(given: string): string {
   if (isKeystore(given)) return given.slice(KEYSTORE_PREFIX.length).trim();
   return isInlineKey(given) || isRemote(given) ? "" : given;
 }
 
-/** Key for the password of the section's keystore. */
-function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
-  const type = text("the path of a file whose first line is a password", (given) => {
-    const read = readPassword(files, given.trim());
-    return "found" in read ? read : { value: given.trim() };
-  });
-  const key = optional(withExposure(type, files, (path) => path), {
-    name: PASSWORD_KEY,
-    description:
-      `Only for a \`signer\` that is an encrypted keystore ("${KEYSTORE_PREFIX}..."): its first line is the ` +
-      "password.",
-    example: "/run/secrets/keystore-password",
-  });
-  const advice = `the signer is no keystore: write "${KEYSTORE_PREFIX}" before its path, or remove this key`;
-  return { ...key, idleReason: idleUnless(isKeystore, advice) };
-}
-
 /** An API key; an empty text means that there is none. */
-export const apiKey: z.ZodType<Secret<string> | undefined> = text(
+export const apiKey: Type<Secret<string> | undefined> = text(
   "an API key (may be an empty text)",
   (given) => ({ value: given.trim() === "" ? undefined : new Secret(given.trim()) }),
 );
@@ -180,15 +245,15 @@ function isInlineKey(text: string): boolean {
 
 /** A warning where a file that is named by path can be read by others. */
 function withExposure<T>(
-  type: z.ZodType<T>,
+  type: Type<T>,
   files: ConfigFiles,
   pathIn: (given: string) => string,
-): z.ZodType<T> {
+): Type<T> {
   return withRemarks(type, (given) => {
     const path = typeof given === "string" ? pathIn(given.trim()) : "";
     const found = path === "" ? undefined : describeExposure(files.readMode?.(path));
     if (found === undefined) return [];
-    return [{ kind: "warning", path: [], found, expected: "mode 600 or 640", hint: "chmod 600" }];
+    return [{ kind: "warning", found, expected: "mode 600 or 640", hint: "chmod 600" }];
   });
 }
 

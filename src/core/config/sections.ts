@@ -9,8 +9,16 @@ import {
   type KeyPath,
   type SourceLocation,
 } from "./diagnostics.ts";
-import type { ConfigFiles, TomlTable, TomlValue } from "./toml.ts";
-import { describeExposure, fileProblem, isTable, parseToml, readTextFile } from "./toml.ts";
+import {
+  type ConfigFiles,
+  describeExposure,
+  fileProblem,
+  isTable,
+  parseToml,
+  readTextFile,
+  type TomlTable,
+  type TomlValue,
+} from "./toml.ts";
 import { quoted, shownText } from "./redact.ts";
 import { describeValue, readSection, type Section, type SectionResult } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
@@ -51,12 +59,8 @@ export function readConfigFile<C>(
   const exposure = describeExposure(files.readMode?.(path), { isSecret: hasKey });
   if (exposure === undefined) return reading;
   const found = hasKey ? `a private key in ${exposure}` : exposure;
-  const warning: Diagnostic = {
-    ...fileProblem(found, "mode 600 or 640"),
-    kind: "warning",
-    hint: "chmod 600",
-  };
-  return { ...reading, warnings: [warning, ...reading.warnings] };
+  const warning = { ...fileProblem(found, "mode 600 or 640"), kind: "warning", hint: "chmod 600" } as const;
+  return { ...reading, remarks: [warning, ...reading.remarks] };
 }
 
 /**
@@ -76,7 +80,7 @@ export function readDocument<C>(
 }
 
 function unreadable<C>(problem: Diagnostic): ConfigResult<C> {
-  return { config: undefined, problems: [problem], warnings: [], notes: [], values: [], secrets: [] };
+  return { config: undefined, problems: [problem], remarks: [], values: [], secrets: [] };
 }
 
 function findSections(table: TomlTable, diagnostics: Diagnostics): ConfigDocument["sections"] {

@@ -63,6 +63,20 @@ export function isTable(value: unknown): value is TomlTable {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
+/** A value as it stands behind a key; numbers are written as they print, so whole ones are integers. */
+export function inlineToml(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(inlineToml).join(", ")}]`;
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const pairs = Object.entries(value).map(([key, inner]) => `${quotedKey(key)} = ${inlineToml(inner)}`);
+  return `{ ${pairs.join(", ")} }`;
+}
+
+/** A key, in quotes where it needs them. */
+export function quotedKey(key: string): string {
+  return /^[A-Za-z0-9_-]+$/.test(key) ? key : JSON.stringify(key);
+}
+
 /** Turns a syntax tree into values and lines. The parser has refused keys that are defined twice. */
 class DocumentBuilder {
   readonly #root: TomlTable = emptyTable();

@@ -63,7 +63,12 @@ export type NativePrice =
     readonly isRemembered: boolean;
     readonly failures: readonly PriceFailure[];
   })
-  | { readonly kind: "unknown"; readonly failures: readonly PriceFailure[] };
+  | {
+    readonly kind: "unknown";
+    readonly failures: readonly PriceFailure[];
+    readonly price27?: undefined;
+    readonly origin?: undefined;
+  };
 
 /** One dollar x 10^27. */
 export const ONE_DOLLAR_27 = 10n ** 27n;

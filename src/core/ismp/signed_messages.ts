@@ -27,7 +27,8 @@ export interface SignedMessage {
   readonly digest: Hash256;
 }
 
-function signedMessage(preimage: Uint8Array): SignedMessage {
+/** The message of these bytes. */
+export function signedMessage(preimage: Uint8Array): SignedMessage {
   return { preimage, digest: toHash256(keccak256(preimage)) };
 }
 

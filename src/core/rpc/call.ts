@@ -2,38 +2,12 @@
  * Interface between the transports (HTTP, sockets) and their callers: one JSON-RPC call and its answer.
  */
 import type { Hex } from "../encoding/bytes.ts";
-import { isJsonObject, type Json } from "./json.ts";
+import type { Json } from "./json.ts";
 
 /** One JSON-RPC call. Parameters must be JSON: no bigints. */
 export interface RpcCall {
   readonly method: string;
   readonly params: readonly unknown[];
-}
-
-/** Encoded request: one call, or an array of all. */
-export interface WireRequest {
-  readonly text: string;
-  readonly calls: readonly RpcCall[];
-  /** Id of the first call; the others follow. */
-  readonly firstId: number;
-}
-
-/** Encodes requests, each call with an id of its own. */
-export class WireRequests {
-  #lastId = 0;
-
-  /** Encodes these calls as one request. */
-  write(calls: readonly RpcCall[]): WireRequest {
-    const firstId = this.#lastId + 1;
-    this.#lastId += calls.length;
-    const wire = calls.map(({ method, params }, index) => ({
-      jsonrpc: "2.0",
-      id: firstId + index,
-      method,
-      params,
-    }));
-    return { text: JSON.stringify(wire.length === 1 ? wire[0] : wire), calls, firstId };
-  }
 }
 
 /** Result or fault of one {@link RpcCall} of a batch. */
@@ -46,17 +20,6 @@ export interface NodeError {
   readonly code: number | undefined;
   readonly message: string;
   readonly data: Json | undefined;
-}
-
-/** The error of a JSON-RPC answer, read leniently; `undefined` when there is none. */
-export function readNodeError(error: Json | undefined): NodeError | undefined {
-  if (error === undefined || error === null) return undefined;
-  if (!isJsonObject(error)) return { code: undefined, message: String(error), data: undefined };
-  return {
-    code: typeof error.code === "number" ? error.code : undefined,
-    message: typeof error.message === "string" ? error.message : "",
-    data: error.data,
-  };
 }
 
 /** Maps a node's error to a fault code. One implementation per node family. */
@@ -130,7 +93,7 @@ const faults = {
   /** The node's head is below the requested block. */
   lagging: ["retry", "capability"],
   /** `eth_getLogs` rejected the number of blocks or results. */
-  range_too_wide: ["retry", "request"],
+  range_too_wide: ["retry", "capability"],
   /** Request or response exceeds what the transport or node allows. */
   too_large: ["drop", "capability"],
   /** An answer with more bytes, values or levels than any honest one: it is not read, and the endpoint is paused. */

@@ -12,8 +12,8 @@
  * | `Retry-After` | at most 60 s until the next attempt; 5 min are told to callers (http_exchange.ts) |
  * | After a pause | one request at a time until one has an answer |
  * | A method, batches or a batch size that the endpoint lacks | tried again after 10 min |
- * | Wait for an endpoint that throttles, when no other is ready | 15 s (endpoint_line.ts) |
- * | Wait for any other pause, when no other is ready | 2 s (endpoint_set.ts) |
+ * | Wait for an endpoint that throttles, when no other is ready | 15 s |
+ * | Wait for any other pause, when no other is ready | 2 s (endpoint_round.ts) |
  * | An answer while another endpoint is ready | 10 s, unless the caller sets a time (endpoint_set.ts) |
  * | The turn of a request within `requests_per_second` | 10 s (request_budget.ts) |
  * | Comparison of heads | every 15 s while the set is used (head_watch.ts) |
@@ -43,6 +43,12 @@ const FAULTS_BEFORE_PAUSE: Readonly<Record<Trouble, number>> = {
 };
 /** Missing capabilities are tried again after this time; providers change plans and nodes. */
 const UNSUPPORTED_TTL_MS = 10 * 60_000;
+
+/**
+ * Maximum wait for a throttling endpoint when there is no other: one round of a leg needs more calls than a free plan
+ * allows per second (QuickNode: 15), and would never finish if each rejection ended it.
+ */
+export const MAX_THROTTLED_WAIT_MS = 15_000;
 
 /** Whether the endpoint can be used now. */
 export type Availability =

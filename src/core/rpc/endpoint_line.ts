@@ -7,7 +7,7 @@ import { mapLimited } from "../runtime/limit.ts";
 import { partsOf } from "../runtime/slices.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
 import { BATCH_METHOD, formatMethods, RpcFault, type RpcFaultCode, scopeOf } from "./call.ts";
-import { TrackedEndpoint } from "./endpoint.ts";
+import { MAX_THROTTLED_WAIT_MS, TrackedEndpoint } from "./endpoint.ts";
 import type { HeadReading } from "./head_watch.ts";
 import type { Json } from "./json.ts";
 import {
@@ -19,11 +19,6 @@ import {
 } from "./observed_endpoint.ts";
 import { type BudgetOf, describeBudget } from "./request_budget.ts";
 
-/**
- * Maximum wait for a throttling endpoint when there is no other: one round of a leg needs more calls than a free plan
- * allows per second (QuickNode: 15), and would never finish if each rejection ended it.
- */
-export const MAX_THROTTLED_WAIT_MS = 15_000;
 const DEFAULT_CONCURRENT = 16;
 /** Concurrent parts of a batch; endpoints that reject batches have narrow limits. */
 const PARTS_AT_ONCE = 4;
@@ -120,20 +115,13 @@ export class EndpointLine extends TrackedEndpoint {
       this.state.kind !== "wrong_chain";
   }
 
-  /** Sends the calls in as few requests as the endpoint allows, and learns that limit. @throws {RpcFault} */
+  /**
+   * Sends the calls in as few requests as the endpoint allows, and learns that limit. A fault that may be of the calls is
+   * the answer to each. @throws {RpcFault} of the endpoint
+   */
   async send(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
     if (calls.length > this.batchLimit) return await this.#sendInParts(calls, conditions);
-    let answers: readonly RpcAnswer[];
-    try {
-      answers = await this.#sendPatiently(calls, conditions);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      const isRefusal = REFUSED.has(fault.code) || fault.where.method === BATCH_METHOD;
-      if (isRefusal) return await this.#afterRefusal(calls, fault, conditions);
-      if (calls.length === 1 || fault.code !== "too_large") throw fault;
-      this.noteBatchTooLarge(calls.length);
-      return await this.#sendInParts(calls, conditions);
-    }
+    const answers = await this.#sendPatiently(calls, conditions);
     const complete = await this.#resendTooLarge(calls, answers, conditions);
     return await this.#judgeDenials(calls, complete, conditions);
   }
@@ -162,39 +150,40 @@ export class EndpointLine extends TrackedEndpoint {
     );
   }
 
-  /**
-   * Sends the calls as one request. If `isPatient`, throttled calls (the request, or single calls of a batch) are sent
-   * again after the endpoint's pause.
-   */
+  /** Sends the calls as one request. If `isPatient`, throttled calls are sent again after the endpoint's pause. */
   async #sendPatiently(
     calls: readonly RpcCall[],
     conditions: SendConditions,
     waitedMs = 0,
   ): Promise<readonly RpcAnswer[]> {
-    let answers: readonly RpcAnswer[] | undefined;
-    let fault: RpcFault | undefined;
-    try {
-      answers = await this.#exchange(calls, conditions);
-      const throttled = answers.find((answer) => hasCode(answer, THROTTLED));
-      if (throttled?.kind !== "fault") return answers;
-      fault = throttled.fault;
-      if (!answers.every((answer) => hasCode(answer, THROTTLED))) this.noteProgress();
-    } catch (thrown) {
-      if (!(thrown instanceof RpcFault) || thrown.code !== "throttled") throw thrown;
-      fault = thrown;
-    }
+    const answers = await this.#settle(calls, conditions);
+    const throttled = answers.find((answer) => hasCode(answer, THROTTLED));
+    if (throttled?.kind !== "fault") return answers;
+    if (!answers.every((answer) => hasCode(answer, THROTTLED))) this.noteProgress();
     // Other callers that are about to use the endpoint wait as well.
-    this.noteFault(fault);
+    this.noteFault(throttled.fault);
     const state = this.availability();
     const leftMs = state.kind === "cooling" ? state.leftMs : 0;
-    if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) {
-      if (answers === undefined) throw fault;
-      return answers;
-    }
+    if (!conditions.isPatient || waitedMs + leftMs > MAX_THROTTLED_WAIT_MS) return answers;
     await this.#deps.clock.sleep(leftMs, conditions.signal);
-    const again = (some: readonly RpcCall[]): Promise<readonly RpcAnswer[]> =>
-      this.#sendPatiently(some, conditions, waitedMs + leftMs);
-    return answers === undefined ? await again(calls) : await resend(calls, answers, THROTTLED, again);
+    return await resend(
+      calls,
+      answers,
+      THROTTLED,
+      (some) => this.#sendPatiently(some, conditions, waitedMs + leftMs),
+    );
+  }
+
+  /** Answers to one request; a fault of the whole that may be of the calls is the answer to each. */
+  async #settle(calls: readonly RpcCall[], conditions: CallConditions): Promise<readonly RpcAnswer[]> {
+    try {
+      return await this.#exchange(calls, conditions);
+    } catch (fault) {
+      const isOfCalls = fault instanceof RpcFault &&
+        (OF_CALLS.has(fault.code) || fault.where.method === BATCH_METHOD);
+      if (!isOfCalls) throw fault;
+      return calls.map(() => ({ kind: "fault", fault }));
+    }
   }
 
   async #sendInParts(calls: readonly RpcCall[], conditions: SendConditions): Promise<readonly RpcAnswer[]> {
@@ -236,44 +225,35 @@ export class EndpointLine extends TrackedEndpoint {
   ): Promise<readonly RpcAnswer[]> {
     const denied = answers.find((answer) => hasCode(answer, REFUSED));
     if (denied?.kind !== "fault") return answers;
+    const { fault } = denied;
     const answersSome = answers.some((answer) =>
       answer.kind === "result" || scopeOf(answer.fault) === "request"
     );
     const isAnswering = answersSome || await this.#answersOther(calls, conditions);
+    if (isAnswering === false) throw this.#fault("unauthorized", fault.where, fault);
+    const isWhole = answers.every((answer) => answer.kind === "fault" && answer.fault === fault);
+    if (isWhole && calls.length > 1) return await this.#sendSingly(calls, fault, conditions);
     if (isAnswering === undefined) return answers;
-    if (!isAnswering) throw this.#fault("unauthorized", denied.fault.where, denied.fault);
     return answers.map((answer) =>
-      answer.kind === "fault" && hasCode(answer, DENIALS) ? this.#missing(answer.fault) : answer
+      answer.kind === "fault" && hasCode(answer, DENIALS)
+        ? { kind: "fault", fault: this.#fault("missing_method", answer.fault.where, answer.fault) }
+        : answer
     );
   }
 
-  /** A whole request was refused: by the endpoint, for being a batch, or for one of its methods. */
-  async #afterRefusal(
+  /** Sends calls that were refused as one request: it was refused for being a batch, or for one of its methods. */
+  async #sendSingly(
     calls: readonly RpcCall[],
     refusal: RpcFault,
-    conditions: SendConditions,
+    { signal, ...conditions }: SendConditions,
   ): Promise<readonly RpcAnswer[]> {
-    const isAnswering = await this.#answersOther(calls, conditions);
-    if (isAnswering === false) throw this.#fault("unauthorized", refusal.where, refusal);
-    if (calls.length === 1) {
-      if (isAnswering === undefined || refusal.code === "refused") throw refusal;
-      return [this.#missing(refusal)];
-    }
-    const sendOne = async (call: RpcCall, signal: AbortSignal): Promise<readonly RpcAnswer[]> => {
-      try {
-        return await this.#sendPatiently([call], { ...conditions, signal });
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || fault.code !== "unauthorized") throw fault;
-        return [this.#missing(fault)];
-      }
-    };
-    const { signal } = conditions;
+    const sendOne = (call: RpcCall, inner: AbortSignal): Promise<readonly RpcAnswer[]> =>
+      this.send([call], { ...conditions, signal: inner });
     const answers = (await mapLimited(calls, { max: PARTS_AT_ONCE, signal }, sendOne)).flat();
     const denied = answers.filter((answer) => hasCode(answer, DENIALS)).length;
     if (denied === calls.length) throw this.#fault("unauthorized", refusal.where, refusal);
     if (denied === 0) {
-      const where = { ...refusal.where, method: BATCH_METHOD };
-      this.noteFault(this.#fault("missing_method", where, refusal));
+      this.noteFault(this.#fault("missing_method", { ...refusal.where, method: BATCH_METHOD }, refusal));
     }
     return answers;
   }
@@ -283,18 +263,10 @@ export class EndpointLine extends TrackedEndpoint {
     const { identity } = this.#options;
     if (identity === undefined) return undefined;
     if (calls.every(({ method }) => method === identity.call.method)) return false;
-    try {
-      const [answer] = await this.#exchange([identity.call], conditions);
-      if (answer?.kind === "fault") throw answer.fault;
-      return true;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || !REFUSED.has(fault.code)) throw fault;
-      return false;
-    }
-  }
-
-  #missing(fault: RpcFault): RpcAnswer {
-    return { kind: "fault", fault: this.#fault("missing_method", fault.where, fault) };
+    const [answer] = await this.#settle([identity.call], conditions);
+    if (answer?.kind !== "fault") return true;
+    if (!REFUSED.has(answer.fault.code)) throw answer.fault;
+    return false;
   }
 
   #placeOf(calls: readonly RpcCall[]): FaultPlace {
@@ -316,6 +288,8 @@ const THROTTLED: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["throttled"]
 const DENIALS: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["missing_method", "unauthorized"]);
 /** These, and refusals in words that are not known. */
 const REFUSED: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([...DENIALS, "refused"]);
+/** Faults of a whole request that fewer or other calls, or a later time, may not meet. */
+const OF_CALLS: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([...REFUSED, "too_large", "throttled"]);
 
 function hasCode(answer: RpcAnswer | undefined, codes: ReadonlySet<RpcFaultCode>): boolean {
   return answer?.kind === "fault" && codes.has(answer.fault.code);

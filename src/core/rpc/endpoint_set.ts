@@ -3,19 +3,17 @@
  * fails, is behind or lacks a capability. Independent of the meaning of the calls. Start reading at
  * {@link RpcEndpointSet}.
  */
-import { orAbort } from "../runtime/linked_abort.ts";
 import type { CallConditions, FaultPlace, RpcAnswer, RpcCall, RpcEndpoint } from "./call.ts";
 import { formatMethods, RpcFault, scopeOf } from "./call.ts";
 import {
   EndpointLine,
   type EndpointLineDeps,
   type EndpointLineOptions,
-  MAX_THROTTLED_WAIT_MS,
+  type SendConditions,
 } from "./endpoint_line.ts";
+import { byPreference, EndpointRound } from "./endpoint_round.ts";
 import { findHead, findLag, HEAD_EVERY_MS, type HeadQuery, nextReading } from "./head_watch.ts";
 
-/** Maximum wait for a paused endpoint when there is no other; longer pauses fail at once. */
-const MAX_WAIT_MS = 2000;
 /** Maximum wait for an answer while another endpoint is ready, unless the caller sets a timeout. */
 const PATIENCE_MS = 10_000;
 
@@ -84,16 +82,22 @@ export class RpcEndpointSet {
     return this.#members[0]?.batchLimit ?? Infinity;
   }
 
+  /** True when every endpoint recently lacked the method. */
+  lacks(method: string): boolean {
+    return this.#members.every((member) => member.isUnsupported([{ method }]));
+  }
+
   /** Host of the endpoint that would be used first now. */
   firstHost(calls: readonly RpcCall[]): string {
-    const next = new EndpointRound(this.#members, calls).next();
     const [preferred = ""] = this.hosts;
-    return next.kind === "ask" ? next.member.host : preferred;
+    return byPreference(this.#members, calls).find((member) => member.availability().kind === "ready")
+      ?.host ??
+      preferred;
   }
 
   /** One set per endpoint, in the order in which they would be used, for reads that compare endpoints; state is shared. */
   each(): readonly RpcEndpointSet[] {
-    return inOrder(this.#members, []).map((member) =>
+    return byPreference(this.#members).map((member) =>
       new RpcEndpointSet(this.#deps, this.#options, { member, all: this.#all })
     );
   }
@@ -105,24 +109,31 @@ export class RpcEndpointSet {
    */
   async batch(calls: readonly RpcCall[], conditions: BatchConditions): Promise<readonly RpcAnswer[]> {
     this.#askHeads(conditions.signal);
-    const round = new EndpointRound(this.#members, calls);
-    let waitedMs = 0;
+    const round = new EndpointRound(this.#deps.clock, this.#members, calls);
+    // Answers with the fewest faults so far.
+    let best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
     for (;;) {
-      conditions.signal.throwIfAborted();
-      const next = round.next();
-      if (next.kind === "ask") {
-        const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
-        const good = await this.#callEndpoint(next.member, calls, { ...conditions, timeoutMs }, round);
-        if (good !== undefined) return good;
-      } else if (next.kind === "await") await orAbort(next.settled, conditions.signal);
-      else {
-        const isTooLong = next.isThrottled
-          ? waitedMs + next.leftMs > MAX_THROTTLED_WAIT_MS
-          : waitedMs > 0 || next.leftMs > MAX_WAIT_MS;
-        if (isTooLong && round.best !== undefined) return round.best.answers;
-        if (isTooLong) throw this.#allFailed(round, calls);
-        waitedMs += next.leftMs;
-        await this.#deps.clock.sleep(next.leftMs, conditions.signal);
+      const member = round.take();
+      if (member === undefined) {
+        if (await round.wait(conditions.signal, best === undefined)) continue;
+        if (best !== undefined) return best.answers;
+        throw round.allFailed({ chain: this.chain, method: formatMethods(calls) });
+      }
+      const timeoutMs = conditions.timeoutMs ?? (round.hasReady() ? PATIENCE_MS : undefined);
+      const asked = { ...conditions, timeoutMs, isPatient: !round.hasReady() };
+      try {
+        const answers = await this.#callEndpoint(member, calls, asked);
+        const bad = this.#file(member, answers);
+        const [first] = bad;
+        if (first === undefined) return answers;
+        if (best === undefined || bad.length < best.bad) best = { answers, bad: bad.length };
+        round.fail(member, first);
+      } catch (fault) {
+        if (!(fault instanceof RpcFault)) throw fault;
+        conditions.onFault?.(fault, member.host);
+        if (scopeOf(fault) === "request") throw fault;
+        member.noteFault(fault);
+        round.fail(member, fault, member.isStray(fault));
       }
     }
   }
@@ -140,6 +151,8 @@ export class RpcEndpointSet {
     const { signal } = conditions;
     try {
       const answers = await member.use(() => member.send(asked, { ...conditions, isPatient: false }), signal);
+      const whole = wholeFault(answers);
+      if (whole !== undefined) throw whole;
       this.#noteHead(member, asked, answers);
       return answers.slice(0, calls.length);
     } catch (fault) {
@@ -148,43 +161,33 @@ export class RpcEndpointSet {
     }
   }
 
-  /** Calls one endpoint and records its answers; returns them when no other endpoint can do better. */
+  /** Calls one endpoint. @throws {RpcFault} also when nothing was answered, and the caller's objection */
   async #callEndpoint(
     member: EndpointLine,
     calls: readonly RpcCall[],
-    conditions: BatchConditions,
-    round: EndpointRound,
-  ): Promise<readonly RpcAnswer[] | undefined> {
-    try {
-      const answers = await member.use(
-        () => member.sendVerified(calls, { ...conditions, isPatient: !round.hasReady() }),
-        conditions.signal,
-      );
-      const objection = await conditions.accept?.(answers, this.#place(calls, member.host));
-      if (objection !== undefined) throw objection;
-      this.#noteHead(member, calls, answers);
-      const bad = this.#file(member, answers);
-      round.answer(member, answers, bad);
-      return bad.length === 0 ? answers : undefined;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      conditions.onFault?.(fault, member.host);
-      if (scopeOf(fault) === "request") throw fault;
-      member.noteFault(fault);
-      round.fail(member, fault);
-      return undefined;
-    }
+    conditions: BatchConditions & SendConditions,
+  ): Promise<readonly RpcAnswer[]> {
+    const answers = await member.use(() => member.sendVerified(calls, conditions), conditions.signal);
+    const fault = wholeFault(answers) ??
+      await conditions.accept?.(answers, {
+        chain: this.chain,
+        endpointHost: member.host,
+        method: formatMethods(calls),
+      });
+    if (fault !== undefined) throw fault;
+    this.#noteHead(member, calls, answers);
+    return answers;
   }
 
   /** Records what the answers say of the endpoint; returns the faults that another endpoint may not have. */
   #file(member: EndpointLine, answers: readonly RpcAnswer[]): readonly RpcFault[] {
     const faults = answers.flatMap((answer) => answer.kind === "fault" ? [answer.fault] : []);
-    const own = faults.filter((fault) => scopeOf(fault) === "endpoint");
-    // An internal error may be of the one call; one that answers to nothing is down.
-    const isPartial = own.length < answers.length || answers.length === 1;
-    const worst = own.find(({ code }) => !isPartial || code !== "server_error");
-    if (worst !== undefined) member.noteFault(worst);
-    else if (own.length < answers.length) member.noteSuccess();
+    // An internal error may be of the one call.
+    const own = faults.find((fault) => scopeOf(fault) === "endpoint" && fault.code !== "server_error");
+    if (own !== undefined) member.noteFault(own);
+    else if (faults.filter((fault) => scopeOf(fault) === "endpoint").length < answers.length) {
+      member.noteSuccess();
+    }
     for (const fault of faults) {
       if (scopeOf(fault) === "capability") member.noteFault(fault);
     }
@@ -235,94 +238,14 @@ export class RpcEndpointSet {
       each.noteLag(findLag(each.head, others, each.isBehind));
     }
   }
-
-  #place(calls: readonly RpcCall[], endpointHost = this.hosts.join(", ")): FaultPlace {
-    return { chain: this.chain, endpointHost, method: formatMethods(calls) };
-  }
-
-  /** One fault for all endpoints: the code of the most preferred one, and that of each in the text; of one all its words. */
-  #allFailed(round: EndpointRound, calls: readonly RpcCall[]): RpcFault {
-    const faults = this.#members.flatMap((each) => round.faults.get(each) ?? each.lastFault ?? []);
-    const [first] = faults;
-    if (first === undefined) throw new Error("No endpoint failed, and none answered");
-    if (this.#members.length === 1 && round.faults.size > 0) return first;
-    const waits = this.#members.map((member) => member.availability())
-      .map((state) => state.kind === "cooling" ? state.leftMs : 0);
-    return new RpcFault(first.code, this.#place(calls), {
-      detail: this.#members.length === 1
-        ? first.detail
-        : faults.map((fault) => `${fault.where.endpointHost}: ${fault.code}`).join("; "),
-      data: first.data,
-      retryAfterMs: Math.min(...waits) || undefined,
-      cause: first,
-    });
-  }
 }
 
-/** Endpoints in the order in which they are asked: ready ones first, of them the able ones, and of these those not behind. */
-function inOrder(members: readonly EndpointLine[], calls: readonly RpcCall[]): readonly EndpointLine[] {
-  const rank = (member: EndpointLine): number =>
-    (member.availability().kind === "ready" ? 0 : 3) +
-    (member.isUnsupported(calls) ? 2 : member.isBehind ? 1 : 0);
-  return members.toSorted((a, b) => rank(a) - rank(b));
-}
-
-/** Next step for a batch of calls. */
-type RoundStep =
-  | { readonly kind: "ask"; readonly member: EndpointLine }
-  | { readonly kind: "await"; readonly settled: Promise<void> }
-  /** `isThrottled`: the endpoint is healthy but limits the rate. Without end: none is left to be asked. */
-  | { readonly kind: "pause"; readonly leftMs: number; readonly isThrottled: boolean };
-
-/** One batch of calls that goes from endpoint to endpoint; each is called once, or until it names the right chain. */
-class EndpointRound {
-  readonly #open: EndpointLine[];
-  /** Fault of each endpoint that was called and failed. */
-  readonly faults = new Map<EndpointLine, RpcFault>();
-  /** Answers with the fewest faults so far. */
-  best: { readonly answers: readonly RpcAnswer[]; readonly bad: number } | undefined;
-
-  constructor(members: readonly EndpointLine[], calls: readonly RpcCall[]) {
-    const isAble = members.some((member) => !member.isUnsupported(calls));
-    // If no endpoint supports it, the most preferred one may report that again; the others need not be called.
-    this.#open = isAble ? [...inOrder(members, calls)] : members.slice(0, 1);
-  }
-
-  /** Next step. */
-  next(): RoundStep {
-    const states = this.#open.map((member) => ({ member, state: member.availability() }));
-    const ready = states.find(({ state }) => state.kind === "ready");
-    if (ready !== undefined) {
-      this.#open.splice(this.#open.indexOf(ready.member), 1);
-      return { kind: "ask", member: ready.member };
-    }
-    for (const { state } of states) {
-      if (state.kind === "probing") return { kind: "await", settled: state.settled };
-    }
-    const waits = states.flatMap(({ member, state }) =>
-      state.kind === "cooling"
-        ? [{ leftMs: state.leftMs, isThrottled: member.lastFault?.code === "throttled" }]
-        : []
-    );
-    const [soonest] = this.best === undefined ? waits.sort((a, b) => a.leftMs - b.leftMs) : [];
-    return { kind: "pause", ...soonest ?? { leftMs: Infinity, isThrottled: false } };
-  }
-
-  /** True when another endpoint can be called at once. */
-  hasReady(): boolean {
-    return this.#open.some((member) => member.availability().kind === "ready");
-  }
-
-  /** Records answers of which some are `bad`: another endpoint may do better. */
-  answer(member: EndpointLine, answers: readonly RpcAnswer[], bad: readonly RpcFault[]): void {
-    if (this.best === undefined || bad.length < this.best.bad) this.best = { answers, bad: bad.length };
-    const [first] = bad;
-    if (first !== undefined) this.faults.set(member, first);
-  }
-
-  /** Records that the endpoint gave no answers. It may answer the same request, after the others. */
-  fail(member: EndpointLine, fault: RpcFault): void {
-    this.faults.set(member, fault);
-    if (member.isStray(fault)) this.#open.push(member);
-  }
+/** Fault of an endpoint that answered nothing; `undefined`: it did. An internal error may be of a single call. */
+function wholeFault(answers: readonly RpcAnswer[]): RpcFault | undefined {
+  const [first] = answers;
+  const isWhole = answers.every((answer) =>
+    answer.kind === "fault" && scopeOf(answer.fault) === "endpoint" &&
+    (answers.length > 1 || answer.fault.code !== "server_error")
+  );
+  return isWhole && first?.kind === "fault" ? first.fault : undefined;
 }

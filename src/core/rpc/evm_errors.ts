@@ -145,7 +145,7 @@ const rules: readonly Rule[] = [
     /upgrade your (plan|tier)|tracer not found|unsupported tracer|tracing.*(disabled|not (enabled|supported))/,
   ],
   // Geth while it looks for transactions in blocks that it has imported.
-  ["lagging", /transaction indexing is in progress|after last accepted block/],
+  ["lagging", /transaction indexing is in progress|after last accepted block|block is out of range/],
   [
     "server_error",
     /internal (server )?error|temporar(y|ily)|try again later|service unavailable|no healthy upstream/,

@@ -2,13 +2,13 @@
  * Requests to one HTTP address, each with a deadline and a size limit, and faults that name its host only. Independent
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
-import { decodePercent, endpointHost, redactUrl, secretParts } from "../config/redact.ts";
+import { decodePercent } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { giveTurn } from "../runtime/slices.ts";
-import { createRedactor } from "../telemetry/redactor.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
-import { type CallConditions, RpcFault, type RpcFaultCode } from "./call.ts";
+import type { CallConditions, RpcFault, RpcFaultCode } from "./call.ts";
+import { EndpointFaults } from "./endpoint_faults.ts";
 
 /** Subset of the global `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -45,35 +45,37 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** Outcome of one HTTP request. */
-export interface HttpAnswer {
-  readonly status: number;
-  readonly retryAfterMs: number | undefined;
-  readonly text: string;
-  /** Limit of the answer. */
-  readonly limit: AnswerLimit;
+/** Answer to one HTTP request, read whole. */
+export class HttpAnswer {
+  constructor(
+    readonly status: number,
+    readonly headers: Headers,
+    readonly bytes: Uint8Array,
+    /** Limit of the answer. */
+    readonly limit: AnswerLimit,
+    /** Pause requested by the endpoint, ms. */
+    readonly retryAfterMs: number | undefined,
+  ) {}
+
+  get text(): string {
+    return new TextDecoder().decode(this.bytes);
+  }
 }
 
 /** Type of JSON. */
 export const JSON_TYPE = "application/json";
-/** Characters after which others have their turn: about 5 ms of reading. */
-const LONG_ANSWER = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** An address that answers requests. */
-export class HttpAddress {
-  /** Host and port; safe to log. */
-  readonly host: string;
-  readonly safeDetail: SafeDetail;
+export class HttpAddress extends EndpointFaults {
   readonly #deps: HttpDeps;
   readonly #options: HttpAddressOptions;
   readonly #url: string;
   readonly #headers: Readonly<Record<string, string>>;
 
   constructor(deps: HttpDeps, options: HttpAddressOptions) {
+    super(options.url, options.chain);
     const { url, headers } = splitAuthorization(options.url);
-    this.host = endpointHost(options.url);
-    this.safeDetail = createSafeDetail(options.url);
     this.#deps = deps;
     this.#options = options;
     this.#headers = headers;
@@ -81,35 +83,46 @@ export class HttpAddress {
   }
 
   /** Sends a request and reads the whole answer, both within the deadline. @throws {RpcFault} */
-  async exchange(request: HttpRequest, conditions: CallConditions): Promise<HttpAnswer> {
-    const afterMs = conditions.timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    const { what } = request;
-    try {
-      return await withDeadline(
-        this.#deps.clock,
-        { what, afterMs, signal: conditions.signal },
-        (signal) => this.#send(request, signal),
-      );
-    } catch (cause) {
-      if (cause instanceof DeadlineFault) {
-        throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
+  exchange(request: HttpRequest, conditions: CallConditions): Promise<HttpAnswer> {
+    const { what, calls = [{ method: what }] } = request;
+    const limit = answerLimit(calls, this.#options.maxResponseBytes);
+    return this.within(what, conditions, async (signal) => {
+      const response = await this.open(request, signal);
+      const bytes = await readBody(response, limit.bytes).catch((cause) => {
+        throw signal.aborted ? cause : this.brokenOff(what);
+      });
+      if (bytes === undefined) {
+        throw this.fault(limit.excess, what, { detail: `the answer exceeds ${limit.bytes} bytes` });
       }
-      throw cause;
+      const { status, headers } = response;
+      const retryAfterMs = readRetryAfterMs(headers.get("retry-after"), this.#deps.clock.now());
+      return new HttpAnswer(status, headers, bytes, limit, retryAfterMs);
+    });
+  }
+
+  /** Runs a part of a request within its deadline, the address's own unless one is set. @throws {RpcFault} `timeout` */
+  async within<T>(
+    what: string,
+    { signal, timeoutMs }: CallConditions,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const afterMs = timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    try {
+      return await withDeadline(this.#deps.clock, { what, afterMs, signal }, work);
+    } catch (cause) {
+      if (!(cause instanceof DeadlineFault)) throw cause;
+      throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
     }
   }
 
-  /** Creates a fault of this address. @param what name of the request. */
-  fault(code: RpcFaultCode, what: string, options: ConstructorParameters<typeof RpcFault>[2] = {}): RpcFault {
-    const where = { chain: this.#options.chain, endpointHost: this.host, method: what };
-    return new RpcFault(code, where, options);
+  /** Creates a fault of an answer with another status than expected. */
+  statusFault({ status, retryAfterMs }: HttpAnswer, what: string): RpcFault {
+    return this.fault(codeOfStatus(status), what, { detail: `HTTP ${status}`, retryAfterMs });
   }
 
-  /** Creates a fault of an answer with another status than expected. */
-  statusFault(answer: HttpAnswer, what: string, code = codeOfStatus(answer.status)): RpcFault {
-    return this.fault(code, what, {
-      detail: `HTTP ${answer.status}`,
-      retryAfterMs: answer.retryAfterMs,
-    });
+  /** Creates the fault of a body that ends too early. The runtime's error text holds the URL. */
+  brokenOff(what: string): RpcFault {
+    return this.fault("unreachable", what, { detail: "the connection ended before the end of the answer" });
   }
 
   /** Sends a request; the body of the response is unread. @throws {RpcFault} `unreachable` */
@@ -131,44 +144,12 @@ export class HttpAddress {
     }
   }
 
-  async #send(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
-    const { what, calls = [{ method: what }] } = request;
-    const limit = answerLimit(calls, this.#options.maxResponseBytes);
-    const response = await this.open(request, signal);
-    const text = await this.#readText(response, { what, limit }, signal);
-    if (text.length > LONG_ANSWER) await giveTurn(); // parsing it takes long enough by itself
-    return {
-      status: response.status,
-      retryAfterMs: readRetryAfterMs(response.headers.get("retry-after"), this.#deps.clock.now()),
-      text,
-      limit,
-    };
-  }
-
   #below(path: string): string {
     const url = new URL(this.#url);
     const below = new URL(`http://base${path}`);
     url.pathname = url.pathname.replace(/\/+$/, "") + below.pathname;
     for (const [name, value] of below.searchParams) url.searchParams.append(name, value);
     return url.href;
-  }
-
-  async #readText(
-    response: Response,
-    { what, limit }: { readonly what: string; readonly limit: AnswerLimit },
-    signal: AbortSignal,
-  ): Promise<string> {
-    let bytes: Uint8Array | undefined;
-    try {
-      bytes = await readBody(response, limit.bytes);
-    } catch (cause) {
-      if (signal.aborted) throw cause;
-      throw this.fault("malformed", what, { detail: "the connection ended within the answer" });
-    }
-    if (bytes === undefined) {
-      throw this.fault(limit.excess, what, { detail: `the answer exceeds ${limit.bytes} bytes` });
-    }
-    return new TextDecoder().decode(bytes);
   }
 }
 
@@ -260,38 +241,4 @@ export async function readBody(
     await giveTurn();
   }
   return buffer.subarray(0, size);
-}
-
-const MAX_CHARACTERS = 300;
-/** Nodes may echo megabytes; only the beginning is ever shown. */
-const READ_CHARACTERS = 4 * MAX_CHARACTERS;
-
-/** Makes a node's text safe. */
-export type SafeDetail = (words: string) => string;
-
-/**
- * Creates what makes texts of one endpoint safe: parts of its URL that may be keys become `[secret]`, see `secretParts`,
- * whatever the node repeats; otherwise as {@link safeDetail}. Faults are made of nothing else, so that what logs, pages,
- * answers and the database have of them holds no key.
- */
-export function createSafeDetail(url: string): SafeDetail {
-  const redact = createRedactor(secretParts(url));
-  return (words) => safeDetail(redact(words.slice(0, READ_CHARACTERS)));
-}
-
-/**
- * Text of a node for a fault: URLs keep scheme and host only, strings that may be keys become `[hidden]`, white space
- * is collapsed, and the rest is cut to 300 characters. `0x` hex (addresses, hashes) stays.
- */
-function safeDetail(words: string): string {
-  const shown = words
-    .replace(/[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\]+/gi, (url) => redactUrl(url))
-    .replace(/[0-9A-Za-z_-]{20,}/g, (run) => mayBeKey(run) ? "[hidden]" : run)
-    .replace(/[\s\p{Cc}]+/gu, " ")
-    .trim();
-  return shown.length <= MAX_CHARACTERS ? shown : `${shown.slice(0, MAX_CHARACTERS - 3)}...`;
-}
-
-function mayBeKey(run: string): boolean {
-  return !/^0x[0-9a-fA-F]*$/.test(run) && /[0-9]/.test(run) && /[A-Za-z]/.test(run);
 }

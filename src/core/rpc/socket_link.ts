@@ -1,12 +1,13 @@
 /**
- * One WebSocket connection and the requests in flight on it. It is used until it ends and then replaced; reconnecting
- * is done in socket.ts.
+ * One WebSocket connection and the requests in flight on it. It is used until it ends; the next call opens another one
+ * (socket.ts).
  */
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
-import type { NodeError, RpcAnswer, RpcCall, RpcFault, RpcFaultCode, WireRequest } from "./call.ts";
-import { BATCH_METHOD, readNodeError } from "./call.ts";
-import { isJsonObject, type Json, JsonLimitError, parseJson } from "./json.ts";
+import { formatMethods, type RpcFault } from "./call.ts";
+import type { EndpointFaults } from "./endpoint_faults.ts";
+import { isJsonObject, type Json, parseJson } from "./json.ts";
+import { readNodeError, type WireRequest } from "./json_rpc.ts";
 
 /** Events of a connection. */
 export interface SocketEvents {
@@ -30,12 +31,9 @@ export interface LinkOptions {
   readonly open: (events: SocketEvents) => OpenedSocket;
   /** Maximum size of an answer whatever its method, bytes. */
   readonly maxMessageBytes: number;
-  /** Creates a fault of the endpoint. */
-  readonly fault: (code: RpcFaultCode, method: string, detail?: string) => RpcFault;
-  /** Translates an error of the node. */
-  readonly refusal: (error: NodeError, method: string) => RpcFault;
-  /** Called once, when the connection has ended or was never established. @param problem safe to log */
-  readonly onEnd: (problem: string) => void;
+  readonly at: EndpointFaults;
+  /** Called once, when the connection has ended or was never established. */
+  readonly onEnd: () => void;
 }
 
 /** Problem of a connection that the runtime ended at a frame above its limit of 64 MiB. */
@@ -48,6 +46,12 @@ export class LinkEnded extends Error {
   constructor(readonly problem: string) {
     super(`Connection ended: ${problem}`);
   }
+}
+
+/** Text that answers a request. */
+export interface LinkAnswer {
+  readonly text: string;
+  readonly limit: AnswerLimit;
 }
 
 /** Error of a message that the node did not read, as it is too long. Source: paritytech/jsonrpsee: types/src/error.rs. */
@@ -63,9 +67,7 @@ const ID_CHARACTERS = 200;
 interface Exchange {
   readonly request: WireRequest;
   readonly limit: AnswerLimit;
-  readonly answers: Map<number, RpcAnswer>;
-  readonly resolve: () => void;
-  /** Ends the request as a whole. */
+  readonly answer: (text: string) => void;
   readonly fail: (fault: RpcFault) => void;
 }
 
@@ -73,8 +75,6 @@ interface Exchange {
 export class SocketLink {
   /** Number of messages that arrived. */
   heard = 0;
-  /** True once any answer arrived: the other side is really a node. */
-  hasAnswered = false;
   readonly #options: LinkOptions;
   readonly #socket: OpenedSocket;
   /** By the id of each call. */
@@ -102,33 +102,25 @@ export class SocketLink {
   }
 
   /**
-   * Sends a request and waits for the answers, in the order of the calls.
-   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for an unusable answer, and the signal's
-   * reason.
+   * Sends a request and waits for the message that answers it.
+   * @throws {LinkEnded} when the connection ends first, {@link RpcFault} for a message beyond its limit, and the
+   * signal's reason.
    */
-  async send(request: WireRequest, signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+  async send(request: WireRequest, signal: AbortSignal): Promise<LinkAnswer> {
     const ended = linkedAbort(this.signal, signal);
+    const limit = answerLimit(request.calls, this.#options.maxMessageBytes);
     const ids = request.calls.map((_, index) => request.firstId + index);
-    const answered = Promise.withResolvers<void>();
-    const exchange: Exchange = {
-      request,
-      limit: answerLimit(request.calls, this.#options.maxMessageBytes),
-      answers: new Map(),
-      resolve: answered.resolve,
-      fail: ended.abort,
-    };
+    const answered = Promise.withResolvers<string>();
+    const exchange = { request, limit, answer: answered.resolve, fail: ended.abort };
     try {
       ended.signal.throwIfAborted();
       for (const id of ids) this.#exchanges.set(id, exchange);
       this.#socket.send(request.text);
-      await orAbort(answered.promise, ended.signal);
-    } catch (cause) {
-      if (exchange.answers.size < ids.length) throw cause;
+      return { text: await orAbort(answered.promise, ended.signal), limit };
     } finally {
       for (const id of ids) this.#exchanges.delete(id);
       ended.unlink();
     }
-    return ids.flatMap((id) => exchange.answers.get(id) ?? []);
   }
 
   /** Ends the connection and all that is in flight; further calls fail at once. */
@@ -137,9 +129,9 @@ export class SocketLink {
     if (problem === FRAME_TOO_LARGE) {
       // Most likely the answer that may be the largest.
       const [culprit] = this.#inFlight().toSorted((a, b) => b.limit.bytes - a.limit.bytes);
-      if (culprit !== undefined) this.#fail(culprit, culprit.limit.excess, problem);
+      if (culprit !== undefined) this.#fail(culprit, problem);
     }
-    this.#options.onEnd(problem);
+    this.#options.onEnd();
     this.#over.abort(new LinkEnded(problem));
     this.#socket.close();
   }
@@ -152,25 +144,13 @@ export class SocketLink {
   #receive(data: unknown): void {
     this.heard++;
     if (typeof data !== "string") return;
-    const answered = this.#findAnswered(data);
-    const limit = answered?.limit ?? STRAY_LIMIT;
-    if (data.length > limit.bytes) {
-      this.#refuse(answered, limit.excess, `the answer exceeds ${limit.bytes} bytes`);
-      return;
-    }
-    let message: Json;
-    try {
-      message = parseJson(data, limit);
-    } catch (error) {
-      if (error instanceof JsonLimitError) {
-        this.#refuse(answered, "oversized", `the answer has ${error.message}`);
-      } else {
-        const culprit = answered ?? this.#inFlight().at(0);
-        culprit?.fail(this.#options.fault("malformed", nameOf(culprit), "not JSON"));
-      }
-      return;
-    }
-    for (const entry of Array.isArray(message) ? message : [message]) this.#take(entry);
+    const answered = this.#findAnswered(data) ?? this.#findRefused(data);
+    if (answered === undefined) return;
+    const { bytes, excess } = answered.limit;
+    if (data.length <= bytes) return answered.answer(data);
+    const detail = `the answer exceeds ${bytes} bytes`;
+    this.#fail(answered, detail);
+    if (excess === "oversized") this.end(detail); // no honest node answers so
   }
 
   /** The request that a message answers, by the first or last id in it; `undefined`: none waits. */
@@ -181,69 +161,29 @@ export class SocketLink {
       .find((exchange) => exchange !== undefined);
   }
 
-  /** Fails what is answered by a message that is not parsed; the connection ends when no honest node answers so. */
-  #refuse(answered: Exchange | undefined, code: AnswerLimit["excess"], detail: string): void {
-    if (answered === undefined) return;
-    this.#fail(answered, code, detail);
-    if (code === "oversized") this.end(detail);
-  }
-
-  #fail(answered: Exchange, code: AnswerLimit["excess"], detail: string): void {
-    if (code === "oversized") {
-      answered.fail(this.#options.fault(code, nameOf(answered), detail));
-      return;
-    }
-    answered.request.calls.forEach(({ method }, index) => {
-      const fault = this.#options.fault(code, method, detail);
-      this.#settle(answered, answered.request.firstId + index, { kind: "fault", fault });
-    });
-  }
-
-  #settle({ answers, request, resolve }: Exchange, id: number, answer: RpcAnswer): void {
-    answers.set(id, answer);
-    if (answers.size === request.calls.length) resolve();
-  }
-
-  #take(entry: Json): void {
-    if (!isJsonObject(entry)) return;
-    this.hasAnswered = true;
-    const error = readNodeError(entry.error);
-    const id = Number(entry.id ?? NaN);
-    const exchange = this.#exchanges.get(id);
-    const call = exchange?.request.calls[id - exchange.request.firstId];
-    if (exchange !== undefined && call !== undefined) {
-      this.#settle(exchange, id, this.#read(entry, error, call));
-    } else if (error !== undefined && (entry.id ?? null) === null) this.#refuseMessage(error);
-  }
-
-  #read(
-    { result }: { readonly [name: string]: Json },
-    error: NodeError | undefined,
-    { method }: RpcCall,
-  ): RpcAnswer {
-    if (error !== undefined) return { kind: "fault", fault: this.#options.refusal(error, method) };
-    if (result !== undefined) return { kind: "result", result };
-    return { kind: "fault", fault: this.#options.fault("malformed", method, "neither result nor error") };
-  }
-
   /**
-   * Handles an error without an id, which is about a message as a whole: the longest where it is about length, else a
-   * batch, since single calls get their id back.
+   * The request that a message without its id is about: what is no JSON answers the first one. An error is about a
+   * message as a whole: the longest where it is about length, else a batch, since single calls get their id back.
    */
-  #refuseMessage(error: NodeError): void {
+  #findRefused(text: string): Exchange | undefined {
     const all = this.#inFlight();
-    const [longest] = all.toSorted((a, b) => b.request.text.length - a.request.text.length);
-    const isLength = error.code === OVERSIZED_REQUEST;
-    const culprit = isLength ? longest : all.find(({ request }) => request.calls.length > 1) ?? all[0];
-    if (culprit === undefined) return;
-    const fault = this.#options.refusal(error, nameOf(culprit));
-    // jsonrpsee answers an unsupported batch with one error: paritytech/jsonrpsee: types/src/error.rs.
-    const isAboutBatch = culprit.request.calls.length > 1 &&
-      ["refused", "missing_method", "malformed", "too_large"].includes(fault.code);
-    culprit.fail(isAboutBatch ? this.#options.fault("missing_method", BATCH_METHOD, fault.detail) : fault);
+    if (text.length > STRAY_LIMIT.bytes) return undefined;
+    let message: Json;
+    try {
+      message = parseJson(text, STRAY_LIMIT);
+    } catch {
+      return all[0];
+    }
+    if (!isJsonObject(message) || (message.id ?? null) !== null) return undefined;
+    const error = readNodeError(message.error);
+    if (error?.code === OVERSIZED_REQUEST) {
+      return all.toSorted((a, b) => b.request.text.length - a.request.text.length)[0];
+    }
+    return error && (all.find(({ request }) => request.calls.length > 1) ?? all[0]);
   }
-}
 
-function nameOf({ request }: Exchange): string {
-  return request.calls[0]?.method ?? BATCH_METHOD;
+  /** Fails a request whose answer is too large. */
+  #fail({ fail, limit, request }: Exchange, detail: string): void {
+    fail(this.#options.at.fault(limit.excess, formatMethods(request.calls), { detail }));
+  }
 }

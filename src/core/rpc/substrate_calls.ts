@@ -23,6 +23,14 @@ export interface TypedCall<T> {
   /** Maximum number of characters of a result that is a text; a longer one is `too_large`. */
   readonly maxLength?: number;
   readonly read: (result: Json, fail: Fail) => T;
+  /**
+   * For values that can be asked for one by one, where a node denies the call for many, or cannot answer for as many:
+   * the calls at a block, and what their values together are. Absent: there is no other way.
+   */
+  readonly singly?: {
+    readonly calls: (best: Hash256) => readonly TypedCall<Uint8Array | undefined>[];
+    readonly join: (values: readonly (Uint8Array | undefined)[]) => T;
+  };
 }
 
 /** Reads hex of any length. */
@@ -164,8 +172,13 @@ export const calls = {
   storage: (key: Uint8Array, block?: Hash256): TypedCall<Uint8Array | undefined> =>
     typed("state_getStorage", [toHex(key), ...at(block)], optional(readHex)),
   /** Several values at one block. */
-  storageAt: (keys: readonly Uint8Array[], block?: Hash256): TypedCall<StorageValues> =>
-    typed("state_queryStorageAt", [keys.map(toHex), ...at(block)], readStorageValues),
+  storageAt: (keys: readonly Uint8Array[], block?: Hash256): TypedCall<StorageValues> => ({
+    ...typed("state_queryStorageAt", [keys.map(toHex), ...at(block)], readStorageValues),
+    singly: {
+      calls: (best) => keys.map((key) => calls.storage(key, block ?? best)),
+      join: (values) => new Map(keys.map((key, index) => [toHex(key), values[index]])),
+    },
+  }),
   /** Keys after `start`, in order; at most 1000 at a time (paritytech/polkadot-sdk: substrate/client/rpc). */
   keysPaged: (
     prefix: Uint8Array,
@@ -186,12 +199,17 @@ export const calls = {
     trie: Uint8Array,
     keys: readonly Uint8Array[],
     block?: Hash256,
-  ): TypedCall<readonly (Uint8Array | undefined)[]> =>
-    typed("childstate_getStorageEntries", [toHex(trie), keys.map(toHex), ...at(block)], (value, fail) => {
+  ): TypedCall<readonly (Uint8Array | undefined)[]> => ({
+    ...typed("childstate_getStorageEntries", [toHex(trie), keys.map(toHex), ...at(block)], (value, fail) => {
       const values = readArray(value, fail);
       if (values.length !== keys.length) fail(`expected ${keys.length} values, got ${values.length}`);
       return values.map((each) => optional(readHex)(each, fail));
     }),
+    singly: {
+      calls: (best) => keys.map((key) => calls.childStorage(trie, key, block ?? best)),
+      join: (values) => values,
+    },
+  }),
   /** Value of the node's offchain database (kind PERSISTENT). Unsafe method. */
   offchainValue: (key: Uint8Array): TypedCall<Uint8Array | undefined> =>
     typed("offchain_localStorageGet", ["PERSISTENT", toHex(key)], optional(readHex)),

@@ -2,12 +2,12 @@
  * Calls to one Substrate node: reads survive one lost connection, throttling is waited for, and answers that do not
  * have the shape of the method are faults.
  */
-import { type Hash256, toHex } from "../encoding/bytes.ts";
+import type { Hash256 } from "../encoding/bytes.ts";
 import type { CallConditions, RpcAnswer, RpcCall, RpcEndpoint, RpcFaultCode } from "./call.ts";
-import { formatMethods, METHOD_SEPARATOR, RpcFault } from "./call.ts";
+import { formatMethods, RpcFault } from "./call.ts";
 import type { EndpointLineDeps } from "./endpoint_line.ts";
 import { RpcEndpointSet } from "./endpoint_set.ts";
-import { calls, type StorageValues, type TypedCall } from "./substrate_calls.ts";
+import { calls, type TypedCall } from "./substrate_calls.ts";
 import { partsOf } from "../runtime/slices.ts";
 
 /** Results of several typed calls, in their order. */
@@ -19,13 +19,6 @@ export type TypedResults<Calls extends readonly TypedCall<unknown>[]> = {
 export type TypedOutcomes<Calls extends readonly TypedCall<unknown>[]> = {
   readonly [Index in keyof Calls]: Calls[Index] extends TypedCall<infer T> ? T | RpcFault : never;
 };
-
-/** Keys that are read at one block. */
-export interface StorageSet {
-  readonly keys: readonly Uint8Array[];
-  /** `undefined`: the node's best block. */
-  readonly block: Hash256 | undefined;
-}
 
 /** Keys of a child trie. */
 export interface ChildSet {
@@ -54,16 +47,11 @@ const REFUSALS: ReadonlySet<RpcFaultCode> = new Set(["missing_method", "too_larg
 export interface SubstrateClientOptions {
   /** Maximum number of concurrent requests (a batch is one); default 10. */
   readonly maxConcurrent?: number | undefined;
-  /** Called once per method for many values that the node turns out to lack; default: nothing. */
-  readonly onSetsRefused?: (method: string) => void;
 }
 
 /** Client of one chain's node. */
 export class SubstrateClient {
   readonly #node: RpcEndpointSet;
-  readonly #onSetsRefused: (method: string) => void;
-  /** Methods for many values that the node lacks. */
-  readonly #lacking = new Set<string>();
 
   constructor(
     deps: EndpointLineDeps,
@@ -73,7 +61,6 @@ export class SubstrateClient {
   ) {
     const { maxConcurrent = 10 } = options;
     this.#node = new RpcEndpointSet(deps, { chain, endpoints: [endpoint], maxConcurrent });
-    this.#onSetsRefused = options.onSetsRefused ?? (() => {});
   }
 
   /** Host and port; safe to log. */
@@ -103,32 +90,34 @@ export class SubstrateClient {
     return allOrFault(this.#readAll(wanted, await this.#sendOnce(wanted, conditions)));
   }
 
-  /** Sends several calls in one round trip; a failed call has its fault as the result. */
+  /**
+   * Sends several calls in one round trip; a failed call has its fault as the result. Some gateways deny calls for many
+   * values: each value is then asked for by itself, all in one request.
+   */
   async callAllSettled<const Calls extends readonly TypedCall<unknown>[]>(
     wanted: Calls,
     signal: AbortSignal,
   ): Promise<TypedOutcomes<Calls>> {
-    return this.#readAll(wanted, await this.#send(wanted, signal));
-  }
-
-  /** Reads the values of the keys at one block. See {@link readStorageSets}. @throws {RpcFault} */
-  async readStorage(
-    keys: readonly Uint8Array[],
-    block: Hash256 | undefined,
-    signal: AbortSignal,
-  ): Promise<StorageValues> {
-    const [values] = await this.readStorageSets([{ keys, block }], signal);
-    return values ?? new Map();
-  }
-
-  /** Reads the values of sets of keys, in the order of the sets, in one round trip. @throws {RpcFault} */
-  async readStorageSets(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
-    const wanted = sets.map(({ keys, block }) => calls.storageAt(keys, block));
-    return await this.#orSingly(
-      wanted,
-      () => this.callAll(wanted, signal),
-      () => this.#readOneByOne(sets, signal),
+    const asked = wanted.filter(({ method, singly }) => singly === undefined || !this.#node.lacks(method));
+    const answers = this.#readAll(asked, await this.#send(asked, signal));
+    const outcomes = new Map<TypedCall<unknown>, unknown>(asked.map((call, at) => [call, answers[at]]));
+    const denied = wanted.filter((call) =>
+      call.singly !== undefined && (!outcomes.has(call) || isRefusal(outcomes.get(call)))
     );
+    if (denied.length > 0) {
+      // The best block may change between two reads, so its hash is fixed first.
+      const best = await this.call(calls.bestHash(), signal);
+      const single = denied.map(({ singly }) => singly?.calls(best) ?? []);
+      const found = this.#readAll(single.flat(), await this.#send(single.flat(), signal)).values();
+      denied.forEach((call, at) => {
+        const values = single[at]?.map(() => found.next().value) ?? [];
+        const fault = values.find((value) => value instanceof RpcFault);
+        const read = values.flatMap((value) => value instanceof RpcFault ? [] : [value]);
+        outcomes.set(call, fault ?? call.singly?.join(read));
+      });
+    }
+    // Checked: each element is the result of the reader of the call at its index.
+    return wanted.map((call) => outcomes.get(call)) as TypedOutcomes<Calls>;
   }
 
   /**
@@ -136,63 +125,20 @@ export class SubstrateClient {
    * these that failed has its fault as the result. @throws {RpcFault}
    */
   async readChildWith<const Calls extends readonly TypedCall<unknown>[]>(
-    { trie, keys, block }: ChildSet,
+    set: ChildSet,
     others: Calls,
     signal: AbortSignal,
   ): Promise<ChildValues<Calls>> {
-    const read = async (
-      parts: readonly TypedCall<readonly (Uint8Array | undefined)[]>[],
-    ): Promise<ChildValues<Calls>> => {
-      const answers = await this.#send([...parts, ...others], signal);
-      const lists = allOrFault<typeof parts>(this.#readAll(parts, answers.slice(0, parts.length)));
-      return { values: lists.flat(), outcomes: this.#readAll(others, answers.slice(parts.length)) };
-    };
-    const parts = partsOf(keys, CHILD_KEYS_PER_CALL).map((part) =>
-      calls.childStorageEntries(trie, part, block)
-    );
-    const single = keys.map((key) => oneOf(calls.childStorage(trie, key, block)));
-    return await this.#orSingly(keys.length > 1 ? parts : [], () => read(parts), () => read(single));
+    const reads = childReads(set);
+    const all = await this.callAllSettled<readonly TypedCall<unknown>[]>([...reads, ...others], signal);
+    // Checked: the outcomes are in the order of the calls.
+    const lists = allOrFault<typeof reads>(all.slice(0, reads.length) as TypedOutcomes<typeof reads>);
+    return { values: lists.flat(), outcomes: all.slice(reads.length) as TypedOutcomes<Calls> };
   }
 
   /** Reads values of a child trie, in the order of the keys. @throws {RpcFault} */
   async readChild(set: ChildSet, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
-    return (await this.readChildWith(set, [], signal)).values;
-  }
-
-  /**
-   * Asks by calls for many values. Some gateways deny those: from then on every value is a call of its own, still in one
-   * request; so it is for once when the node cannot answer for as many.
-   */
-  async #orSingly<T>(
-    many: readonly RpcCall[],
-    ask: () => Promise<T>,
-    askSingly: () => Promise<T>,
-  ): Promise<T> {
-    const methods = new Set(many.map(({ method }) => method));
-    if (methods.size === 0 || !methods.isDisjointFrom(this.#lacking)) return await askSingly();
-    try {
-      return await ask();
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || !REFUSALS.has(fault.code)) throw fault;
-      const isOthers = fault.where.method.split(METHOD_SEPARATOR).every((method) => !methods.has(method));
-      if (isOthers) throw fault;
-      if (fault.code === "missing_method") {
-        for (const method of methods.difference(this.#lacking)) {
-          this.#lacking.add(method);
-          this.#onSetsRefused(method);
-        }
-      }
-      return await askSingly();
-    }
-  }
-
-  async #readOneByOne(sets: readonly StorageSet[], signal: AbortSignal): Promise<readonly StorageValues[]> {
-    // The best block may change between two reads, so its hash is fixed first.
-    const isNamed = sets.every(({ block }) => block !== undefined);
-    const best = isNamed ? undefined : await this.call(calls.bestHash(), signal);
-    const single = sets.flatMap(({ keys, block = best }) => keys.map((key) => calls.storage(key, block)));
-    const found = (await this.callAll(single, signal)).values();
-    return sets.map(({ keys }) => new Map(keys.map((key) => [toHex(key), found.next().value])));
+    return (await this.callAll(childReads(set), signal)).flat();
   }
 
   /** Creates a fault of this node. */
@@ -244,9 +190,20 @@ export class SubstrateClient {
   }
 }
 
-/** The call, with its result as a list of one. */
-function oneOf<T>({ method, params, read }: TypedCall<T>): TypedCall<readonly T[]> {
-  return { method, params, read: (result, fail) => [read(result, fail)] };
+/** Calls for the values of a child trie, as few as the limit of keys allows. */
+function childReads(
+  { trie, keys, block }: ChildSet,
+): readonly TypedCall<readonly (Uint8Array | undefined)[]>[] {
+  const [only] = keys;
+  if (only === undefined || keys.length > 1) {
+    return partsOf(keys, CHILD_KEYS_PER_CALL).map((part) => calls.childStorageEntries(trie, part, block));
+  }
+  const { method, params, read } = calls.childStorage(trie, only, block);
+  return [{ method, params, read: (result, fail) => [read(result, fail)] }];
+}
+
+function isRefusal(outcome: unknown): boolean {
+  return outcome instanceof RpcFault && REFUSALS.has(outcome.code);
 }
 
 function allOrFault<Calls extends readonly TypedCall<unknown>[]>(

@@ -102,15 +102,14 @@ export function tellConfiguration(
   log: Pick<OpenLog, "debug" | "info" | "warn">,
   { file, reading, isNews }: {
     readonly file: string;
-    readonly reading: Pick<ConfigResult<unknown>, "warnings" | "notes">;
+    readonly reading: Pick<ConfigResult<unknown>, "remarks">;
     readonly isNews: boolean;
   },
 ): void {
-  for (const warning of reading.warnings) {
-    log[isNews ? "warn" : "debug"]("configuration_warning", { explanation: renderDiagnostic(file, warning) });
-  }
-  for (const note of reading.notes) {
-    log[isNews ? "info" : "debug"]("configuration_note", { explanation: renderDiagnostic(file, note) });
+  for (const remark of reading.remarks) {
+    const explanation = renderDiagnostic(file, remark);
+    if (remark.kind === "warning") log[isNews ? "warn" : "debug"]("configuration_warning", { explanation });
+    else log[isNews ? "info" : "debug"]("configuration_note", { explanation });
   }
 }
 

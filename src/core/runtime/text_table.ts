@@ -24,12 +24,6 @@ export function formatTable(
   ).join("\n");
 }
 
-/** Formats named values below each other; `undefined` ones are left out. */
-export function formatValues(values: Readonly<Record<string, string | undefined>>, indent = ""): string {
-  const rows = Object.entries(values).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]);
-  return formatTable(rows).split("\n").map((line) => `${indent}${line}`).join("\n");
-}
-
 /** Formats a time of ISO 8601 for people: to the second, in UTC. */
 export function shownTime(iso: string | undefined): string | undefined {
   return iso?.replace("T", " ").replace(/(?:\.\d+)?Z$/, "Z");

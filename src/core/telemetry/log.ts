@@ -7,7 +7,6 @@ import { hubProofEvents } from "./events/hub_proof_events.ts";
 import { messageEvents } from "./events/message_events.ts";
 import { programEvents } from "./events/program_events.ts";
 import { updateEvents } from "./events/update_events.ts";
-import type { WorkProgress } from "./progress.ts";
 
 /** In ascending order of severity. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -31,8 +30,6 @@ export interface Log {
   info(event: EventCode, fields?: LogFields): void;
   warn(event: EventCode, fields?: LogFields): void;
   error(event: EventCode, fields?: LogFields): void;
-  /** Shows the progress of long work to people at a terminal; absent where nobody watches. */
-  readonly progress?: ((progress: WorkProgress) => void) | undefined;
   /** Returns a log that adds `fields` to every line. */
   with(fields: LogFields): Log;
 }

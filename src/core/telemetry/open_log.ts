@@ -46,8 +46,6 @@ export interface LogOptions {
   readonly isJournal?: boolean;
   /** Secret values that must never appear in a line. */
   readonly secrets?: readonly string[];
-  /** Shows progress; absent where nobody watches. */
-  readonly progress?: Log["progress"];
   /** Names of chains, for lines that people read. */
   readonly names?: ChainNames | undefined;
   /** Called with each warning and error that is written, without secrets, and with its values; must not throw. */
@@ -66,6 +64,8 @@ export interface OpenLog extends Log {
   setLevel(level: LogLevel): void;
   /** Adds secret values that must never appear in a line. */
   hide(secrets: readonly string[]): void;
+  /** Removes all secret values, those added later included, from a text. */
+  redact(text: string): string;
 }
 
 /** Opens a log. */
@@ -99,7 +99,7 @@ export function openLog(options: LogOptions): OpenLog {
     if (level === "error") options.flush?.();
   };
   return {
-    ...createLog({}, options.progress, take),
+    ...createLog({}, take),
     flush: () => {
       repeats.flush().forEach(write);
       options.flush?.();
@@ -111,13 +111,14 @@ export function openLog(options: LogOptions): OpenLog {
       for (const secret of secrets) hidden.add(secret);
       redact = createRedactor([...hidden]);
     },
+    redact: (text) => redact(text),
   };
 }
 
 /** Takes an event of whatever level. */
 type TakeEvent = (level: LogLevel, event: EventCode, fields: LogFields) => void;
 
-function createLog(bound: LogFields, progress: Log["progress"], take: TakeEvent): Log {
+function createLog(bound: LogFields, take: TakeEvent): Log {
   const at = (level: LogLevel) => (event: EventCode, fields?: LogFields): void =>
     take(level, event, { ...bound, ...fields });
   return {
@@ -125,8 +126,7 @@ function createLog(bound: LogFields, progress: Log["progress"], take: TakeEvent)
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    progress,
-    with: (fields) => createLog({ ...bound, ...fields }, progress, take),
+    with: (fields) => createLog({ ...bound, ...fields }, take),
   };
 }
 

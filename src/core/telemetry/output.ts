@@ -12,11 +12,6 @@ export interface LineOutput {
   write(line: string): void;
   /** Writes buffered lines now: before the process ends. */
   flush(): void;
-  /**
-   * Shows a line below the others until it is replaced or, with `undefined`, taken away; nothing where the output is no
-   * terminal.
-   */
-  status(text: string | undefined): void;
   /** True for a terminal: colours are used unless `NO_COLOR` is set. */
   readonly isTerminal: boolean;
 }
@@ -26,9 +21,6 @@ export interface ByteOutput {
   writeSync(bytes: Uint8Array): number;
   isTerminal(): boolean;
 }
-
-/** Returns to the start of the terminal's line and empties it. */
-const CLEAR_LINE = "\r\x1b[2K";
 
 /** Maximum retries on a full pipe before a line is dropped. */
 const MAX_TRIES = 100;
@@ -46,24 +38,15 @@ export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
   const encoder = new TextEncoder();
   let isClosed = false;
   let gathered = "";
-  const isTerminal = target.isTerminal();
-  let status = { wanted: "", shown: "" };
   const flush = (): void => {
-    if (isClosed || (gathered === "" && status.wanted === status.shown)) return;
-    const clearing = status.shown === "" ? "" : CLEAR_LINE;
-    const bytes = encoder.encode(`${clearing}${gathered}${status.wanted}`);
+    if (isClosed || gathered === "") return;
+    const bytes = encoder.encode(gathered);
     gathered = "";
-    status = { wanted: status.wanted, shown: status.wanted };
     isClosed = !writeWhole(target, bytes);
   };
   return {
-    isTerminal,
+    isTerminal: target.isTerminal(),
     flush,
-    status(text: string | undefined): void {
-      if (!isTerminal || isClosed) return;
-      status = { ...status, wanted: text ?? "" };
-      flush();
-    },
     write(line: string): void {
       if (isClosed) return;
       if (gathered === "") queueMicrotask(flush);

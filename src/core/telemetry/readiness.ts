@@ -71,6 +71,11 @@ export function describeReason(
   return `${explanation} ${help}${next}`;
 }
 
+/** Makes a sentence of a clause; the `0x` of an address stays. */
+export function toSentence(clause: string): string {
+  return `${clause.replace(/^[a-z](?!x)/, (first) => first.toUpperCase())}.`;
+}
+
 /** True when none of the reasons stops the work. */
 export function isReady(reasons: readonly Pick<FoundReason, "isWarning">[]): boolean {
   return reasons.every(({ isWarning }) => isWarning === true);

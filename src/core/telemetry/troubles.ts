@@ -5,7 +5,7 @@
 import type { Clock } from "../runtime/clock.ts";
 import type { EventText } from "./events/event_text.ts";
 import { type EventCode, events, type LogFields } from "./log.ts";
-import type { FoundReason } from "./readiness.ts";
+import { type FoundReason, toSentence } from "./readiness.ts";
 
 /** An event with its values. */
 export interface NotedEvent {
@@ -73,7 +73,7 @@ export class StandingTroubles {
         chain: placeOf(fields.chain) ?? leg?.split(" -> ")[1],
         leg,
         explanation: `${said === "" ? text : `${text}: ${said}`}.`,
-        help: action,
+        help: typeof fields.advice === "string" ? toSentence(fields.advice) : action,
         sinceMs,
         nextMs,
       };

@@ -6,14 +6,16 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import { type DatabaseFacts, type FileOwner, inspectDatabase } from "../ledger/open.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { ConfiguredChain } from "../session.ts";
-import type { KnownNonces } from "./plan_checks.ts";
+import type { KnownNonce } from "./plan_checks.ts";
 import { describeExposure } from "../../core/config/toml.ts";
 
 /** What the checks ask of the database. */
 interface DatabaseChecks {
   readonly databaseRows: readonly CheckRow[];
-  readonly knownNonces: (chain: StateMachine, account: string) => KnownNonces;
+  readonly findNonce: (chain: StateMachine, account: string) => KnownNonce;
 }
+
+const NO_TRANSACTION = "the database has no transaction of this account";
 
 /**
  * Inspects a database that no relayer of this process has opened. Its content stays as it is. @param isAnswered asked
@@ -27,52 +29,36 @@ export async function inspectForChecks(
     readonly isAnswered: () => Promise<boolean>;
   },
 ): Promise<DatabaseChecks> {
-  const facts: DatabaseFacts<ReadonlyMap<string, bigint | undefined>> = inspectDatabase(
-    path,
-    clock,
-    (ledger) =>
-      new Map(
-        chains.flatMap(({ chain: { id, relayer } }) =>
-          relayer === undefined ? [] : [
-            [
-              id.stateMachine,
-              ledger.submissions.findHighestNonce(id.stateMachine, toHex(relayer)),
-            ] as const,
-          ]
-        ),
+  const facts = inspectDatabase(path, clock, ({ submissions }) =>
+    new Map<StateMachine, bigint | undefined>(
+      chains.flatMap(({ chain: { id: { stateMachine }, relayer } }) =>
+        relayer === undefined
+          ? []
+          : [[stateMachine, submissions.findHighestNonce(stateMachine, toHex(relayer))]]
       ),
-  );
+    ));
   const isLocked = facts.kind === "unusable" && facts.fault.code === "locked";
-  const rows = judgeDatabase(path, facts, isLocked && await isAnswered());
   return {
-    databaseRows: rows,
-    knownNonces: (chain) =>
-      facts.kind === "unusable"
-        ? { kind: "unknown", reason: "the database cannot be read now, so nonces were not compared" }
-        : toKnown(facts.kind === "usable" ? facts.content?.get(chain) : undefined),
+    databaseRows: judgeDatabase(path, facts, isLocked && await isAnswered()),
+    findNonce: (chain) => {
+      if (facts.kind === "unusable") return "the database cannot be read now, so nonces were not compared";
+      return (facts.kind === "usable" ? facts.content?.get(chain) : undefined) ?? NO_TRANSACTION;
+    },
   };
 }
 
 /** Without a database nothing of it is checked. */
 export const noDatabase: DatabaseChecks = {
   databaseRows: [],
-  knownNonces: () => ({
-    kind: "unknown",
-    reason: "no database is named with --db, so nonces were not compared",
-  }),
+  findNonce: () => "no database is named with --db, so nonces were not compared",
 };
 
 /** The open database of the running relayer: it was checked when it was opened, and holds the lock. */
-export function useOpenLedger(ledger: Pick<Ledger, "submissions">): DatabaseChecks {
+export function useOpenLedger({ submissions }: Pick<Ledger, "submissions">): DatabaseChecks {
   return {
     databaseRows: [],
-    knownNonces: (chain, account) => toKnown(ledger.submissions.findHighestNonce(chain, account)),
+    findNonce: (chain, account) => submissions.findHighestNonce(chain, account) ?? NO_TRANSACTION,
   };
-}
-
-function toKnown(highest: bigint | undefined): KnownNonces {
-  if (highest !== undefined) return { kind: "known", highest };
-  return { kind: "unknown", reason: "the database has no transaction of this account" };
 }
 
 /**

@@ -29,8 +29,7 @@ export interface CheckSubjects {
   readonly machine: MachineFacts;
   /** Rows about the database. */
   readonly databaseRows: readonly CheckRow[];
-  /** What the database knows of an account. */
-  readonly knownNonces: (chain: StateMachine, account: string) => KnownNonces;
+  readonly findNonce: (chain: StateMachine, account: string) => KnownNonce;
 }
 
 /** Lists the checks of one round: the hub, the chains in the order of the file, and the machine. */
@@ -67,11 +66,10 @@ function planChain(
   const judgeOwn = account === undefined
     ? undefined
     : (nonces: AccountNonces): CheckRow =>
-      judgeNonces({ chain: name, account }, nonces, subjects.knownNonces(name, account));
+      judgeNonces({ chain: name, account }, nonces, subjects.findNonce(name, account));
   const planned = chain.planChecks({
     hub: hub.id,
     fetchKnownHeight,
-    signsMessages: true,
     judgeNonces: judgeOwn,
   });
   const { jobs, isReachable } = planned;
@@ -151,26 +149,25 @@ function adviseOnPrice(code: PriceFailureCode): string {
   }
 }
 
-/** What the database knows of the nonces of an account. */
-export type KnownNonces =
-  /** Nothing: there is no database yet, it is in use, or it has no transaction of the account. */
-  | { readonly kind: "unknown"; readonly reason: string }
-  /** Highest nonce that a transaction of this relayer holds or has used. */
-  | { readonly kind: "known"; readonly highest: bigint };
+/**
+ * Highest nonce of an account that a transaction of this relayer holds or has used; a text: why the database does not know
+ * it.
+ */
+export type KnownNonce = bigint | string;
 
 /** Row about the nonces of an account. */
 function judgeNonces(
   { chain, account }: { readonly chain: string; readonly account: string },
   nonces: AccountNonces,
-  known: KnownNonces,
+  known: KnownNonce,
 ): CheckRow {
   const row = { chain, check: "nonce" } as const;
   const waiting = nonces.pending - nonces.latest;
   const state = waiting > 0n
     ? `nonce ${nonces.latest}, ${waiting} transactions wait`
     : `nonce ${nonces.latest}`;
-  if (known.kind === "unknown") return { ...row, result: "ok", found: `${state}; ${known.reason}` };
-  const foreign = nonces.latest - known.highest - 1n;
+  if (typeof known === "string") return { ...row, result: "ok", found: `${state}; ${known}` };
+  const foreign = nonces.latest - known - 1n;
   if (foreign <= 0n) return { ...row, result: "ok", found: `${state}, all from this relayer` };
   return {
     ...row,

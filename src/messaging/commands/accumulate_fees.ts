@@ -34,14 +34,11 @@ export const accumulateFees = operationOf<OperationContext, AccumulateOptions>()
   isLong: true,
   isLogged: true,
   naming: "full",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")
       .option("-w, --withdraw", "withdraw claimed fees")
-      .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect")
-      .action((
-        { wait = false, withdraw = false }: { readonly wait?: boolean; readonly withdraw?: boolean },
-      ) => choose({ waits: wait, withdraws: withdraw })),
+      .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect"),
   work: async ({ config, relaying }, options, signal) => {
     const { claimAndWithdraw } = await import("./run_accumulation.ts");
     const { pollIntervalSec } = config.hub;

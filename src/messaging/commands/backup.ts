@@ -18,12 +18,11 @@ when it is complete, and can be read by its owner only. A running relayer relays
 
 Exit status: 0 done, 1 it could not be made, or the file exists, 2 wrong command line.`,
   hasResult: true,
-  addOptions: (parser, choose) =>
-    void parser.argument("<file>", "new file").action((file: string) => choose(file)),
+  addOptions: (parser) => void parser.argument("<file>", "new file"),
   run: async ({ deps: { database, clock }, print, printError }, file) => {
     const { copyDatabase } = await import("../ledger/backup.ts");
     try {
-      print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
+      print(`${file}: ${copyDatabase(database, file, clock)} bytes`);
       return exitCodes.ok;
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;

@@ -1,10 +1,9 @@
 /** Every command: a new one is a file of its own and one line here. Those of both programs are in the core. */
 import type { Command } from "../../core/commands/command.ts";
-import { answerRequest, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
+import { logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
-import type { ControlSocket } from "../../core/runtime/control_socket.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
-import { LedgerFault } from "../ledger/fault.ts";
+import { defineStatus } from "../../core/commands/status_command.ts";
+import type { RelayStatus } from "../status/relay_status.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
 import { backupCommand } from "./backup.ts";
 import { checkCommand } from "./check.ts";
@@ -15,11 +14,23 @@ import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
 import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
-import { statusCommand } from "./status.ts";
+
+const status = defineStatus<OperationContext, RelayStatus>({
+  afterHelp: `
+Example:
+  causeway --config=relayer.toml --db=relayer.db status
+
+Prints what the status page shows: what is in the way, chains with their endpoints, heights and wallets,
+legs with what waits, the last deliveries, claims, withdrawals and warnings. Without a running relayer
+it shows what the database knows.
+
+Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
+  show: async (found) => (await import("../status/status_view.ts")).formatStatus(found),
+});
 
 /** Commands that work with the running relayer or its database. */
-const operations: readonly OperationCommand<MessagingRun, OperationContext>[] = [
-  statusCommand,
+export const operations: readonly OperationCommand<MessagingRun, OperationContext>[] = [
+  status,
   listCommand,
   showCommand,
   relayCommand,
@@ -39,17 +50,3 @@ export const commands: readonly Command<MessagingRun>[] = [
   backupCommand,
   ...sharedCommands,
 ];
-
-/** Creates the worker of the running relayer that answers at the socket. */
-export function controlWorker(context: OperationContext, socket: ControlSocket): Worker {
-  return {
-    name: "control",
-    run: (signal) => socket.serve((line, gone) => answerLine(context, line, gone), signal),
-  };
-}
-
-/** Answers one request; whatever is wrong with it becomes a text. */
-export function answerLine(context: OperationContext, line: string, signal: AbortSignal): Promise<string> {
-  const isExpected = (error: unknown): boolean => error instanceof LedgerFault;
-  return answerRequest({ commands: operations, context, isExpected }, line, signal);
-}

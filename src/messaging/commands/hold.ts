@@ -29,9 +29,8 @@ and what times out meanwhile ends. Holds survive a restart; release ends them.
 
 Exit status: 0 done, 1 it is no module or route, or the database cannot be used, 2 wrong command line.`,
   needs: "write",
-  addOptions: (parser, choose) =>
-    void parser.argument("<module or route>", "0x..., or chain:chain with * for any chain")
-      .action((subject: string) => choose(subject)),
+  addOptions: (parser) =>
+    void parser.argument("<module or route>", "0x..., or chain:chain with * for any chain"),
   work: (context, text) => {
     const { ledger } = context;
     const parsed = toSubject(context, text);
@@ -98,9 +97,7 @@ release is printed.
 Exit status: 0 also when nothing is held, 1 it is no module or route, or the database cannot be used,
 2 wrong command line.`,
   needs: "write",
-  addOptions: (parser, choose) =>
-    void parser.argument("[module or route]", "0x..., or chain:chain as it was held")
-      .action((subject: string | undefined) => choose(subject)),
+  addOptions: (parser) => void parser.argument("[module or route]", "0x..., or chain:chain as it was held"),
   work: (context, text) => {
     const subject = text === undefined ? undefined : toSubject(context, text);
     const holds = releaseHolds(context, subject);

@@ -25,10 +25,8 @@ it is attempted; "-": it is sent, or over, or is not attempted by itself.
 
 Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command line.`,
   needs: "read",
-  addOptions: (parser, choose) =>
-    void addFilterOptions(parser)
-      .option("--limit <count>", "number of messages, at most 1000", toLimit, 50)
-      .action((options: ListOptions) => choose(options)),
+  addOptions: (parser) =>
+    void addFilterOptions(parser).option("--limit <count>", "number of messages, at most 1000", toLimit, 50),
   work: (context, options) => {
     const filter = toMessageFilter(context, options);
     const messages = context.ledger.messages.search(filter, options.limit).map(toMessageView);
@@ -85,8 +83,7 @@ relayer the messages are attempted when it starts.
 
 Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong command line.`,
   needs: "write",
-  addOptions: (parser, choose) =>
-    void addFilterOptions(parser).action((options: FilterOptions) => choose(options)),
+  addOptions: (parser) => void addFilterOptions(parser),
   work: (context, options) => {
     const { ledger, wake } = context;
     const filter = toMessageFilter(context, options);

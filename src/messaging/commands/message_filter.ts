@@ -1,7 +1,7 @@
 /** Options that select messages, for several commands. */
 import { findChain, type NamedSection } from "../../core/commands/chain_name.ts";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
+import { fromHex, type Hex, toHex } from "../../core/encoding/bytes.ts";
+import { systemClock } from "../../core/runtime/system_clock.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { MessageFilter } from "../ledger/message_search.ts";
 import {
@@ -21,14 +21,9 @@ export interface FilterOptions {
   readonly source?: string;
   readonly dest?: string;
   readonly module?: Hex;
-  readonly since?: SinceTime;
+  /** Unix milliseconds. */
+  readonly since?: number;
 }
-
-/** A time, or how long ago. */
-export type SinceTime = { readonly kind: "at"; readonly ms: number } | {
-  readonly kind: "ago";
-  readonly ms: number;
-};
 
 /** Adds the options. */
 export function addFilterOptions(parser: Parser): Parser {
@@ -51,7 +46,7 @@ export function addFilterOptions(parser: Parser): Parser {
 
 /** Converts the options to a search of the ledger. @throws {OperationRefusal} for a chain that is none. */
 export function toMessageFilter(
-  { config, clock }: { readonly config: MessagingConfig; readonly clock: Clock },
+  { config }: { readonly config: MessagingConfig },
   { status, reason, source, dest, module, since }: FilterOptions,
 ): MessageFilter {
   return {
@@ -60,7 +55,7 @@ export function toMessageFilter(
     requestSource: source === undefined ? undefined : findChain(chainSections(config), source),
     requestDest: dest === undefined ? undefined : findChain(chainSections(config), dest),
     module: module === undefined ? undefined : fromHex(module),
-    sinceMs: since && toSinceMs(since, clock.now()),
+    sinceMs: since,
   };
 }
 
@@ -69,20 +64,15 @@ export function chainSections({ hub, chains }: MessagingConfig): readonly NamedS
   return [hub, ...chains];
 }
 
-/** Unix milliseconds of a time, or of how long ago. */
-export function toSinceMs(since: SinceTime, nowMs: number): number {
-  return since.kind === "at" ? since.ms : nowMs - since.ms;
-}
-
 const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses a time. @throws {InvalidArgumentError} */
-export function toSince(text: string): SinceTime {
+/** Parses a time, or how long ago, to Unix milliseconds. @throws {InvalidArgumentError} */
+export function toSince(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const each = unitMs[unit];
-  if (each !== undefined) return { kind: "ago", ms: Number(count) * each };
+  if (each !== undefined) return systemClock.now() - Number(count) * each;
   const ms = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : NaN;
-  if (!Number.isNaN(ms)) return { kind: "at", ms };
+  if (!Number.isNaN(ms)) return ms;
   throw new InvalidArgumentError("Expected 90m, 2h, 3d, or a date such as 2026-01-31T12:00Z.");
 }
 
@@ -106,11 +96,4 @@ export function toHashPrefix(text: string): Hex {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{6,64})$/.exec(text) ?? [];
   if (digits !== undefined) return `0x${digits.toLowerCase()}`;
   throw new InvalidArgumentError("Expected a commitment or transaction hash in hex, or its first digits.");
-}
-
-/** Parses 32 bytes in hex, with or without `0x`. @throws {InvalidArgumentError} */
-export function toHash(text: string): Hash256 {
-  const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text) ?? [];
-  if (digits !== undefined) return toHash256(`0x${digits.toLowerCase()}`);
-  throw new InvalidArgumentError("Expected the 32 bytes of a commitment or transaction hash in hex.");
 }

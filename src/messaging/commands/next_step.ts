@@ -57,12 +57,6 @@ const waits: Readonly<Record<HoldReason, string>> = {
   held_by_operator: "You hold its module or route: `release` lets it go.",
 };
 
-/** Says what messages that are held for a reason wait for. */
-export function describeHold(reason: MessageRow["reason"]): string {
-  if (isWait(reason)) return waits[reason];
-  return isEnd(reason) ? `${ends[reason]} It ends if that is still so some hours later.` : "";
-}
-
 /** Why a message ended. */
 const ends: Readonly<Record<TerminalReason, string>> = {
   handled_by_us: "The target has our receipt.",
@@ -86,6 +80,12 @@ export interface NextFacts {
   readonly isRunning: boolean;
 }
 
+/** Says what messages that are held for a reason wait for. */
+export function describeHold(reason: MessageRow["reason"]): string {
+  if (isEnd(reason)) return `${ends[reason]} It ends if that is still so some hours later.`;
+  return reason === undefined ? "" : waits[reason];
+}
+
 /** Says what happens next to a message on a leg, and why nothing does where that is so. */
 export function describeNext(row: MessageRow, { nowMs, isRunning }: NextFacts): string {
   if (isTerminal(row.state)) {
@@ -94,16 +94,11 @@ export function describeNext(row: MessageRow, { nowMs, isRunning }: NextFacts): 
   }
   const stopped = isRunning ? "" : " No relayer runs on this database.";
   if (row.state === "submitted") return `Its transaction is followed until it is final.${stopped}`;
-  const wait = describeHold(row.reason);
-  return [wait, whenText(row, nowMs), stopped.trim()].filter((part) => part !== "").join(" ");
+  return `${describeHold(row.reason)} ${whenText(row, nowMs)}${stopped}`.trim();
 }
 
 function isEnd(reason: MessageRow["reason"]): reason is TerminalReason {
-  return reason !== undefined && reason in ends;
-}
-
-function isWait(reason: MessageRow["reason"]): reason is HoldReason {
-  return reason !== undefined && reason in waits;
+  return reason !== undefined && Object.hasOwn(ends, reason);
 }
 
 function whenText({ nextAttemptAtMs, reason }: MessageRow, nowMs: number): string {

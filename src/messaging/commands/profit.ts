@@ -5,7 +5,7 @@ import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger
 import { wastedResults } from "../ledger/spending.ts";
 import { operationOf } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
-import { type SinceTime, toSince, toSinceMs } from "./message_filter.ts";
+import { toSince } from "./message_filter.ts";
 import { dollarsText } from "./message_view.ts";
 import { Option } from "commander";
 
@@ -16,7 +16,8 @@ const profitGroups = ["chain", "route", "day", "module"] as const;
 type ProfitGroup = typeof profitGroups[number];
 
 interface ProfitOptions {
-  readonly since?: SinceTime;
+  /** Unix milliseconds. */
+  readonly since?: number;
   readonly by: ProfitGroup;
 }
 
@@ -39,13 +40,12 @@ Costs are kept for 90 days. --json has native tokens spent in all their digits.
 
 Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
   needs: "read",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser
       .option("--since <time>", "only what was mined since: 90m, 2h, 3d, or 2026-01-31T12:00Z", toSince)
       .addOption(
         new Option("--by <group>", "one line for each").choices([...profitGroups]).default("chain"),
-      )
-      .action((options: ProfitOptions) => choose(options)),
+      ),
   work: (context, options) => sumUp(context, options),
   show: ({ by, lines, total, claims }) =>
     [
@@ -92,11 +92,11 @@ function shortModule(module: string): string {
 }
 
 /** Sums, and deliveries that are not claimed yet. */
-const sumUp = ({ ledger, clock, status }: OperationContext, { by, since }: ProfitOptions) => {
+const sumUp = ({ ledger, status }: OperationContext, { by, since = 0 }: ProfitOptions) => {
   const [total, groups] = [new Sums(), new Map<string, Sums>()];
-  for (const cost of listCosts(ledger, since === undefined ? 0 : toSinceMs(since, clock.now()))) {
+  for (const cost of listCosts(ledger, since)) {
     total.add(cost);
-    for (const [group, part] of split(by, cost, () => ledger.minedCosts.listCarried(cost.id))) {
+    for (const [group, part] of split(by, cost, () => ledger.statistics.listCarried(cost.id))) {
       sumsOf(groups, group).add(part);
     }
   }
@@ -110,7 +110,7 @@ const sumUp = ({ ledger, clock, status }: OperationContext, { by, since }: Profi
 
 function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Iterable<MinedCost> {
   for (let afterId: number | undefined = 0; afterId !== undefined;) {
-    const page: readonly MinedCost[] = ledger.minedCosts.list({ sinceMs, afterId, limit: PAGE });
+    const page: readonly MinedCost[] = ledger.statistics.listMinedCosts({ sinceMs, afterId, limit: PAGE });
     yield* page;
     afterId = page.at(-1)?.id;
   }

@@ -1,17 +1,18 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
 import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
-import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
+import { formatDecimal, type Hash256, type Hex } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { formatValues } from "../../core/runtime/text_table.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import type { HandDelivery } from "../relay/deliver/by_hand.ts";
 import type { Leg, LegRun } from "../relay/leg.ts";
 import type { OperationContext } from "./command.ts";
-import { toHash } from "./message_filter.ts";
-import { findRows, formatDecision, toDecisionView } from "./show.ts";
+import { toHashPrefix } from "./message_filter.ts";
+import { findHash, findRows, toDecisionView } from "./show.ts";
 
 interface RelayOptions {
-  readonly hash: Hash256;
+  /** A hash, or its first digits. */
+  readonly prefix: Hex;
   readonly isDryRun: boolean;
 }
 
@@ -41,21 +42,21 @@ command line.`,
   addOptions: (parser, choose) =>
     void parser.argument(
       "<hash>",
-      "commitment, or hash of the transaction on the source that sent it",
-      toHash,
+      "commitment, or its first 6 digits or more; or hash of the transaction on the source that sent it",
+      toHashPrefix,
     )
       .option("--dry-run", "do everything but the sending, and print the numbers")
-      .action((hash: Hash256, { dryRun = false }: { readonly dryRun?: boolean }) =>
-        choose({ hash, isDryRun: dryRun })
+      .action((prefix: Hex, { dryRun = false }: { readonly dryRun?: boolean }) =>
+        choose({ prefix, isDryRun: dryRun })
       ),
-  work: async (context, { hash, isDryRun }, signal) => {
-    const rows = await findMessages(context, hash, signal);
+  work: async (context, { prefix, isDryRun }, signal) => {
+    const rows = await findMessages(context, findHash(context, prefix), signal);
     const results: RelayResult[] = [];
     // One after the other: they may share an account.
     for (const row of rows) results.push(await relayRow(context, { row, isDryRun }, signal));
     return { results };
   },
-  show: ({ results }) => results.map(formatResult).join("\n\n"),
+  show: ({ results }) => formatList(results),
   exitCode: ({ results }) =>
     results.every(({ outcome }) => outcome === "waiting" || outcome === "refused") ? 1 : 0,
 });
@@ -164,31 +165,4 @@ async function deliver(
 
 function isOf({ source, target }: Leg, row: MessageRow): boolean {
   return source.id.stateMachine === row.source && target.id.stateMachine === row.target;
-}
-
-function formatResult(result: RelayResult): string {
-  const { from, to, outcome, text, commitment, transaction, gas, provedAt, decision, consensusProofs } =
-    result;
-  return [
-    `${from} -> ${to}: ${outcome}`,
-    formatValues({
-      commitment,
-      result: text,
-      transaction,
-      "proved at": provedAt === undefined ? undefined : `block ${provedAt} of ${from}`,
-      gas,
-      "consensus proofs": consensusProofs && describeProofs(consensusProofs),
-      "their cost": consensusProofs &&
-        `${consensusProofs.native} native tokens of ${to}, ${consensusProofs.gas} gas, at the price of the moment`,
-    }, "  "),
-    ...decision === undefined ? [] : ["  profit rule", formatDecision(decision)],
-  ].join("\n");
-}
-
-/** Says what proofs the target gets with the message. */
-function describeProofs(
-  { count, bytes, sets, height }: NonNullable<RelayResult["consensusProofs"]>,
-): string {
-  const rotations = sets.length === 0 ? "" : `authority sets ${sets.join(", ")}; `;
-  return `${count} (${rotations}block ${height} of the hub), ${bytes} bytes`;
 }

@@ -3,32 +3,30 @@
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import {
-  type ClaimRunOptions,
-  MAX_FAILURES,
-  repeatRounds,
-  runClaims,
-  settleDeliveries,
-  summaryColumns,
-} from "./run_claims.ts";
-import type { HubConfig } from "../config/schema.ts";
-import type { FeeContext } from "../fees/fee_context.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
+import type { HubConfig } from "../config/schema.ts";
+import type { FeeContext } from "../fees/fee_context.ts";
 import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { isTerminal, type WithdrawalRow } from "../ledger/ledger.ts";
+import {
+  type FeeRunOptions,
+  MAX_FAILURES,
+  repeatRounds,
+  type ResultTable,
+  runClaims,
+  type RunResult,
+  settleDeliveries,
+} from "./run_claims.ts";
 
 /** Options of the command. */
 export interface AccumulateOptions {
   /** Waits for heights that the hub does not know yet, instead of skipping the claims that need them. */
-  readonly waits: boolean;
-  /** Withdraws fees; without `waits` nothing is claimed first. */
-  readonly withdraws: boolean;
+  readonly wait?: boolean;
+  /** Withdraws fees; without `wait` nothing is claimed first. */
+  readonly withdraw?: boolean;
 }
-
-/** Rows of a table for people, the first with the names of the columns; or a sentence in one cell. */
-type ResultTable = readonly (readonly string[])[];
 
 /** What was done, and the exit status; a table is absent where nothing of that kind was to be done. */
 export interface Accumulated {
@@ -45,52 +43,27 @@ export function formatAccumulated({ claims, withdrawals }: Accumulated): string 
   ].join("\n");
 }
 
-/** Claims, withdraws, or both. */
-export async function claimAndWithdraw(
-  context: FeeContext,
-  { waits, withdraws, pollIntervalSec }: AccumulateOptions & Pick<HubConfig, "pollIntervalSec">,
-  signal: AbortSignal,
-): Promise<Accumulated> {
-  const options = { waits, everyMs: Math.min(pollIntervalSec, MAX_PAUSE_SEC) * 1000 };
-  const claims = withdraws && !waits ? undefined : await runClaims(context, options, signal);
-  if (claims !== undefined) {
-    const totals = summaryColumns.map((column) => [column, claims.total(column)] as const);
-    context.log.info("accumulation_finished.claims", Object.fromEntries(totals));
-  }
-  const withdrawals = withdraws && !signal.aborted
-    ? await runWithdrawals(context, options, signal)
-    : undefined;
-  if (withdrawals !== undefined) {
-    const { paid, gated, open: underWay, failed } = withdrawals;
-    context.log.info("accumulation_finished.withdrawals", { paid, gated, underWay, failed });
-  }
-  const tables = {
-    claims: claims?.rows((chain, amount) => context.units.text(chain, amount)),
-    withdrawals: withdrawals?.rows,
-  };
-  if (signal.aborted) {
-    context.log.info("program_stopped");
-    return { ...tables, exitCode: exitCodes.ok };
-  }
-  const hasFailed = (claims?.hasFailures ?? false) || (withdrawals?.failed ?? 0) > 0;
-  return { ...tables, exitCode: hasFailed ? exitCodes.failed : exitCodes.ok };
-}
-
 /** Maximum poll interval, seconds: an operator is waiting. */
 const MAX_PAUSE_SEC = 6;
 
-/** Result of the pass. */
-interface WithdrawalRun {
-  /** Number of payments that reached their chain. */
-  readonly paid: number;
-  /** Payments that the hub has dispatched and another account delivers. */
-  readonly gated: number;
-  /** Other payments still open; the running relayer continues with them. */
-  readonly open: number;
-  /** Requests that the hub refused, payments that could not be delivered, chains that did not answer. */
-  readonly failed: number;
-  /** Each withdrawal, and each chain on which none could be requested. */
-  readonly rows: ResultTable;
+/** Claims, withdraws, or both. */
+export async function claimAndWithdraw(
+  context: FeeContext,
+  { wait = false, withdraw = false, pollIntervalSec }: AccumulateOptions & Pick<HubConfig, "pollIntervalSec">,
+  signal: AbortSignal,
+): Promise<Accumulated> {
+  const options = { waits: wait, everyMs: Math.min(pollIntervalSec, MAX_PAUSE_SEC) * 1000 };
+  const claims = withdraw && !wait ? undefined : await runClaims(context, options, signal);
+  const withdrawals = withdraw && !signal.aborted
+    ? await runWithdrawals(context, options, signal)
+    : undefined;
+  if (signal.aborted) context.log.info("program_stopped");
+  const hasFailed = !signal.aborted && [claims, withdrawals].some((run) => run?.hasFailed);
+  return {
+    claims: claims?.rows,
+    withdrawals: withdrawals?.rows,
+    exitCode: hasFailed ? exitCodes.failed : exitCodes.ok,
+  };
 }
 
 /** Time without progress of a withdrawal after which it is left to the running relayer, ms. */
@@ -99,13 +72,13 @@ const PATIENCE_MS = 15 * 60_000;
 /** Runs until every payment is on its chain, or cannot be delivered now; an abort ends it with everything recorded. */
 async function runWithdrawals(
   context: FeeContext,
-  options: ClaimRunOptions,
+  options: FeeRunOptions,
   signal: AbortSignal,
-): Promise<WithdrawalRun> {
+): Promise<RunResult> {
   const pass = new WithdrawalPass(context, options);
   const limits = { ...options, maxFailures: MAX_FAILURES };
   const isAnswered = await repeatRounds(context, limits, () => pass.once(signal), signal);
-  return pass.result(isAnswered, signal.aborted);
+  return pass.sumUp(isAnswered, signal.aborted);
 }
 
 /** Progress of a withdrawal. `open`: it is awaited. */
@@ -123,22 +96,18 @@ const PROSPECTS = {
 
 class WithdrawalPass {
   readonly #context: FeeContext;
-  readonly #options: ClaimRunOptions;
+  readonly #options: FeeRunOptions;
   readonly #rounds: WithdrawalRounds;
   readonly #notices: WaitNotices;
-  readonly #before: ReadonlySet<number>;
   readonly #startedMs: number;
   #orders: readonly OrderReport[] | undefined;
 
-  constructor(context: FeeContext, options: ClaimRunOptions) {
+  constructor(context: FeeContext, options: FeeRunOptions) {
     this.#context = context;
     this.#options = options;
     this.#rounds = new WithdrawalRounds(context);
     this.#notices = new WaitNotices(context);
     this.#startedMs = context.clock.now();
-    this.#before = new Set(
-      this.#list().filter(({ state }) => state === "done" || state === "void").map(({ id }) => id),
-    );
     this.#wakePayments();
   }
 
@@ -178,14 +147,12 @@ class WithdrawalPass {
     return this.#orders?.some(({ results }) => results === "unreachable" || results.includes("busy")) ?? true;
   }
 
-  /** Lists the withdrawals of this pass, oldest first. */
+  /** Lists the withdrawals that were open at the start, or are newer, oldest first. */
   #touched(): readonly WithdrawalRow[] {
-    const { chains } = this.#context;
-    return this.#list().filter(({ id, chain }) => !this.#before.has(id) && chains.has(chain)).toReversed();
-  }
-
-  #list(): readonly WithdrawalRow[] {
-    return this.#context.ledger.withdrawals.listRecent(10_000);
+    const { chains, ledger } = this.#context;
+    const isTouched = ({ state, updatedAtMs, chain }: WithdrawalRow): boolean =>
+      chains.has(chain) && (updatedAtMs >= this.#startedMs || (state !== "done" && state !== "void"));
+    return ledger.withdrawals.listRecent(10_000).filter(isTouched).toReversed();
   }
 
   #isAwaited(row: WithdrawalRow): boolean {
@@ -194,15 +161,13 @@ class WithdrawalPass {
   }
 
   #judge(row: WithdrawalRow): Standing {
-    const { ledger } = this.#context;
-    if (row.state === "done") return { kind: "paid", text: "paid out" };
-    if (row.state === "void") {
-      return { kind: "failed", text: `not paid: ${row.detail ?? "the hub refused it"}` };
-    }
+    const { ledger, clock } = this.#context;
     const message = row.dispatch && ledger.messages.find(row.dispatch.commitment, row.chain);
     // The block may not be final: the running relayer monitors that.
-    if (message?.state === "delivered" || message?.state === "delivered_by_other") {
-      return { kind: "paid", text: "paid out" };
+    const isDelivered = message?.state === "delivered" || message?.state === "delivered_by_other";
+    if (row.state === "done" || isDelivered) return { kind: "paid", text: "paid out" };
+    if (row.state === "void") {
+      return { kind: "failed", text: `not paid: ${row.detail ?? "the hub refused it"}` };
     }
     const why = [message?.reason, message?.detail].filter((part) => part !== undefined).join(": ");
     if (message !== undefined && isTerminal(message.state)) {
@@ -211,49 +176,47 @@ class WithdrawalPass {
     if (this.#rounds.failuresOf(row) >= MAX_FAILURES) {
       return { kind: "failed", text: `${row.state}, but the chain or the hub does not answer` };
     }
-    const isDue = message === undefined || message.nextAttemptAtMs <= this.#context.clock.now();
+    const isDue = message === undefined || message.nextAttemptAtMs <= clock.now();
     const prospect = isDue ? "soon" : judgePayment(message);
-    if (prospect === "soon") {
-      const movedMs = Math.max(this.#startedMs, row.updatedAtMs, message?.updatedAtMs ?? 0);
-      const isLate = !this.#options.waits && this.#context.clock.now() - movedMs >= PATIENCE_MS;
-      if (!isLate) return { kind: "open", text: `${row.state}, under way` };
-      return {
+    if (prospect !== "soon") {
+      const kind = prospect === "refused" ? "failed" : prospect;
+      return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
+    }
+    const movedMs = Math.max(this.#startedMs, row.updatedAtMs, message?.updatedAtMs ?? 0);
+    return this.#options.waits || clock.now() - movedMs < PATIENCE_MS
+      ? { kind: "open", text: `${row.state}, under way` }
+      : {
         kind: "later",
         text: `${row.state}, without progress for 15 minutes: the running relayer continues`,
       };
-    }
-    const kind = prospect === "refused" ? "failed" : prospect;
-    return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
   }
 
-  /** Counts the outcomes of the rows, and describes them. */
-  result(isAnswered: boolean, isAborted: boolean): WithdrawalRun {
-    const rows = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
-    const count = (kind: Standing["kind"]): number =>
-      rows.filter(({ standing }) => standing.kind === kind).length;
-    const problems = (this.#orders ?? []).flatMap(({ chain, results }): string[][] =>
+  /** Describes each withdrawal, and each chain on which none could be requested. */
+  sumUp(isAnswered: boolean, isAborted: boolean): RunResult {
+    const { units } = this.#context;
+    const standings = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
+    const problems = (this.#orders ?? []).flatMap(({ chain, results }) =>
       results === "unreachable"
         ? [[chain, "", "not requested: the chain or the hub does not answer"]]
-        : results.filter((result) => result === "refused").map(
-          () => [chain, "", "not requested: the hub refuses it"],
-        )
+        : results.filter((result) => result === "refused")
+          .map(() => [chain, "", "not requested: the hub refuses it"])
     );
     if (!(isAnswered && this.#orders !== undefined) && problems.length === 0 && !isAborted) {
       problems.push(["hub", "", "the hub does not answer"]);
     }
-    const lines = rows.map(({ row: { chain, amount }, standing }) => [
-      chain,
-      this.#context.units.text(chain, amount),
-      standing.text,
-    ]);
+    const rows = [
+      ...standings.map(({ row: { chain, amount }, standing }) => [
+        chain,
+        units.text(chain, amount),
+        standing.text,
+      ]),
+      ...problems,
+    ];
     return {
-      paid: count("paid"),
-      gated: count("gated"),
-      open: count("open") + count("later"),
-      failed: count("failed") + problems.length,
-      rows: lines.length + problems.length === 0
+      rows: rows.length === 0
         ? [["Nothing to withdraw: no account has the minimum."]]
-        : [["chain", "amount", "withdrawal"], ...lines, ...problems],
+        : [["chain", "amount", "withdrawal"], ...rows],
+      hasFailed: problems.length > 0 || standings.some(({ standing }) => standing.kind === "failed"),
     };
   }
 }

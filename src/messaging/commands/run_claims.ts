@@ -4,24 +4,29 @@
  */
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
-import {
-  type ClaimEvent,
-  type ClaimResult,
-  type ClaimRoute,
-  routeName,
-} from "../fees/claims/claim_context.ts";
+import { routeName } from "../fees/claims/claim_context.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/claims_worker.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
-import type { ClaimPair } from "../ledger/ledger.ts";
+import { claimStates } from "../ledger/deliveries.ts";
+import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** Options of a run of claims or withdrawals. */
-export interface ClaimRunOptions {
+export interface FeeRunOptions {
   /** True to wait for heights that the hub does not know yet, and for payments that another account has to deliver. */
   readonly waits: boolean;
   /** Pause between rounds, ms. */
   readonly everyMs: number;
+}
+
+/** Rows of a table for people, the first with the names of the columns; or a sentence in one cell. */
+export type ResultTable = readonly (readonly string[])[];
+
+/** What a run has done. */
+export interface RunResult {
+  readonly rows: ResultTable;
+  /** True when something that should have been done is left. */
+  readonly hasFailed: boolean;
 }
 
 /** Maximum number of times that the hub or a chain may fail to answer in a row before it counts as failed. */
@@ -40,66 +45,55 @@ export async function repeatRounds(
   round: () => Promise<boolean | "unanswered">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let failures = 0;
-  const attempt = async (): Promise<boolean | "unanswered"> => {
-    try {
-      return await round();
-    } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error;
-      log.warn("hub_unavailable", { failures: failures + 1, error });
-      return "unanswered";
-    }
-  };
   try {
-    for (;;) {
+    for (let failures = 0; failures < maxFailures;) {
       signal.throwIfAborted();
-      const end = await attempt();
-      failures = end === "unanswered" ? failures + 1 : 0;
+      const end = await round().catch((error) => {
+        if (signal.aborted || !isPassing(error)) throw error;
+        log.warn("read_failed.claims", { failures: failures + 1, error });
+        return "unanswered" as const;
+      });
       if (end === true) return true;
-      if (failures >= maxFailures) return false;
+      failures = end === "unanswered" ? failures + 1 : 0;
       const backoffMs = failures === 0 ? 0 : nextDelayMs(endpointBackoff, failures, random.fraction());
       await clock.sleep(Math.max(everyMs, backoffMs), signal);
     }
+    return false;
   } catch (error) {
     if (signal.aborted) return true;
     throw error;
   }
 }
 
-/** Runs to completion; the summary reports what happened, also after an abort (the rest is in the journal). */
+/** Runs to completion; the result says what happened, also after an abort (the rest is in the journal). */
 export async function runClaims(
   context: FeeContext,
-  options: ClaimRunOptions,
+  options: FeeRunOptions,
   signal: AbortSignal,
-): Promise<ClaimSummary> {
+): Promise<RunResult> {
   const run = new ClaimRun(context, options);
   const limits = { ...options, maxFailures: options.waits ? Infinity : MAX_FAILURES };
   await repeatRounds(context, limits, () => run.once(signal), signal);
-  run.countLeftOver(signal.aborted);
-  for (const { source } of run.summary.routes) {
-    if (!signal.aborted) await context.units.tryLearn(context.chains.get(source), signal);
-  }
-  return run.summary;
+  return await run.sumUp(signal);
 }
 
-/** Expected progress of a pair. */
-type Expectation = "progress" | "later" | "failed";
+/** Columns of the table. */
+const COLUMNS = ["claimed", "already claimed", "no fee", "not yet available", "failed"] as const;
 
 class ClaimRun {
-  readonly summary = new ClaimSummary();
   readonly #context: FeeContext;
-  readonly #options: ClaimRunOptions;
+  readonly #options: FeeRunOptions;
   readonly #rounds: ClaimsRounds;
   readonly #notices: WaitNotices;
+  readonly #startedMs: number;
   #last: readonly PairReport[] = [];
-  /** Largest number of deliveries that a round still had to claim. */
-  #most = 0;
 
-  constructor(context: FeeContext, options: ClaimRunOptions) {
+  constructor(context: FeeContext, options: FeeRunOptions) {
     this.#context = context;
     this.#options = options;
-    this.#rounds = new ClaimsRounds(context, (event) => this.summary.count(event));
+    this.#rounds = new ClaimsRounds(context);
     this.#notices = new WaitNotices(context);
+    this.#startedMs = context.clock.now();
   }
 
   /** True when another round would find nothing. */
@@ -107,58 +101,40 @@ class ClaimRun {
     const openDeliveries = await settleDeliveries(this.#context, signal);
     const report = await this.#rounds.run(signal);
     this.#last = report.pairs;
-    this.#showProgress(report);
     return this.#isDone(report, openDeliveries);
   }
 
-  /** Deliveries are counted from the first round on: those that are left against those that were there then. */
-  #showProgress({ pairs }: RoundReport): void {
-    const left = pairs.reduce((sum, { pair }) => sum + pair.count, 0);
-    this.#most = Math.max(this.#most, left);
-    const total = this.#most;
-    this.#context.log.progress?.({ task: "claims", done: total - left, total, unit: "deliveries" });
-  }
-
-  #isDone(report: RoundReport, openDeliveries: number): boolean {
-    if (report.hasChanges || report.underWay > 0) return false;
-    if (report.pairs.some((pair) => this.#expect(pair) === "progress")) return false;
+  #isDone({ hasChanges, underWay, pairs }: RoundReport, openDeliveries: number): boolean {
+    if (hasChanges || underWay > 0 || pairs.some((each) => this.#mayProgress(each))) return false;
     if (!this.#options.waits) return true;
-    const waiting = report.pairs.filter((pair) => this.#expect(pair) === "later");
-    if (waiting.length === 0 && openDeliveries === 0) return true;
+    const waiting = pairs.filter((each) => !this.#hasFailed(each));
     for (const { pair } of waiting) {
       const fields = { pair: routeName(pair), block: pair.newestBlock };
       this.#notices.waiting(routeName(pair), { event: "long_wait.hub_height", fields });
     }
-    return false;
+    return waiting.length === 0 && openDeliveries === 0;
   }
 
-  #expect({ pair, result }: PairReport): Expectation {
+  /** True when the next round may claim something of a pair. */
+  #mayProgress({ pair, result }: PairReport): boolean {
     switch (result) {
-      case "sent":
-      case "settled":
-      case "busy":
-      case "maturing":
-        return "progress";
-      case "not_configured":
-        return "failed";
-      case "not_ready":
-        return this.#options.waits ? "progress" : "later";
-      case "down":
-        return this.#options.waits ? "later" : "failed";
       case "unreachable":
       case "backing_off":
-        if (this.#options.waits) return "later";
-        return this.#rounds.failuresOf(pair) < MAX_FAILURES ? "progress" : "failed";
+        return !this.#options.waits && this.#rounds.failuresOf(pair) < MAX_FAILURES;
+      case "not_ready":
+        return this.#options.waits;
       case "idle":
-        return this.#expectIdle(pair);
+        return this.#refusals(pair).some((count) => count > 0 && count < MAX_REFUSALS);
+      default:
+        return result !== "down" && result !== "not_configured";
     }
   }
 
-  /** Decides what to expect of a pair without progress: rows that the hub refused, or whose height it does not know. */
-  #expectIdle(pair: ClaimPair): Expectation {
-    const refusals = this.#refusals(pair);
-    if (refusals.some((attempts) => attempts > 0 && attempts < MAX_REFUSALS)) return "progress";
-    return refusals.length > 0 && refusals.every((attempts) => attempts >= MAX_REFUSALS) ? "failed" : "later";
+  /** True when nothing more is expected of a pair: its chain is missing, or the hub has refused all its rows. */
+  #hasFailed({ pair, result }: PairReport): boolean {
+    const refusals = result === "idle" ? this.#refusals(pair) : [];
+    return result === "not_configured" ||
+      (refusals.length > 0 && refusals.every((count) => count >= MAX_REFUSALS));
   }
 
   #refusals(pair: ClaimPair): readonly number[] {
@@ -166,45 +142,77 @@ class ClaimRun {
     return this.#context.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
   }
 
-  /** Adds everything still unclaimed to the table. */
-  countLeftOver(isAborted: boolean): void {
-    const { deliveries } = this.#context.ledger;
-    for (const pair of deliveries.listClaimPairs()) {
-      const report = this.#last.find((each) =>
-        each.pair.source === pair.source && each.pair.dest === pair.dest
-      );
-      const expected = report === undefined ? "failed" : this.#expect(report);
-      const rows = deliveries.listUnclaimed({ ...pair, maxBlock: pair.newestBlock, limit: pair.count });
-      let early = 0;
-      for (const row of rows) {
-        const isRefused = this.#rounds.refusalsOf(row) > 0;
-        const isSkipped = report?.result === "not_configured";
-        const hasFailed = isRefused || (expected === "failed" && !isSkipped && !isAborted);
-        const column = hasFailed ? "failed" : "not yet available";
-        this.summary.add(pair, column, { count: 1, fee: row.fee ?? 0n });
-        if (column === "not yet available" && !isSkipped) early++;
-      }
-      if (early > 0 && !isAborted) this.#logSkipped(pair, early);
+  /** Sums up what the ledger has of this run: a row for each pair, with amounts in whole units of the fee token. */
+  async sumUp(signal: AbortSignal): Promise<RunResult> {
+    const { units, chains } = this.#context;
+    const pairs = Map.groupBy(this.#listRows(), routeName);
+    const lines: string[][] = [];
+    let hasFailed = false;
+    for (const [pair, all] of [...pairs].sort(([a], [b]) => a < b ? -1 : 1)) {
+      const source = all[0]?.source;
+      if (source === undefined) continue;
+      if (!signal.aborted) await units.tryLearn(chains.get(source), signal);
+      const columns = Map.groupBy(all, (row) => this.#columnOf(row, signal.aborted));
+      const cells = COLUMNS.map((column) => {
+        const rows = columns.get(column) ?? [];
+        const fee = rows.reduce((sum, row) => sum + (row.fee ?? 0n), 0n);
+        return fee > 0n ? `${rows.length} (${units.text(source, fee)})` : `${rows.length}`;
+      });
+      hasFailed ||= columns.has("failed");
+      lines.push([pair, ...cells]);
+      if (!signal.aborted) this.#logEarly(pair, columns.get("not yet available") ?? []);
     }
-    const open = [...deliveries.listByClaimState("claiming", { limit: 100_000 }), ...this.#notFinal()];
-    for (const row of open) {
-      const column = isAborted || row.claimState !== "claiming" ? "not yet available" : "failed";
-      this.summary.add(row, column, { count: 1, fee: row.fee ?? 0n });
+    const rows = lines.length === 0 ? [["No delivery waits for a claim."]] : [["pair", ...COLUMNS], ...lines];
+    return { rows, hasFailed };
+  }
+
+  /** Deliveries that are not claimed, and those whose claim has ended since the start. */
+  #listRows(): readonly DeliveryRow[] {
+    return claimStates.flatMap((state) =>
+      this.#context.ledger.deliveries.listByClaimState(state, {
+        limit: 100_000,
+        sinceMs: state === "unclaimed" || state === "claiming" ? 0 : this.#startedMs,
+      })
+    );
+  }
+
+  #columnOf(row: DeliveryRow, isAborted: boolean): typeof COLUMNS[number] {
+    switch (row.claimState) {
+      case "claimed":
+        return row.claimHubBlock === undefined ? "already claimed" : "claimed";
+      case "no_fee":
+        return "no fee";
+      case "lost":
+      case "unclaimable":
+        return "failed";
+      case "claiming":
+        return isAborted ? "not yet available" : "failed";
+      case "unclaimed":
+        return this.#rounds.refusalsOf(row) > 0 || (!isAborted && this.#isUnanswered(row))
+          ? "failed"
+          : "not yet available";
     }
   }
 
-  #logSkipped(pair: ClaimPair, requests: number): void {
-    this.#context.log.info("claim_failed.hub_behind", {
-      pair: routeName(pair),
-      requests,
-      deliveredUpTo: pair.newestBlock,
-    });
+  /** True for a row of a pair whose chains, or the hub, did not answer. */
+  #isUnanswered({ source, dest, isFinal }: DeliveryRow): boolean {
+    const report = this.#last.find(({ pair }) => pair.source === source && pair.dest === dest);
+    return isFinal &&
+      (report === undefined || ["down", "unreachable", "backing_off"].includes(report.result));
   }
 
-  #notFinal(): ReturnType<FeeContext["ledger"]["deliveries"]["listNotFinal"]> {
-    const { chains, ledger } = this.#context;
-    return [...chains.keys()].flatMap((dest) => ledger.deliveries.listNotFinal(dest, 100_000))
-      .filter(({ claimState }) => claimState === "unclaimed");
+  /** Logs deliveries that the hub cannot verify yet; those that are not final on their own chain are left out. */
+  #logEarly(pair: string, rows: readonly DeliveryRow[]): void {
+    const { chains, log } = this.#context;
+    const early = rows.filter(({ isFinal, source, dest }) =>
+      isFinal && chains.has(source) && chains.has(dest)
+    );
+    if (early.length === 0) return;
+    const deliveredUpTo = early.reduce(
+      (newest, { block: { height } }) => height > newest ? height : newest,
+      0n,
+    );
+    log.info("claim_failed.hub_behind", { pair, requests: early.length, deliveredUpTo });
   }
 }
 
@@ -213,108 +221,18 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
   let open = 0;
   for (const [name, chain] of context.chains) {
     if (!context.isUp(name)) continue;
+    const { deliveries, submissions } = context.ledger;
     const count = (): number =>
-      context.ledger.submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
-    if (context.isSettledElsewhere) {
-      open += count();
-      continue;
-    }
-    const { deliveries } = context.ledger;
-    const isDone = deliveries.listNotFinal(name, 1).length + deliveries.listFoundNotFinal(name).length === 0;
-    if (count() === 0 && isDone) continue;
-    try {
-      await settleAll({ ...context, target: chain, signal });
-    } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error;
-      context.log.debug("read_failed.past_deliveries", { chain: name, error });
+      submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
+    const isSettled = (): boolean =>
+      count() + deliveries.listNotFinal(name, 1).length + deliveries.listFoundNotFinal(name).length === 0;
+    if (!context.isSettledElsewhere && !isSettled()) {
+      await settleAll({ ...context, target: chain, signal }).catch((error) => {
+        if (signal.aborted || !isPassing(error)) throw error;
+        context.log.debug("read_failed.past_deliveries", { chain: name, error });
+      });
     }
     open += count();
   }
   return open;
-}
-
-/** Columns of the table. */
-export const summaryColumns = [
-  "claimed",
-  "already claimed",
-  "no fee",
-  "not yet available",
-  "failed",
-] as const;
-
-/** One of {@link summaryColumns}. */
-type SummaryColumn = typeof summaryColumns[number];
-
-/** Column of each result; `refused` and `unreachable` count only if they are left at the end. */
-const columnOf: Readonly<Record<ClaimResult, SummaryColumn | undefined>> = {
-  claimed: "claimed",
-  claimed_already: "already claimed",
-  no_fee: "no fee",
-  unclaimable: "failed",
-  lost: "failed",
-  refused: undefined,
-  unreachable: undefined,
-};
-
-/** Requests and fees of one pair in one column. */
-interface SummaryCell {
-  readonly count: number;
-  /** Units of the source's fee token. */
-  readonly fee: bigint;
-}
-
-/** Collects the results of a run. */
-export class ClaimSummary {
-  /** By the names of the pairs. */
-  readonly #lines = new Map<
-    string,
-    { readonly route: ClaimRoute; readonly cells: Map<SummaryColumn, SummaryCell> }
-  >();
-
-  /** Counts rows with a final result. */
-  count(event: ClaimEvent): void {
-    const column = columnOf[event.result];
-    if (column !== undefined) this.add(event, column, event);
-  }
-
-  /** Adds rows to a column. */
-  add({ source, dest }: ClaimRoute, column: SummaryColumn, { count, fee }: SummaryCell): void {
-    const name = routeName({ source, dest });
-    const line = this.#lines.get(name) ?? { route: { source, dest }, cells: new Map() };
-    const old = line.cells.get(column) ?? { count: 0, fee: 0n };
-    line.cells.set(column, { count: old.count + count, fee: old.fee + fee });
-    this.#lines.set(name, line);
-  }
-
-  /** Number of rows of all pairs in a column. */
-  total(column: SummaryColumn): number {
-    return [...this.#lines.values()].reduce((sum, { cells }) => sum + (cells.get(column)?.count ?? 0), 0);
-  }
-
-  /** True when something that should have been claimed is left. */
-  get hasFailures(): boolean {
-    return this.total("failed") > 0;
-  }
-
-  /** Pairs with rows. */
-  get routes(): readonly ClaimRoute[] {
-    return [...this.#lines.values()].map(({ route }) => route);
-  }
-
-  /**
-   * Rows of the table, one per pair; amounts in whole units of the fee token.
-   * @param amountText formats an amount of a chain's fee token
-   */
-  rows(amountText: (chain: StateMachine, amount: bigint) => string): string[][] {
-    if (this.#lines.size === 0) return [["No delivery waits for a claim."]];
-    const lines = [...this.#lines].sort(([a], [b]) => a < b ? -1 : 1);
-    const rows = lines.map(([name, { route, cells }]) => [
-      name,
-      ...summaryColumns.map((column) => {
-        const { count, fee } = cells.get(column) ?? { count: 0, fee: 0n };
-        return fee > 0n ? `${count} (${amountText(route.source, fee)})` : `${count}`;
-      }),
-    ]);
-    return [["pair", ...summaryColumns], ...rows];
-  }
 }

@@ -1,8 +1,7 @@
 /** `show`: the whole life of a message, leg by leg: what happened, was decided and paid, and what happens next. */
 import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
-import { escapeControls } from "../../core/config/redact.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
-import { formatTable, formatValues, shownTime } from "../../core/runtime/text_table.ts";
 import {
   type DecisionRow,
   type DeliveryRow,
@@ -15,12 +14,6 @@ import type { OperationContext } from "./command.ts";
 import { toHashPrefix } from "./message_filter.ts";
 import { dollarsText, timeText, toMessageView } from "./message_view.ts";
 import { describeNext } from "./next_step.ts";
-
-/** Numbers of the profit rule, as commands show them. */
-export type DecisionView = ReturnType<typeof toDecisionView>;
-
-/** Life of a message on one leg. */
-type LegView = ReturnType<typeof toLeg>;
 
 /** The command. */
 export const showCommand = operationOf<OperationContext, Hex>()({
@@ -38,12 +31,12 @@ Given one of our transactions, it shows every message in it.
 
 Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
   needs: "read",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument(
       "<hash>",
       "commitment of a message, or hash of our transaction with it; its first 6 digits or more",
       toHashPrefix,
-    ).action((prefix: Hex) => choose(prefix)),
+    ),
   work: (context, prefix) => {
     const hash = findHash(context, prefix);
     const rows = findRows(context, hash);
@@ -57,11 +50,11 @@ Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
     }
     return { legs: rows.map((row) => toLeg(context, row)) };
   },
-  show: ({ legs }) => legs.map(formatLeg).join("\n\n"),
+  show: ({ legs }) => formatList(legs),
 });
 
 /** Completes the first digits of a hash. @throws {OperationRefusal} where several begin with them. */
-function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
+export function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
   const hashes = ledger.messages.listHashes(prefix);
   if (hashes.length < 2) return hashes[0] ?? toHash256(prefix.padEnd(66, "0"));
   throw new OperationRefusal(`Several begin with ${prefix}: ${hashes.join(", ")}`);
@@ -162,83 +155,3 @@ const toDelivery = (delivery: DeliveryRow) => ({
   claim: delivery.claimState,
   claimedInHubBlock: delivery.claimHubBlock?.toString(),
 });
-
-function formatLeg(
-  { message, changes, decision, transactions, delivery, bandwidthLeft, next }: LegView,
-): string {
-  const parts = [
-    `${message.from} -> ${message.to}: ${message.status}${
-      message.reason === undefined ? "" : ` (${message.reason})`
-    }`,
-    formatValues({
-      commitment: message.commitment,
-      "of request": message.requestCommitment === message.commitment ? undefined : message.requestCommitment,
-      kind: `${message.kind}, ${message.source} -> ${message.dest}, nonce ${message.nonce}`,
-      sender: message.module,
-      "seen in": `block ${message.height} of ${message.from}`,
-      "times out": shownTime(message.timesOutAt) ?? "never",
-      attempts: String(message.attempts),
-      bandwidth: bandwidthLeft === undefined
-        ? undefined
-        : `${bandwidthLeft} bytes left at the hub when it was read last`,
-    }, "  "),
-    "  history",
-    indented(formatTable(changes.map((each) => [shownTime(each.at), each.status, each.reason, each.detail]))),
-    ...decision === undefined ? [] : ["  profit rule", formatDecision(decision)],
-    ...transactions.length === 0 ? [] : ["  transactions", ...transactions.map(formatTransaction)],
-    ...delivery === undefined ? [] : [
-      "  delivery",
-      formatValues({
-        block: `${delivery.block}${delivery.isFinal ? "" : ", not final yet"}`,
-        transaction: delivery.transaction,
-        fee: delivery.fee === undefined
-          ? undefined
-          : `${delivery.fee} units of the fee token of ${message.source}`,
-        claim: delivery.claimedInHubBlock === undefined
-          ? delivery.claim
-          : `${delivery.claim} in block ${delivery.claimedInHubBlock} of the hub`,
-      }, "    "),
-    ],
-    `  next: ${escapeControls(next)}`,
-  ];
-  return parts.join("\n");
-}
-
-function formatTransaction(transaction: LegView["transactions"][number]): string {
-  const { hash, status, outcome, messages, cost, costUsd, revenueUsd } = transaction;
-  const values = formatValues({
-    sent: `${shownTime(transaction.at)} to ${transaction.chain}, with ${messages} message${
-      messages === 1 ? "" : "s"
-    }`,
-    block: transaction.block,
-    "replaced by": transaction.replacedBy,
-    why: transaction.detail,
-    rule: transaction.rule,
-    result: transaction.result,
-    cost: cost === undefined ? undefined : `${cost} native tokens, ${costUsd ?? "unknown"} dollars`,
-    earned: revenueUsd === undefined ? undefined : `${revenueUsd} dollars`,
-  }, "      ");
-  return `    ${hash}: ${status}${outcome === undefined ? "" : `, ${outcome}`}\n${values}`;
-}
-
-function indented(text: string): string {
-  return text.split("\n").map((line) => `    ${line}`).join("\n");
-}
-
-/** Formats the numbers of a decision, below each other. */
-export function formatDecision(decision: DecisionView): string {
-  const { price, priceSource, feeUsd, costUsd, requiredUsd } = decision;
-  return formatValues({
-    decided: `${shownTime(decision.at)}: ${decision.verdict}`,
-    offered: feeUsd === undefined ? "unknown" : `${feeUsd} dollars`,
-    required: requiredUsd === undefined
-      ? "unknown"
-      : `${requiredUsd} dollars: cost ${costUsd} and ${decision.minimumProfitPercent} %`,
-    gas: `${decision.gas} at ${decision.gasPriceGwei} gwei${
-      decision.dataCost === "0" ? "" : `, data for ${decision.dataCost} native tokens`
-    }`,
-    price: price === undefined
-      ? "unknown"
-      : `${price} dollars per native token (${priceSource ?? "unknown source"})`,
-  }, "    ");
-}

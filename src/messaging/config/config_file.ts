@@ -3,8 +3,13 @@ import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config
 import { readMessagingConfig } from "./read.ts";
 import { FLEET_SECTION, type MessagingConfig, messagingSections } from "./schema.ts";
 import { noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
-import { type InitAnswers, type InitFile, writeInitFile } from "../../core/config/commented_file.ts";
-import { liveHubs, type NamedChain } from "../../core/config/live_network.ts";
+import {
+  type InitAnswers,
+  type InitChain,
+  type InitFile,
+  writeInitFile,
+} from "../../core/config/commented_file.ts";
+import { liveHubs } from "../../core/config/live_network.ts";
 import { isPolkadotHub } from "../../core/ismp/polkadot_hub.ts";
 import { evmStateMachine } from "../../core/ismp/state_machine.ts";
 
@@ -52,8 +57,7 @@ export function writeMessagingSchema(): string {
 
 /** The nodes of a chain: of Polkadot Hub the Substrate node is recognized by its scheme. */
 function nodesOf(
-  { chainId }: NamedChain,
-  urls: readonly string[] = [],
+  { chainId, urls = [] }: InitChain,
 ): Readonly<Record<string, string | readonly string[] | undefined>> {
   const isSocket = (url: string): boolean => /^wss?:/i.test(url);
   const isBoth = isPolkadotHub(evmStateMachine(chainId));
@@ -66,7 +70,7 @@ function nodesOf(
 
 /** Writes the file. */
 export function writeMessagingInit(answers: InitAnswers): InitFile {
-  const { network, chains, hubUrl, urls } = answers;
+  const { network, chains, hubUrl } = answers;
   const { hub, relayer, evm, substrate_evm: substrateEvm } = messagingSections(noFiles);
   const values = {
     minimum_profit_percentage: network === "mainnet" ? 10 : 0,
@@ -86,7 +90,7 @@ export function writeMessagingInit(answers: InitAnswers): InitFile {
       { title: "The relayer", header: "relayer", section: relayer, values },
     ],
     ofChain: (chain) => {
-      const nodes = nodesOf(chain, urls.get(chain.name));
+      const nodes = nodesOf(chain);
       return { section: "ws_url" in nodes ? substrateEvm : evm, values: nodes };
     },
   });

@@ -27,7 +27,7 @@ import {
   timerSeconds,
   webSocketUrl,
 } from "../../core/config/values.ts";
-import { optional, optionalIn, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { because, optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
@@ -60,7 +60,7 @@ const hubKeys = (files: ConfigFiles) => ({
     description: "Only when relaying to a solochain (`SUBSTRATE-...`); such a file has no parachain entries.",
     example: "DOT0",
   }),
-  signer: optionalIn(substrateSigner(files), {
+  signer: optional(substrateSigner(files), {
     name: "signer",
     description:
       "Only for the hub's own rewards: for authority rotations, and for requests of modules that the hub pays for. " +
@@ -248,12 +248,10 @@ export type SubstrateChainConfig = Extract<ChainConfig, { readonly type: "substr
 export const FLEET_SECTION = "fleet";
 
 const CONSENSUS_ONLY = "belongs to the configuration of the consensus relayer";
-const DEAD_KEY = "a leftover of old sample files; remove it";
 
 /** Keys that no section of an EVM chain has, whichever node proves its state. */
 const foreignOfEvm = {
-  host: CONSENSUS_ONLY,
-  consensus: CONSENSUS_ONLY,
+  ...because("host consensus", CONSENSUS_ONLY),
   transport: "this relayer speaks the standard Ethereum JSON-RPC only",
   hashing: 'a key of `type = "substrate"` entries',
   fee_token_decimals: "read from the fee token of the chain",
@@ -266,13 +264,7 @@ export const messagingSections = (files: ConfigFiles) => ({
     description: "The hub verifies the other chains and routes messages between them.",
     keys: hubKeys(files),
     foreign: {
-      type: CONSENSUS_ONLY,
-      grandpa: CONSENSUS_ONLY,
-      beefy: CONSENSUS_ONLY,
-      substrate: CONSENSUS_ONLY,
-      consensus: CONSENSUS_ONLY,
-      prover: CONSENSUS_ONLY,
-      redis: CONSENSUS_ONLY,
+      ...because("type grandpa beefy substrate consensus prover redis", CONSENSUS_ONLY),
       hashing: "the hub always hashes with Keccak",
       fee_token_decimals: "belongs to a substrate chain entry",
     },
@@ -282,16 +274,14 @@ export const messagingSections = (files: ConfigFiles) => ({
     keys: relayerKeys,
     inner: [FLEET_SECTION, "notify"],
     foreign: {
-      consensus: DEAD_KEY,
-      messaging: DEAD_KEY,
-      router: DEAD_KEY,
+      ...because("consensus messaging router", "a leftover of old sample files; remove it"),
       deliver_failed: "messages that would fail are never sent",
       fisherman: "this relayer has no fisherman task",
       outbound: "write inbound_only = true in the sections of chains to which nothing is delivered",
-      consensus_chains: CONSENSUS_ONLY,
-      maximum_update_intervals: CONSENSUS_ONLY,
-      enable_hub_consensus: CONSENSUS_ONLY,
-      challenge_period: CONSENSUS_ONLY,
+      ...because(
+        "consensus_chains maximum_update_intervals enable_hub_consensus challenge_period",
+        CONSENSUS_ONLY,
+      ),
     },
   },
   fleet: {
@@ -299,7 +289,6 @@ export const messagingSections = (files: ConfigFiles) => ({
       "Only when several relayers of one operator share the messages to the hub. Deliveries to chains are shared by " +
       "`delivery_endpoints`.",
     keys: fleetKeys,
-    foreign: {},
   },
   notify: notifySection,
   evm: {
@@ -327,27 +316,22 @@ export const messagingSections = (files: ConfigFiles) => ({
     description: "A parachain or a solochain.",
     keys: substrateChainKeys(files),
     foreign: {
-      host: CONSENSUS_ONLY,
-      consensus: CONSENSUS_ONLY,
+      ...because("host consensus", CONSENSUS_ONLY),
       rpc_urls: 'a key of `type = "evm"` entries; substrate entries have `rpc_ws`',
       ws_url: 'a key of `type = "substrate_evm"` entries; substrate entries have `rpc_ws`',
-      ismp_host: 'a key of `type = "evm"` entries',
-      etherscan_api_key: 'a key of `type = "evm"` entries',
-      gas_price_buffer: 'a key of `type = "evm"` entries',
+      ...because("ismp_host etherscan_api_key gas_price_buffer", 'a key of `type = "evm"` entries'),
     },
   },
 });
-
-const EVM_FOR_MESSAGES = 'a type of the consensus relayer; for messages write type = "evm"';
 
 /** Hints for values of `type` that exist elsewhere. */
 export const unsupportedTypes: Readonly<Record<string, string>> = {
   tendermint: "Tendermint chains are not supported",
   pharos_evm: "Pharos chains are not supported",
   tron: "Tron is not supported",
-  arbitrum_orbit: EVM_FOR_MESSAGES,
-  op_stack: EVM_FOR_MESSAGES,
-  bsc: EVM_FOR_MESSAGES,
-  grandpa: "a type of the consensus relayer",
-  beefy: "a type of the consensus relayer",
+  ...because(
+    "arbitrum_orbit op_stack bsc",
+    'a type of the consensus relayer; for messages write type = "evm"',
+  ),
+  ...because("grandpa beefy", "a type of the consensus relayer"),
 };

@@ -39,38 +39,20 @@ export type HubCallEnd =
   /** It left the transaction pool without being included. */
   | { readonly state: "dropped"; readonly detail: string };
 
-/** The end that a status means, if it is one. */
-export function toCallEnd(status: HubCallStatus): HubCallEnd | undefined {
-  switch (status.kind) {
-    case "open":
-    case "included":
-      return undefined;
-    case "final":
-      return { state: "final", block: status.block };
-    case "failed":
-      return { state: "failed", block: status.block, detail: status.error };
-    case "gone":
-      return { state: "dropped", detail: "left the transaction pool" };
-  }
-}
-
 /** Outcome of the broadcast; `sent` also covers a lost response. */
 export type HubCallSent =
   | { readonly kind: "sent"; readonly id: number }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** Status of a call. */
+/** Status of a call, by the states of its journal entry. */
 export type HubCallStatus =
   /** Pending, or too recent to be dropped. */
-  | { readonly kind: "open" }
+  | { readonly state: "open" }
   /** In a block that may still be reorganised. */
-  | { readonly kind: "included"; readonly block: BlockRef }
-  /** In a final block, succeeded. */
-  | { readonly kind: "final"; readonly block: BlockRef }
-  /** In a final block, failed. */
-  | { readonly kind: "failed"; readonly block: BlockRef; readonly error: string }
-  /** Left the transaction pool without being included. */
-  | { readonly kind: "gone" };
+  | { readonly state: "included"; readonly block: BlockRef }
+  | HubCallEnd;
+
+const GONE: HubCallEnd = { state: "dropped", detail: "left the transaction pool" };
 
 /** True when the same call with other content would be refused for the same reason. */
 export function isAboutChain(refusal: Refusal): boolean {
@@ -106,36 +88,26 @@ export class HubCalls {
       order.onJournal(entry);
       return entry;
     });
-    return await this.#handOver(id, order.onRefused, signal);
-  }
-
-  /** Broadcasts journalled bytes (again). */
-  async resend(id: number, onRefused: HubCallOrder["onRefused"], signal: AbortSignal): Promise<HubCallSent> {
-    return await this.#handOver(id, onRefused, signal);
+    return await this.broadcast(id, order.onRefused, signal);
   }
 
   /** Polls the status of a journalled call, and records blocks that are not final yet. */
   async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
-    if (this.#leaving.has(row.id)) return { kind: "open" };
+    if (this.#leaving.has(row.id)) return { state: "open" };
     const outcome = await this.#hub.outcomes.fetchCallOutcome(row.submission, signal);
     switch (outcome.kind) {
       case "pending":
         if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });
-        return { kind: "open" };
+        return { state: "open" };
       case "included":
         return this.#included(row, outcome);
       case "replaced":
-        return { kind: "gone" };
+        return GONE;
       case "unknown": {
         const head = await this.#hub.reads.fetchHeight(signal);
-        return { kind: head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? "open" : "gone" };
+        return head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? { state: "open" } : GONE;
       }
     }
-  }
-
-  /** Polls a journalled call; `undefined` while its outcome is open. */
-  async pollEnd(row: SubmissionRow, signal: AbortSignal): Promise<HubCallEnd | undefined> {
-    return toCallEnd(await this.poll(row, signal));
   }
 
   /** Records the end of a call, together with what follows from it. */
@@ -160,17 +132,19 @@ export class HubCalls {
       if (row.state !== "included" || row.block?.hash !== block.hash) {
         this.#note(row.id, { state: "included", block });
       }
-      return { kind: "included", block };
+      return { state: "included", block };
     }
-    if (succeeded) return { kind: "final", block };
-    return { kind: "failed", block, error: refusal?.detail ?? "failed" };
+    return succeeded
+      ? { state: "final", block }
+      : { state: "failed", block, detail: refusal?.detail ?? "failed" };
   }
 
   #note(id: number, change: { readonly state: "broadcast" | "included"; readonly block?: BlockRef }): void {
     this.#ledger.transaction(() => void this.#ledger.submissions.update(id, change));
   }
 
-  async #handOver(
+  /** Broadcasts journalled bytes, again where that was done before. */
+  async broadcast(
     id: number,
     onRefused: HubCallOrder["onRefused"],
     signal: AbortSignal,

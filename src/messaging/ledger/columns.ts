@@ -146,6 +146,9 @@ export const column = {
 /** The columns of a row's members. */
 export type Columns<T> = { readonly [Name in keyof T]-?: Column<T[Name]> };
 
+/** The row that a format reads. */
+export type RowOf<Format> = Format extends RowFormat<infer T> ? Readonly<T> : never;
+
 /** Conversion of whole rows: a member `madeAtHeight` is kept in the column `made_at_height`. */
 export class RowFormat<T> {
   readonly #members: readonly (readonly [name: string, column: string, Column<unknown>])[];

@@ -1,9 +1,8 @@
 /** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
-import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
-import { compareIntegers } from "../../core/encoding/scale.ts";
+import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, toDecimal, toHeight } from "./columns.ts";
-import { type Database, Table } from "./database.ts";
+import { column, type Parameters, type Row, RowFormat, type RowOf, toDecimal, toHeight } from "./columns.ts";
+import { Table } from "./database.ts";
 
 /** Every {@link ClaimState}. */
 export const claimStates = ["unclaimed", "claiming", "claimed", "no_fee", "lost", "unclaimable"] as const;
@@ -49,26 +48,6 @@ export interface DeliveredMessage extends DeliveryKey {
 /** Receipt of ours. */
 export interface NewDelivery extends DeliveredMessage, DeliveryReceipt {}
 
-/** A delivery as stored. */
-export interface DeliveryRow extends Omit<NewDelivery, "isPaid"> {
-  readonly fee: bigint | undefined;
-  readonly claimState: ClaimState;
-  /** Block of the hub that recorded the claim. */
-  readonly claimHubBlock: bigint | undefined;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
-}
-
-/** Unclaimed final deliveries that can share a claim. */
-export interface ClaimPair {
-  readonly source: StateMachine;
-  readonly dest: StateMachine;
-  readonly relayer: Uint8Array;
-  readonly count: number;
-  readonly oldestBlock: bigint;
-  readonly newestBlock: bigint;
-}
-
 const byKey = "commitment = :commitment AND dest = :dest";
 
 /** Maximum number of rows of {@link Deliveries.listNotFinal} by default. */
@@ -77,7 +56,7 @@ const defaultLimit = 1_000;
 // Must be written as in the index, or SQLite does not use it.
 const isClaimable = "claim_state = 'unclaimed' AND is_final = 1";
 
-const format = new RowFormat<Omit<DeliveryRow, "block">>({
+const format = new RowFormat({
   commitment: column.hash,
   dest: column.stateMachine,
   source: column.stateMachine,
@@ -86,10 +65,28 @@ const format = new RowFormat<Omit<DeliveryRow, "block">>({
   isFinal: column.flag,
   fee: column.optional(column.decimal),
   claimState: column.oneOf(claimStates),
+  /** Block of the hub that recorded the claim. */
   claimHubBlock: column.optional(column.height),
   createdAtMs: column.number,
   updatedAtMs: column.number,
 });
+
+/** A delivery as stored. */
+export interface DeliveryRow extends RowOf<typeof format> {
+  readonly block: DeliveryBlock;
+}
+
+const pairFormat = new RowFormat({
+  source: column.stateMachine,
+  dest: column.stateMachine,
+  relayer: column.bytes,
+  count: column.number,
+  oldestBlock: column.height,
+  newestBlock: column.height,
+});
+
+/** Unclaimed final deliveries that can share a claim. */
+export type ClaimPair = RowOf<typeof pairFormat>;
 
 function toDelivery(row: Row): DeliveryRow {
   const block = {
@@ -217,19 +214,27 @@ export class Deliveries extends Table {
 
   /** Addresses that delivered for us and may have been credited with fees of `source`. */
   listRelayers(source: StateMachine): Uint8Array[] {
-    const relayers = new Map<string, Uint8Array>();
-    for (const { dest } of listDistinct(this.db, "dest", { source })) {
-      for (const row of listDistinct(this.db, "relayer", { source, dest })) {
-        const relayer = column.bytes.read(row, "relayer");
-        relayers.set(toHex(relayer), relayer);
-      }
-    }
-    return [...relayers].sort(([one], [other]) => one < other ? -1 : 1).map(([, address]) => address);
+    return this.db.rows(
+      // Steps from one pair of destination and relayer to the next: there are few, however many deliveries there are.
+      `WITH RECURSIVE step(id) AS (
+         SELECT (SELECT rowid FROM delivery WHERE source = :source ORDER BY dest, relayer LIMIT 1)
+         UNION ALL
+         SELECT (SELECT n.rowid FROM delivery n WHERE n.source = :source
+             AND (n.dest, n.relayer) > (d.dest, d.relayer) ORDER BY n.dest, n.relayer LIMIT 1)
+           FROM step JOIN delivery d ON d.rowid = step.id)
+       SELECT DISTINCT relayer FROM step JOIN delivery d ON d.rowid = step.id ORDER BY relayer`,
+      { source },
+    ).map((row) => column.bytes.read(row, "relayer"));
   }
 
   /** Pairs that have final unclaimed rows, oldest block first. */
   listClaimPairs(): ClaimPair[] {
-    return listClaimPairs(this.db);
+    return this.db.rows(
+      `SELECT source, dest, relayer, count(*) AS count, min(block_height) AS oldest_block,
+         max(block_height) AS newest_block
+       FROM delivery INDEXED BY delivery_unclaimed WHERE ${isClaimable}
+       GROUP BY source, dest, relayer ORDER BY oldest_block`,
+    ).map(pairFormat.read);
   }
 
   /** Final unclaimed rows at or below `maxBlock`, oldest block first. */
@@ -247,15 +252,15 @@ export class Deliveries extends Table {
     ).map(toDelivery);
   }
 
-  /** Rows in a claim state, by time of their last change; paginated by `offset`. */
+  /** Rows in a claim state that were changed at `sinceMs` or later, by time of their last change. */
   listByClaimState(
     claimState: ClaimState,
-    { limit, offset = 0 }: { readonly limit: number; readonly offset?: number },
+    { limit, sinceMs = 0 }: { readonly limit: number; readonly sinceMs?: number },
   ): DeliveryRow[] {
     return this.db.rows(
-      `SELECT * FROM delivery WHERE claim_state = :claimState ORDER BY updated_at_ms, commitment, dest
-       LIMIT :limit + 0 OFFSET :offset + 0`,
-      { claimState, limit, offset },
+      `SELECT * FROM delivery WHERE claim_state = :claimState AND updated_at_ms >= :sinceMs
+       ORDER BY updated_at_ms, commitment, dest LIMIT :limit + 0`,
+      { claimState, limit, sinceMs },
     ).map(toDelivery);
   }
 
@@ -273,73 +278,5 @@ function missing(commitment: Hash256, dest: StateMachine): Error {
 function refuseUnclaiming(row: DeliveryRow, to: ClaimState): void {
   if (row.claimState === "claimed" && to !== "claimed") {
     throw new Error(`Illegal change of a claimed delivery: ${row.commitment} to ${to}`);
-  }
-}
-
-const pairFormat = new RowFormat<ClaimPair>({
-  source: column.stateMachine,
-  dest: column.stateMachine,
-  relayer: column.bytes,
-  count: column.number,
-  oldestBlock: column.height,
-  newestBlock: column.height,
-});
-
-/** Steps from pair to pair and counts each in its range of the index, which takes less than to group all rows. */
-function listClaimPairs(db: Database): ClaimPair[] {
-  const pairs: ClaimPair[] = [];
-  const list = (column: SteppedColumn, fixed: Parameters): Generator<Row> =>
-    listDistinct(db, column, fixed, CLAIMABLE_ROWS);
-  for (const { source } of list("source", {})) {
-    for (const { dest } of list("dest", { source })) {
-      for (const { relayer } of list("relayer", { source, dest })) {
-        pairs.push(...readClaimPair(db, { source, dest, relayer }));
-      }
-    }
-  }
-  return pairs.sort((a, b) => compareIntegers(a.oldestBlock, b.oldestBlock));
-}
-
-function readClaimPair(db: Database, pair: Parameters): readonly ClaimPair[] {
-  // By themselves the smallest and the largest are found without reading the rows between.
-  const select = (aggregate: string): string =>
-    `(SELECT ${aggregate} FROM delivery INDEXED BY delivery_unclaimed
-      WHERE ${isClaimable} AND source = :source AND dest = :dest AND relayer = :relayer)`;
-  return db.rows(
-    `SELECT :source AS source, :dest AS dest, :relayer AS relayer, ${select("count(*)")} AS count,
-       ${select("min(block_height)")} AS oldest_block, ${select("max(block_height)")} AS newest_block`,
-    pair,
-  ).map(pairFormat.read);
-}
-
-type SteppedColumn = "source" | "dest" | "relayer";
-
-/** Rows of an index that begins with source, destination and relayer. */
-interface IndexedRows {
-  readonly index: string;
-  /** Condition of a partial index. */
-  readonly where: string;
-}
-
-const ALL_ROWS: IndexedRows = { index: "delivery_by_pair", where: "true" };
-const CLAIMABLE_ROWS: IndexedRows = { index: "delivery_unclaimed", where: isClaimable };
-
-/**
- * Lists the values of a column of an index where those before it are fixed. It steps from one value to the next: there
- * are few of them, however many deliveries there are.
- */
-function* listDistinct(
-  db: Database,
-  column: SteppedColumn,
-  fixed: Parameters,
-  { index, where }: IndexedRows = ALL_ROWS,
-): Generator<Row> {
-  const conditions = Object.keys(fixed).map((name) => `${name} = :${name} AND`).join(" ");
-  const select = (bound: string): string =>
-    `SELECT ${column} FROM delivery INDEXED BY ${index} WHERE ${where} AND ${conditions} ${bound} ORDER BY ${column} LIMIT 1`;
-  // No value sorts before the empty text. One bound at a time: SQLite would use the first of two.
-  for (let row = db.row(select(`${column} >= ''`), fixed); row !== undefined;) {
-    yield row;
-    row = db.row(select(`${column} > :last`), { ...fixed, last: row[column] });
   }
 }

@@ -2,9 +2,8 @@
  * Durable state of the messaging relayer, as its workers see it: the only shared mutable state. Opened by `open.ts`;
  * larger tables have a file each beside this one. All calls are synchronous and short.
  */
-import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, toHeight } from "./columns.ts";
+import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight } from "./columns.ts";
 import { type Database, Table } from "./database.ts";
 import { Decisions } from "./decisions.ts";
 import { Deliveries } from "./deliveries.ts";
@@ -12,15 +11,8 @@ import { LedgerFault } from "./fault.ts";
 import { Messages } from "./messages.ts";
 import { prune, type Pruned } from "./retention.ts";
 import { Rewards } from "./rewards.ts";
-import {
-  Spending,
-  type SpendingPurpose,
-  spendingPurposes,
-  type SpendingResult,
-  spendingResults,
-} from "./spending.ts";
+import { Spending } from "./spending.ts";
 import { openStatistics, type Statistics } from "./statistics.ts";
-import { itemOutcomes } from "./submission_items.ts";
 import { Submissions } from "./submissions.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
@@ -52,7 +44,7 @@ export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageFilter } from "./message_search.ts";
 export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
-export type { OpenCount, Period } from "./statistics.ts";
+export type { CarriedMessage, MinedCost, OpenCount, Period } from "./statistics.ts";
 export type { SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
 export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
 export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";
@@ -71,7 +63,6 @@ export interface Ledger {
   readonly statistics: Statistics;
   readonly decisions: Decisions;
   readonly operatorHolds: OperatorHolds;
-  readonly minedCosts: MinedCosts;
   /**
    * Runs `work` in one write transaction that is on disk when this returns; rolls back when it throws. `work` must not
    * be asynchronous.
@@ -120,7 +111,6 @@ export function createLedger(db: Database): Ledger {
     statistics: openStatistics(db),
     decisions: new Decisions(db),
     operatorHolds: new OperatorHolds(db),
-    minedCosts: new MinedCosts(db),
     transaction: (work) => db.transaction(work),
     bindHub: (hub) => {
       // A file that is bound already can be opened read-only.
@@ -211,84 +201,6 @@ class OperatorHolds extends Table {
   }
 }
 
-/** A mined transaction. */
-export interface MinedCost {
-  readonly id: number;
-  readonly chain: StateMachine;
-  readonly legSource: StateMachine | undefined;
-  readonly purpose: SpendingPurpose;
-  readonly result: SpendingResult;
-  readonly costWei: bigint;
-  /** At the price of that time, dollars x 10^18; `undefined`: the price was unknown. */
-  readonly costUsd18: bigint | undefined;
-  readonly revenueUsd18: bigint | undefined;
-  readonly minedAtMs: number;
-}
-
-const minedFormat = new RowFormat<MinedCost>({
-  id: column.number,
-  chain: column.stateMachine,
-  legSource: column.optional(column.stateMachine),
-  purpose: column.oneOf(spendingPurposes),
-  result: column.oneOf(spendingResults),
-  costWei: column.decimal,
-  costUsd18: column.optional(column.decimal),
-  revenueUsd18: column.optional(column.decimal),
-  minedAtMs: column.number,
-});
-
-/** A message that a transaction carried; it is removed a month after it ended. */
-export interface CarriedMessage {
-  readonly module: Uint8Array;
-  readonly isHandled: boolean;
-  readonly offeredUsd18: bigint | undefined;
-}
-
-const carriedFormat = new RowFormat({
-  module: column.bytes,
-  outcome: column.optional(column.oneOf(itemOutcomes)),
-  offeredUsd18: column.optional(column.decimal),
-});
-
-/** Costs of transactions. Every method may throw a `LedgerFault`. */
-class MinedCosts extends Table {
-  /** Mined at or after `sinceMs`, by id, above `afterId`. */
-  list(
-    { sinceMs, afterId, limit }: {
-      readonly sinceMs: number;
-      readonly afterId: number;
-      readonly limit: number;
-    },
-  ): MinedCost[] {
-    return this.db.rows(
-      // The first of them is found by time: what was sent long before is not read.
-      "SELECT * FROM spending WHERE id >= :fromId AND mined_at_ms >= :sinceMs ORDER BY id LIMIT :limit + 0",
-      { sinceMs, fromId: afterId > 0 ? afterId + 1 : this.#findFirst(sinceMs), limit },
-    ).map(minedFormat.read);
-  }
-
-  /** Lowest id mined at or after a time; 0: none was. */
-  #findFirst(sinceMs: number): number {
-    const row = this.db.row(
-      "SELECT coalesce(min(id), 0) AS first FROM spending WHERE mined_at_ms IS NOT NULL AND mined_at_ms >= :sinceMs",
-      { sinceMs },
-    );
-    return row === undefined ? 0 : column.number.read(row, "first");
-  }
-
-  /** Messages of a transaction, as far as they are still known. */
-  listCarried(id: number): CarriedMessage[] {
-    return this.db.rows(
-      `SELECT m.module, m.offered_usd18, i.outcome FROM submission_item i
-         JOIN message m ON m.commitment = i.commitment AND m.target = i.target WHERE i.submission_id = :id`,
-      { id },
-    ).map((row) => {
-      const { outcome, ...message } = carriedFormat.read(row);
-      return { ...message, isHandled: outcome === "handled" };
-    });
-  }
-}
-
 /** Key of a pair: sender, receiver and target. */
 export interface SuspensionKey {
   /** Chain that the messages are delivered to. */
@@ -297,30 +209,23 @@ export interface SuspensionKey {
   readonly to: Uint8Array;
 }
 
-/** Stored pair. */
-export interface SuspensionRow extends SuspensionKey {
+const historyFormat = new RowFormat({
   /** Number of transactions mined without effect for messages of the pair. */
-  readonly failures: number;
-  /** False after a successful delivery: its messages are released, its failures are remembered for a while. */
-  readonly isActive: boolean;
-  /** Time when one message of the pair may be retried, Unix milliseconds; `neverMs`: only manually. */
-  readonly nextTryAtMs: number;
-  /** Message of the next or latest retry. */
-  readonly trial: Hash256 | undefined;
-  /** The newest of those transactions. */
-  readonly lastTransaction: Hash256;
-  /** Time of the last change of the row, Unix milliseconds. */
-  readonly updatedAtMs: number;
-}
-
-const historyFormat = new RowFormat<Omit<SuspensionRow, keyof SuspensionKey>>({
   failures: column.number,
+  /** False after a successful delivery: its messages are released, its failures are remembered for a while. */
   isActive: column.flag,
+  /** Time when one message of the pair may be retried, Unix milliseconds; `neverMs`: only manually. */
   nextTryAtMs: column.number,
+  /** Message of the next or latest retry. */
   trial: column.optional(column.hash),
+  /** The newest of those transactions. */
   lastTransaction: column.hash,
+  /** Time of the last change of the row, Unix milliseconds. */
   updatedAtMs: column.number,
 });
+
+/** Stored pair. */
+export interface SuspensionRow extends SuspensionKey, RowOf<typeof historyFormat> {}
 
 /** Suspended pairs; rules: `messaging/relay/limits/suspension.ts`. Every method may throw a `LedgerFault`. */
 class Suspensions extends Table {

@@ -1,49 +1,20 @@
 /**
  * Table `reward`: claims for authority set rotations and listed hub requests (docs/protocol/messaging.md section 17).
  */
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, RowFormat } from "./columns.ts";
+import { column, type Parameters, RowFormat, type RowOf } from "./columns.ts";
 import { Table } from "./database.ts";
 
-/** Key of a reward. */
-export interface RewardKey {
+const format = new RowFormat({
   /** `rotation`: `reference` is the set id in decimal. `request`: `reference` is the commitment. */
-  readonly kind: "rotation" | "request";
-  /** Chain on which the work was done. */
-  readonly chain: StateMachine;
-  readonly reference: string;
-}
-
-/** Reward that we earned. */
-interface NewReward extends RewardKey {
-  /** Block of `chain` that proves it. */
-  readonly height: bigint;
-  /** The request, for kind `request`; empty for rotations. */
-  readonly payload: Uint8Array;
-}
-
-/** Stored reward. */
-export interface RewardRow extends NewReward {
-  /** `refused`: the hub will never pay it. */
-  readonly state: "pending" | "claimed" | "refused";
-  readonly attempts: number;
-  readonly nextAttemptAtMs: number;
-  readonly detail: string | undefined;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
-}
-
-/** Changes of a reward; absent members are kept, `detail` is replaced. */
-type RewardChange =
-  & Pick<RewardRow, "state">
-  & Partial<Pick<RewardRow, "attempts" | "nextAttemptAtMs" | "detail">>;
-
-const format = new RowFormat<RewardRow>({
   kind: column.oneOf(["rotation", "request"]),
+  /** Chain on which the work was done. */
   chain: column.stateMachine,
   reference: column.text,
+  /** Block of `chain` that proves it. */
   height: column.height,
+  /** The request, for kind `request`; empty for rotations. */
   payload: column.bytes,
+  /** `refused`: the hub will never pay it. */
   state: column.oneOf(["pending", "claimed", "refused"]),
   attempts: column.number,
   nextAttemptAtMs: column.number,
@@ -52,10 +23,21 @@ const format = new RowFormat<RewardRow>({
   updatedAtMs: column.number,
 });
 
+/** Stored reward. */
+export type RewardRow = RowOf<typeof format>;
+
+/** Key of a reward. */
+export type RewardKey = Pick<RewardRow, "kind" | "chain" | "reference">;
+
+/** Changes of a reward; absent members are kept, `detail` is replaced. */
+type RewardChange =
+  & Pick<RewardRow, "state">
+  & Partial<Pick<RewardRow, "attempts" | "nextAttemptAtMs" | "detail">>;
+
 /** The rewards. Every method may throw a `LedgerFault`. */
 export class Rewards extends Table {
   /** Inserts the row; a known one is left unchanged. */
-  record(reward: NewReward): void {
+  record(reward: RewardKey & Pick<RewardRow, "height" | "payload">): void {
     const now = this.db.now();
     const times = { nextAttemptAtMs: now, createdAtMs: now, updatedAtMs: now };
     const row = format.write({ ...reward, ...times, state: "pending", attempts: 0 });

@@ -107,7 +107,7 @@ export function migrate(db: Database, steps: readonly string[], from: number): v
   }
 }
 
-/** Maximum size of a file that is fully checked at start, bytes: 64 MiB, some tenths of a second. */
+/** Maximum size of a file of which indexes are compared with tables, bytes: 64 MiB, some tenths of a second. */
 const fullCheckBytes = 64n * 1024n * 1024n;
 
 /**

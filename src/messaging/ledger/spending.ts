@@ -5,7 +5,7 @@
 import type { SignedSubmission, SpentGas } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, RowFormat } from "./columns.ts";
+import { column, RowFormat, type RowOf } from "./columns.ts";
 import { type Database, Table } from "./database.ts";
 
 /** Every {@link SpendingPurpose}. */
@@ -22,7 +22,12 @@ export const spendingPurposes = [
 /** Purpose of a transaction or extrinsic. */
 export type SpendingPurpose = typeof spendingPurposes[number];
 
-/** Every {@link SpendingRule}. */
+/**
+ * Rules that allow a transaction. `profit`: the fees of its messages cover it. `no_minimum`: the operator wants everything
+ * delivered. `always`: it carries a message that is delivered regardless of revenue. `consensus_proofs`: the host lacks
+ * them. `nonce`: it frees a nonce that others wait for. `free`: unsigned, it costs nothing. `operator`: the operator asked
+ * for it, whatever it costs.
+ */
 const spendingRules = [
   "profit",
   "no_minimum",
@@ -33,12 +38,7 @@ const spendingRules = [
   "operator",
 ] as const;
 
-/**
- * Rule that allows a transaction. `profit`: the fees of its messages cover it. `no_minimum`: the operator wants
- * everything delivered. `always`: it carries a message that is delivered regardless of revenue. `consensus_proofs`: the
- * host lacks them. `nonce`: it frees a nonce that others wait for. `free`: unsigned, it costs nothing.
- * `operator`: the operator asked for it, whatever it costs.
- */
+/** A rule that allows a transaction. */
 export type SpendingRule = typeof spendingRules[number];
 
 /** Every {@link SpendingResult}. */
@@ -70,13 +70,6 @@ export const wastedResults: ReadonlySet<string> = new Set<SpendingResult>([
   "cancelled",
 ]);
 
-/** Permission to send a transaction; written with its journal entry. */
-export interface Allowance {
-  readonly rule: SpendingRule;
-  /** Fees of its messages as the rule counted them, dollars x 10^18; `undefined`: they were not read. */
-  readonly offeredUsd18?: bigint | undefined;
-}
-
 /** Result of a mined transaction. */
 export interface Spent {
   readonly result: SpendingResult;
@@ -85,33 +78,6 @@ export interface Spent {
   readonly price27: bigint | undefined;
   /** Revenue, dollars x 10^18; `undefined`: not known yet. */
   readonly revenueUsd18: bigint | undefined;
-}
-
-/** Spending row. A transaction that is not mined has no result, cost or revenue. */
-export interface SpendingRow extends Allowance {
-  /** Id of the submission, which may have been pruned. */
-  readonly id: number;
-  readonly chain: StateMachine;
-  readonly hash: Hash256;
-  /** Source of the leg, for deliveries. */
-  readonly legSource: StateMachine | undefined;
-  readonly purpose: SpendingPurpose;
-  /** Gas limit times price, and what else it may cost, wei. */
-  readonly maxCostWei: bigint;
-  readonly result: SpendingResult | undefined;
-  readonly gasUsed: bigint | undefined;
-  readonly gasPriceWei: bigint | undefined;
-  readonly dataCostWei: bigint | undefined;
-  /** Total cost, wei. */
-  readonly costWei: bigint | undefined;
-  readonly price27: bigint | undefined;
-  /** At the price of that time, dollars x 10^18. */
-  readonly costUsd18: bigint | undefined;
-  readonly revenueUsd18: bigint | undefined;
-  /** Cost minus revenue, millionths of a dollar, rounded up; `undefined`: the price is not known. */
-  readonly lossMicroUsd: bigint | undefined;
-  /** Time when it was seen in a block, Unix milliseconds. */
-  readonly minedAtMs: number | undefined;
 }
 
 /** Losses on one chain since some time. */
@@ -131,26 +97,40 @@ const MICRO = 10n ** 12n;
 // Must be written as in the index, or SQLite does not use it.
 const isMined = "mined_at_ms IS NOT NULL";
 
-const format = new RowFormat<SpendingRow>({
+const format = new RowFormat({
+  /** Id of the submission, which may have been pruned. */
   id: column.number,
   chain: column.stateMachine,
   hash: column.hash,
+  /** Source of the leg, for deliveries. */
   legSource: column.optional(column.stateMachine),
   purpose: column.oneOf(spendingPurposes),
   rule: column.oneOf(spendingRules),
+  /** Gas limit times price, and what else it may cost, wei. */
   maxCostWei: column.decimal,
+  /** Fees of its messages as the rule counted them, dollars x 10^18; `undefined`: they were not read. */
   offeredUsd18: column.optional(column.decimal),
   result: column.optional(column.oneOf(spendingResults)),
   gasUsed: column.optional(column.decimal),
   gasPriceWei: column.optional(column.decimal),
   dataCostWei: column.optional(column.decimal),
+  /** Total cost, wei. */
   costWei: column.optional(column.decimal),
   price27: column.optional(column.decimal),
+  /** At the price of that time, dollars x 10^18. */
   costUsd18: column.optional(column.decimal),
   revenueUsd18: column.optional(column.decimal),
+  /** Cost minus revenue, millionths of a dollar, rounded up; `undefined`: the price is not known. */
   lossMicroUsd: column.optional(column.integer),
+  /** Time when it was seen in a block, Unix milliseconds. */
   minedAtMs: column.optional(column.number),
 });
+
+/** Spending row. A transaction that is not mined has no result, cost or revenue. */
+export type SpendingRow = RowOf<typeof format>;
+
+/** Permission to send a transaction; written with its journal entry. */
+export type Allowance = Pick<SpendingRow, "rule"> & Partial<Pick<SpendingRow, "offeredUsd18">>;
 
 /** Spending records. Every method may throw a `LedgerFault`. */
 export class Spending extends Table {

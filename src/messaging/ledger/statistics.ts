@@ -7,6 +7,7 @@ import { column, type Columns, type Row, RowFormat } from "./columns.ts";
 import type { Database } from "./database.ts";
 import { claimStates } from "./deliveries.ts";
 import { messageReasons, messageStates, terminalMessageStates } from "./message_state.ts";
+import { spendingPurposes, spendingResults } from "./spending.ts";
 import { isUnresolved } from "./submission_items.ts";
 
 /** A period of time, Unix milliseconds: after `afterMs`, up to and with `untilMs`. */
@@ -17,6 +18,12 @@ export type Statistics = ReturnType<typeof openStatistics>;
 
 /** Messages of a leg that have not ended, in one state and for one reason. */
 export type OpenCount = ReturnType<Statistics["countOpen"]>[number];
+
+/** A mined transaction. */
+export type MinedCost = ReturnType<Statistics["listMinedCosts"]>[number];
+
+/** A message that a transaction carried. */
+export type CarriedMessage = ReturnType<Statistics["listCarried"]>[number];
 
 // The conditions must be written as in the indexes, or SQLite does not use them.
 const isUnfinished = "state IN ('seen', 'held', 'ready', 'not_executed', 'submitted')";
@@ -162,6 +169,36 @@ const sumTransactions = (db: Database) => ({
          AND s.updated_at_ms > :afterMs AND s.updated_at_ms <= :untilMs AND p.mined_at_ms IS NOT NULL`,
       period,
     ).map(reads(stage)),
+  /** Costs of transactions mined at or after `sinceMs`, by id, above `afterId`; in dollars at the price of that time. */
+  listMinedCosts: (query: { readonly sinceMs: number; readonly afterId: number; readonly limit: number }) =>
+    db.rows(
+      // The first of them is found by time: what was sent long before is not read.
+      `SELECT * FROM spending WHERE id > :afterId AND mined_at_ms >= :sinceMs AND id >= (
+         SELECT coalesce(min(id), 0) FROM spending WHERE mined_at_ms IS NOT NULL AND mined_at_ms >= :sinceMs)
+       ORDER BY id LIMIT :limit + 0`,
+      query,
+    ).map(reads({
+      id: column.number,
+      chain: column.stateMachine,
+      legSource: column.optional(column.stateMachine),
+      purpose: column.oneOf(spendingPurposes),
+      result: column.oneOf(spendingResults),
+      costWei: column.decimal,
+      costUsd18: column.optional(column.decimal),
+      revenueUsd18: column.optional(column.decimal),
+      minedAtMs: column.number,
+    })),
+  /** Messages of a transaction, as far as they are still known: they are removed a month after they ended. */
+  listCarried: (id: number) =>
+    db.rows(
+      `SELECT m.module, m.offered_usd18, coalesce(i.outcome = 'handled', 0) AS is_handled FROM submission_item i
+         JOIN message m ON m.commitment = i.commitment AND m.target = i.target WHERE i.submission_id = :id`,
+      { id },
+    ).map(reads({
+      module: column.bytes,
+      isHandled: column.flag,
+      offeredUsd18: column.optional(column.decimal),
+    })),
   /** Transactions that are in no block, by chain. */
   sumInFlight: () => sumInFlight(db),
   /** Cost of the transactions of a chain mined within the period, wei, and when the first was; `undefined`: none was. */

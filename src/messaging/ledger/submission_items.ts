@@ -1,34 +1,28 @@
 /** Table `submission_item`: messages that each submission carries, and their outcomes. */
 import type { SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, RowFormat, toU64Text } from "./columns.ts";
+import { column, RowFormat, type RowOf, toU64Text } from "./columns.ts";
 import { type Database, Table } from "./database.ts";
 
-/** Message (or claimed delivery) that a submission carries. */
-export interface SubmissionItem {
-  readonly commitment: Hash256;
-  readonly requestCommitment: Hash256;
-  readonly target: StateMachine;
-}
+/** Outcomes of an item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
+const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
 
-/** Every {@link ItemOutcome}. */
-export const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
-
-/** Outcome of one item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
+/** Outcome of one item. */
 export type ItemOutcome = typeof itemOutcomes[number];
 
-/** An item with its outcome; `undefined` while nothing is known. */
-export interface SubmissionItemRow extends SubmissionItem {
-  readonly outcome: ItemOutcome | undefined;
-}
-
-const format = new RowFormat<SubmissionItemRow>({
+const format = new RowFormat({
   commitment: column.hash,
   requestCommitment: column.hash,
   target: column.stateMachine,
+  /** `undefined` while nothing is known. */
   outcome: column.optional(column.oneOf(itemOutcomes)),
 });
+
+/** An item with its outcome. */
+export type SubmissionItemRow = RowOf<typeof format>;
+
+/** Message (or claimed delivery) that a submission carries. */
+export type SubmissionItem = Omit<SubmissionItemRow, "outcome">;
 
 /** Condition of submissions whose outcome is open. Must be written as in the index, or SQLite does not use it. */
 export const isUnresolved = "s.state IN ('signed', 'broadcast', 'included')";

@@ -2,7 +2,7 @@
 import type { BlockRef, SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, toHeight, toU64Text } from "./columns.ts";
+import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import {
   type Allowance,
@@ -55,31 +55,6 @@ export interface NewSubmission {
   readonly allowance?: Allowance | undefined;
 }
 
-/** Stored submission. */
-export interface SubmissionRow {
-  readonly id: number;
-  readonly submission: SignedSubmission;
-  readonly kind: SubmissionKind;
-  readonly legSource: StateMachine | undefined;
-  readonly state: SubmissionState;
-  /** Block of inclusion; `undefined` unless `included`, `final` or `failed`. */
-  readonly block: BlockRef | undefined;
-  readonly replaces: number | undefined;
-  readonly replacedBy: number | undefined;
-  /** Reason why it failed or was dropped, without secrets. */
-  readonly detail: string | undefined;
-  /** Number of times the bytes were sent to a node. */
-  readonly broadcasts: number;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
-}
-
-/** Submission that may still wait for its inclusion. */
-export interface InFlight extends Pick<SubmissionRow, "id" | "kind"> {
-  readonly state: "signed" | "broadcast";
-  readonly nonce: bigint | undefined;
-}
-
 /** Change of a submission. `block` and `detail` are kept when absent; back to `broadcast` clears the block. */
 export interface SubmissionChange {
   readonly state: SubmissionState;
@@ -104,25 +79,37 @@ const signedFormat = new RowFormat<Omit<SignedSubmission, "dataCostWei">>({
   madeAtHeight: column.height,
 });
 
-const format = new RowFormat<Omit<SubmissionRow, "submission" | "block">>({
+const format = new RowFormat({
   id: column.number,
   kind: column.oneOf(submissionKinds),
   legSource: column.optional(column.stateMachine),
   state: column.oneOf(states),
   replaces: column.optional(column.number),
   replacedBy: column.optional(column.number),
+  /** Reason why it failed or was dropped, without secrets. */
   detail: column.optional(column.text),
+  /** Number of times the bytes were sent to a node. */
   broadcasts: column.number,
   createdAtMs: column.number,
   updatedAtMs: column.number,
 });
 
-const inFlightFormat = new RowFormat<InFlight>({
+/** Stored submission. */
+export interface SubmissionRow extends RowOf<typeof format> {
+  readonly submission: SignedSubmission;
+  /** Block of inclusion; `undefined` unless `included`, `final` or `failed`. */
+  readonly block: BlockRef | undefined;
+}
+
+const inFlightFormat = new RowFormat({
   id: column.number,
   kind: column.oneOf(submissionKinds),
   state: column.oneOf(["signed", "broadcast"]),
   nonce: column.optional(column.u64),
 });
+
+/** Submission that may still wait for its inclusion. */
+export type InFlight = RowOf<typeof inFlightFormat>;
 
 function toSubmission(row: Row): SubmissionRow {
   const isInBlock = row.block_height !== null && row.block_hash !== null;

@@ -4,33 +4,11 @@
  */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat } from "./columns.ts";
+import { column, type Parameters, type Row, RowFormat, type RowOf } from "./columns.ts";
 import { Table } from "./database.ts";
 
 /** States that still need work. */
 export const openWithdrawalStates = ["requested", "dispatched"] as const;
-
-/** Every {@link WithdrawalState}. */
-const withdrawalStates = [...openWithdrawalStates, "done", "void"] as const;
-
-/** `void`: the hub never accepted it, nothing was withdrawn. */
-export type WithdrawalState = typeof withdrawalStates[number];
-
-/** Withdrawal as recorded before the extrinsic is submitted (or when one of an earlier run is found on the hub). */
-interface NewWithdrawal {
-  readonly chain: StateMachine;
-  /** Address whose balance is withdrawn. */
-  readonly address: Uint8Array;
-  /** `Relayer.Nonce` at submission; `undefined` for withdrawals found on the hub. u64. */
-  readonly nonce: bigint | undefined;
-  readonly beneficiary: Uint8Array | undefined;
-  /** Balance expected to be paid out, in units of the chain's fee token. */
-  readonly amount: bigint;
-  /** Best block of the hub at submission: the dispatch is searched from here on. */
-  readonly hubBlock: bigint;
-  readonly state: "requested" | "dispatched";
-  readonly dispatch?: WithdrawalDispatch | undefined;
-}
 
 /** The hub's POST that carries the payment. */
 export interface WithdrawalDispatch {
@@ -41,38 +19,21 @@ export interface WithdrawalDispatch {
   readonly hubBlock: bigint;
 }
 
-/** Stored withdrawal. */
-export interface WithdrawalRow extends Omit<NewWithdrawal, "state"> {
-  readonly id: number;
-  readonly state: WithdrawalState;
-  readonly dispatch: WithdrawalDispatch | undefined;
-  /** Journal entry of the extrinsic. */
-  readonly submissionId: number | undefined;
-  readonly detail: string | undefined;
-  readonly createdAtMs: number;
-  readonly updatedAtMs: number;
-}
-
-/**
- * Changes of a withdrawal; absent members are kept, `detail` is replaced. `amount`: what the hub paid out, which may
- * exceed the balance at the time of the request.
- */
-type WithdrawalChange =
-  & Pick<WithdrawalRow, "state">
-  & Partial<Pick<WithdrawalRow, "dispatch" | "amount" | "submissionId" | "detail">>;
-
-/** Row without the members of its dispatch, which are columns of their own. */
-type PlainRow = Omit<WithdrawalRow, "dispatch">;
-
-const format = new RowFormat<PlainRow>({
+const format = new RowFormat({
   id: column.number,
   chain: column.stateMachine,
+  /** Address whose balance is withdrawn. */
   address: column.bytes,
+  /** `Relayer.Nonce` at submission; `undefined` for withdrawals found on the hub. */
   nonce: column.optional(column.u64),
   beneficiary: column.optional(column.bytes),
+  /** Balance expected to be paid out, or what the hub paid out, in units of the chain's fee token. */
   amount: column.decimal,
+  /** Best block of the hub at submission: the dispatch is searched from here on. */
   hubBlock: column.height,
-  state: column.oneOf(withdrawalStates),
+  /** `void`: the hub never accepted it, nothing was withdrawn. */
+  state: column.oneOf([...openWithdrawalStates, "done", "void"]),
+  /** Journal entry of the extrinsic. */
   submissionId: column.optional(column.number),
   detail: column.optional(column.text),
   createdAtMs: column.number,
@@ -84,6 +45,24 @@ const dispatchFormat = new RowFormat({
   encoded: column.bytes,
   dispatchHubBlock: column.height,
 });
+
+/** Stored withdrawal. */
+export interface WithdrawalRow extends RowOf<typeof format> {
+  readonly dispatch: WithdrawalDispatch | undefined;
+}
+
+/** State of a withdrawal. */
+export type WithdrawalState = WithdrawalRow["state"];
+
+/** Withdrawal as recorded before the extrinsic is submitted (or when one of an earlier run is found on the hub). */
+type NewWithdrawal =
+  & Pick<WithdrawalRow, "chain" | "address" | "nonce" | "beneficiary" | "amount" | "hubBlock">
+  & { readonly state: "requested" | "dispatched"; readonly dispatch?: WithdrawalDispatch | undefined };
+
+/** Changes of a withdrawal; absent members are kept, `detail` is replaced. */
+type WithdrawalChange =
+  & Pick<WithdrawalRow, "state">
+  & Partial<Pick<WithdrawalRow, "dispatch" | "amount" | "submissionId" | "detail">>;
 
 function toWithdrawal(row: Row): WithdrawalRow {
   if (row.commitment === null) return { ...format.read(row), dispatch: undefined };

@@ -6,20 +6,10 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, type HeldQuery, isTerminal, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { NEVER_MS } from "./decisions/retry_schedule.ts";
-import { decideState, route, toRequest } from "./decisions/route.ts";
+import { type Finding, NEVER_MS } from "./decisions/retry_schedule.ts";
+import { type Route, route, toRequest } from "./decisions/route.ts";
 import { type FleetShare, type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
-import {
-  type Candidate,
-  decideForGood,
-  hold,
-  markRefused,
-  parseRow,
-  stillOpen,
-  toCandidate,
-  type Transition,
-  transition,
-} from "./messages.ts";
+import { type Candidate, hold, judgeRefused, parseRow, screen, toCandidate } from "./messages.ts";
 import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
 import { Allowances, noteBandwidth } from "./limits/bandwidth.ts";
 import { findSpendingStop, isUnfunded } from "./limits/spending.ts";
@@ -95,7 +85,7 @@ export function hasMoreDue(leg: Leg, facts: DueInput, read: readonly MessageRow[
   return !now.every(isDue) && listRows(leg, facts).rows.length > 0;
 }
 
-/** Routes due rows again, since clocks and configuration change. */
+/** Routes due rows again, since clocks and configuration change; an unreadable one is held for the operator. */
 function routeAgain(
   leg: Leg,
   rows: readonly MessageRow[],
@@ -105,17 +95,33 @@ function routeAgain(
   const ready: Candidate[] = [];
   for (const row of rows) {
     const message = readRow(leg, row);
-    if (message === undefined) continue;
-    const routed = route(message, facts);
+    const routed = message && route(message, facts);
     // It became due again meanwhile; the next round reads its receipt before it ends.
-    if (routed.kind === "timedOut") continue;
-    const decided = decideState(routed) ?? { state: "rejected", reason: "wrong_dest" };
-    if (decided.reason === "hub_originated") {
-      decideForGood(leg, row, { to: "rejected", reason: decided.reason });
-    } else if (decided.state !== "seen") transition(leg, row, withDate(leg, decided));
-    else if (!leaveToFleet(leg, row)) ready.push({ row, message });
+    if (routed?.kind === "timedOut") continue;
+    const found = judgeRoute(leg, row, routed);
+    if (found !== undefined) hold(leg, row, found);
+    else if (message !== undefined) ready.push({ row, message });
   }
   return ready;
+}
+
+/** What keeps a routed message from being delivered; `undefined`: nothing. @param routed absent: it is unreadable */
+function judgeRoute(leg: Leg, row: MessageRow, routed: Route | undefined): Finding | undefined {
+  switch (routed?.kind) {
+    case undefined:
+      return { reason: "poison", untilMs: NEVER_MS };
+    case "ignore":
+      return { reason: "wrong_dest", end: "rejected" };
+    case "reject":
+      return { reason: routed.reason, end: "rejected" };
+    case "hold": {
+      // A row without a date would fill the next page again, ahead of the others.
+      const isAwaited = routed.reason === "waiting_for_update";
+      return { reason: routed.reason, untilMs: isAwaited ? leg.clock.now() + RECHECK_MS : NEVER_MS };
+    }
+    default:
+      return judgeFleet(leg, row);
+  }
 }
 
 /**
@@ -127,40 +133,23 @@ export function fleetWaitMs(commitment: Hash256, { index, count, takeOverMs }: F
   return (index - owner + count) % count * takeOverMs;
 }
 
-/** Holds a message to the hub that another relayer of the fleet delivers first; false: it is this one's turn. */
-function leaveToFleet(leg: Leg, row: MessageRow): boolean {
+/** Leaves a message to the hub to another relayer of the fleet, which delivers it first. */
+function judgeFleet(leg: Leg, row: MessageRow): Finding | undefined {
   const { fleet, hub } = leg.settings;
   // After its wait, and after an attempt of its own, a message is treated as if it were in the own share.
   const hadItsTurn = row.reason === "left_to_fleet" || row.attempts > 0;
-  if (fleet === undefined || row.target !== hub || hadItsTurn) return false;
+  if (fleet === undefined || row.target !== hub || hadItsTurn) return undefined;
   const waitMs = fleetWaitMs(row.commitment, fleet);
-  if (waitMs === 0) return false;
-  const nextAttemptAtMs = leg.clock.now() + waitMs;
-  transition(leg, row, { to: "held", reason: "left_to_fleet", nextAttemptAtMs });
-  return true;
+  return waitMs === 0 ? undefined : { reason: "left_to_fleet", untilMs: leg.clock.now() + waitMs };
 }
 
-/** Adds a date to the hold reason: a row without one would fill the next page again, ahead of the others. */
-function withDate(
-  context: RelayDeps,
-  { state, reason, nextAttemptAtMs }: NonNullable<ReturnType<typeof decideState>>,
-): Transition {
-  const nextMs = nextAttemptAtMs ?? (state === "held" ? context.clock.now() + RECHECK_MS : undefined);
-  return {
-    to: state,
-    reason,
-    nextAttemptAtMs: nextMs,
-  };
-}
-
-/** Reads the message of a row; an unreadable row is held for the operator and logged as an error. */
+/** Reads the message of a row; an unreadable one is logged as an error. */
 function readRow(context: RelayDeps, row: MessageRow): Message | undefined {
   try {
     return parseRow(row);
   } catch (error) {
     if (error instanceof LedgerFault) throw error;
     context.log.error("record_unreadable.message", { commitment: row.commitment, error });
-    transition(context, row, { to: "held", reason: "poison", nextAttemptAtMs: NEVER_MS });
     return undefined;
   }
 }
@@ -301,14 +290,10 @@ async function admit(
   const { leg, allowances } = work;
   const senderOf = ({ message }: Candidate): Uint8Array => toRequest(message).from;
   await readLimits(work, candidates.map(senderOf));
-  return leg.ledger.transaction(() =>
-    stillOpen(leg, candidates).filter((candidate) => {
-      const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);
-      if (refusal === undefined) return true;
-      markRefused(leg, candidate.row, { message: candidate.message, ...refusal });
-      return false;
-    })
-  );
+  return screen(leg, candidates, (candidate) => {
+    const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);
+    return refusal && judgeRefused(leg, refusal);
+  });
 }
 
 /** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
@@ -320,16 +305,9 @@ export async function holdUnspendable(leg: LegRun, facts: DueInput): Promise<boo
   if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
   const { ready, rows } = listReady(leg, facts);
   const open = await endDelivered(leg, ready);
-  const nowMs = leg.clock.now();
-  leg.ledger.transaction(() => {
-    for (const { row } of open) {
-      if (stop === undefined) {
-        hold(leg, row, { reason: "unfunded", retryClass: "unfunded" });
-        continue;
-      }
-      const nextAttemptAtMs = Math.min(stop.untilMs, nowMs + RECEIPTS_PAUSE_MS);
-      transition(leg, row, { to: "held", reason: "loss_limit", nextAttemptAtMs });
-    }
-  });
+  const found: Finding = stop === undefined
+    ? { reason: "unfunded", retryClass: "unfunded" }
+    : { reason: "loss_limit", untilMs: Math.min(stop.untilMs, leg.clock.now() + RECEIPTS_PAUSE_MS) };
+  screen(leg, open, () => found);
   return hasMoreDue(leg, facts, rows);
 }

@@ -14,22 +14,21 @@ import {
   type WithdrawalRow,
 } from "../ledger/ledger.ts";
 import type { MessageChange } from "../ledger/messages.ts";
-import { equalBytes, toHex } from "../../core/encoding/bytes.ts";
+import { equalBytes, formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import { type Leaf, leafCodec, type Message, toMessage } from "../../core/ismp/message.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
 import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
 import type { RefusalCode } from "../../core/chains/submission.ts";
-import { type DeliveryOutcome, judgeRefusal } from "./decisions/retry_schedule.ts";
-import { logTransition } from "../message_log.ts";
 import {
   FAILED_MAX_MS,
+  type Finding,
   isRefusedForGood,
+  judgeRefusal,
   NEVER_MS,
   nextAttemptMs,
   nextReadingMs,
-  type RetryClass,
 } from "./decisions/retry_schedule.ts";
 
 function toLeaf(message: Message): Leaf {
@@ -146,77 +145,77 @@ export interface Transition extends Omit<MessageChange, "reason"> {
   readonly hash?: string;
 }
 
-/** Changes a row and logs the change. */
-export function transition(
-  context: RelayDeps,
-  row: MessageRow,
-  { hash, ...change }: Transition,
-): MessageRow {
-  const now = context.ledger.messages.transition(row.commitment, row.target, change);
-  const { to, reason, detail, requiredUsd18, offeredUsd18 } = change;
-  if (row.state === to && row.reason === reason) return now;
-  logTransition(context.log, {
+/** Reasons that need an operator. */
+const needsOperator: ReadonlySet<Transition["reason"]> = new Set(["too_large", "poison"]);
+
+/**
+ * Logs the change of a row, never as an error: races, proofs that are not final yet and throttled endpoints are normal
+ * operation (docs/protocol/messaging.md section 19.1).
+ */
+function logChange({ log }: RelayDeps, { state, ...row }: MessageRow, change: Transition): void {
+  const { to, reason, detail, hash, requiredUsd18, offeredUsd18 } = change;
+  const level = to === "held" && needsOperator.has(reason) ? "warn" : "debug";
+  log[level](`message_changed.${to}`, {
+    leg: `${row.source} -> ${row.target}`,
     commitment: row.commitment,
-    source: row.source,
-    target: row.target,
-    from: row.state,
+    from: state,
     to,
     reason,
     detail,
     transaction: hash,
-    requiredUsd18,
-    offeredUsd18,
+    requiredUsd: requiredUsd18 === undefined ? undefined : formatDecimal(requiredUsd18, 18),
+    offeredUsd: offeredUsd18 === undefined ? undefined : formatDecimal(offeredUsd18, 18),
   });
+}
+
+/** Changes a row and logs the change. */
+export function transition(context: RelayDeps, row: MessageRow, change: Transition): MessageRow {
+  const { hash: _, ...written } = change;
+  const now = context.ledger.messages.transition(row.commitment, row.target, written);
+  if (row.state !== change.to || row.reason !== change.reason) logChange(context, row, change);
   return now;
 }
 
+/** Ends that the state of the target shows, with the reason of each. */
+export const endReasons = {
+  delivered: "handled_by_us",
+  delivered_by_other: "handled_by_other",
+  timed_out: "expired",
+} as const satisfies Partial<Record<MessageState, TerminalReason>>;
+
 /**
- * Changes several rows of one target the same way and logs each change; returns them as they are now. The rows must
- * have been read just now, with nothing awaited since.
+ * Ends messages of one leg, with one line at info for all of them. Within a ledger transaction; the rows must have been
+ * read just now.
  */
-export function transitionAll(
+export function endAll(
   context: RelayDeps,
   rows: readonly MessageRow[],
-  { to, reason, hash }: Pick<Transition, "to" | "reason" | "hash">,
-): readonly MessageRow[] {
+  to: keyof typeof endReasons,
+  hash?: string,
+): void {
   const [first] = rows;
-  if (first === undefined) return [];
-  const change = { to, reason };
-  context.ledger.messages.transitionAll(rows.map(({ commitment }) => commitment), first.target, change);
-  for (const { commitment, source, target, state: from } of rows) {
-    logTransition(context.log, { commitment, source, target, from, to, reason, transaction: hash });
-  }
-  return rows.map((row) => ({
-    ...row,
-    state: to,
-    reason,
-    detail: undefined,
-    updatedAtMs: context.clock.now(),
-  }));
+  if (first === undefined) return;
+  const change = { to, reason: endReasons[to] };
+  const commitments = rows.map(({ commitment }) => commitment);
+  context.ledger.messages.transitionAll(commitments, first.target, change);
+  for (const row of rows) logChange(context, row, { ...change, ...hash && { hash } });
+  const leg = `${first.source} -> ${first.target}`;
+  context.log.info(`messages_settled.${to}`, { leg, messages: rows.length, transaction: hash, commitments });
 }
 
 /**
  * Changes rows that a signed transaction carries: to `ready`, where they are not, and on to `submitted`. As with
- * {@link transitionAll}, they must have been read just now.
+ * {@link endAll}, they must have been read just now.
  */
-export function submitAll(context: RelayDeps, rows: readonly MessageRow[], transaction: string): void {
+export function submitAll(context: RelayDeps, rows: readonly MessageRow[], hash: string): void {
   const [first] = rows;
   if (first === undefined) return;
   context.ledger.messages.submitAll(rows.map(({ commitment }) => commitment), first.target);
-  for (const { commitment, source, target, state: from } of rows) {
-    const change = { commitment, source, target };
-    if (from !== "ready") logTransition(context.log, { ...change, from, to: "ready" });
-    logTransition(context.log, { ...change, from: "ready", to: "submitted", transaction });
+  for (const row of rows) {
+    if (row.state !== "ready") logChange(context, row, { to: "ready" });
+    logChange(context, { ...row, state: "ready" }, { to: "submitted", hash });
   }
 }
-
-/** Reason why a row is held, and its retry schedule. */
-export type HoldWhy = Omit<Transition, "to" | "reason" | "attempts" | "refusals" | "nextAttemptAtMs"> & {
-  readonly reason: HoldReason;
-  readonly retryClass: RetryClass;
-  /** Earliest time of the next attempt, regardless of the schedule; Unix milliseconds. */
-  readonly notBeforeMs?: number | undefined;
-};
 
 /**
  * Finds the longest pause of a message that is never given up, ms: our own payments, messages to `retry_modules`, and
@@ -238,14 +237,16 @@ const CLAIMED_MAX_MS = 7 * 24 * 3_600_000;
 const KEPT_RETRY_SEC = 300;
 
 /**
- * Holds a row until the schedule of its class allows another attempt. A message that is unprofitable only because
- * another message's revert limits it to small batches is retried soon, regardless of its class.
+ * Holds a row, or ends it, by what was found out about it. A message that is unprofitable only because another
+ * message's revert limits it to small batches is retried soon, regardless of its class.
  */
-export function hold(
-  context: TargetContext,
-  row: MessageRow,
-  { retryClass: wanted, notBeforeMs = 0, ...why }: HoldWhy,
-): void {
+export function hold(context: TargetContext, row: MessageRow, found: Finding): void {
+  if ("end" in found) return decideForGood(context, row, found);
+  if ("untilMs" in found) {
+    const { untilMs: nextAttemptAtMs, ...why } = found;
+    return void transition(context, row, { to: "held", ...why, nextAttemptAtMs });
+  }
+  const { retryClass: wanted, notBeforeMs = 0, ...why } = found;
   const attempts = row.attempts + 1;
   const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
   const retryClass = isUnprofitableAlone ? "transient" : wanted;
@@ -257,14 +258,8 @@ export function hold(
     failedMaxMs === undefined && counts.refusals !== undefined &&
     isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
   ) {
-    const { detail, reason } = why;
-    transition(context, row, {
-      to: "rejected",
-      reason: "refused_by_hub",
-      detail: detail ?? reason,
-      ...counts,
-    });
-    return;
+    const detail = why.detail ?? why.reason;
+    return void transition(context, row, { to: "rejected", reason: "refused_by_hub", detail, ...counts });
   }
   const scheduledMs = nextAttemptMs({
     retryClass,
@@ -280,60 +275,58 @@ export function hold(
   const again = scheduledMs === NEVER_MS || isGateInDoubt
     ? nextReadingMs(row, { reason: why.reason, isEnd: false, nowMs })
     : undefined;
-  transition(context, row, {
-    to: "held",
-    ...why,
-    ...counts,
-    nextAttemptAtMs: Math.max(Math.min(scheduledMs, again ?? NEVER_MS), notBeforeMs),
-  });
-}
-
-/** Holds those of the candidates that are open still, in a transaction of their own. */
-export function holdOpen(context: TargetContext, candidates: readonly Candidate[], why: HoldWhy): void {
-  context.ledger.transaction(() => {
-    for (const { row } of stillOpen(context, candidates)) hold(context, row, why);
-  });
+  const nextAttemptAtMs = Math.max(Math.min(scheduledMs, again ?? NEVER_MS), notBeforeMs);
+  transition(context, row, { to: "held", ...why, ...counts, nextAttemptAtMs });
 }
 
 /** Ends a message, or holds it for good, by a reading that one hours ago has shown too; until then it waits. */
-export function decideForGood(
+function decideForGood(
   context: RelayDeps,
   row: MessageRow,
-  { to, reason, detail }: Pick<Transition, "to" | "detail"> & {
-    readonly reason: HoldReason | TerminalReason;
-  },
+  { end, reason, detail }: Extract<Finding, { end: string }>,
 ): void {
-  const again = nextReadingMs(row, { reason, isEnd: to !== "held", nowMs: context.clock.now() });
-  const isHeld = again !== undefined || to === "held";
+  const again = nextReadingMs(row, { reason, isEnd: end !== "held", nowMs: context.clock.now() });
+  const isHeld = again !== undefined || end === "held";
   transition(context, row, {
-    to: isHeld ? "held" : to,
+    to: isHeld ? "held" : end,
     reason,
     detail,
     ...isHeld ? { nextAttemptAtMs: again ?? NEVER_MS } : {},
   });
 }
 
-/** Records that the target refuses a message, for now or for good. */
-export function markRefused(
+/** Judges a candidate; `undefined`: nothing is found that keeps it from being delivered. */
+export type Judge = (candidate: Candidate) => Finding | undefined;
+
+/**
+ * Holds or ends those of the candidates that are open still and of which a judge finds something, in a transaction of
+ * its own; returns the other open ones. The first finding counts: later judges do not get the candidate.
+ */
+export function screen(
   context: TargetContext,
-  row: MessageRow,
-  refused: Refused,
-): void {
-  const verdict = judgeRefusal(refused.code, row.target === context.settings.hub);
-  const { detail } = refused;
-  // Judged alone next, by every reading to come.
-  if (refused.isInCompany) {
-    return hold(context, row, { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 });
-  }
-  if (verdict.kind === "hold") return hold(context, row, { ...verdict, detail });
-  decideForGood(context, row, { ...verdict, detail });
+  candidates: readonly Candidate[],
+  ...judges: readonly (Judge | undefined)[]
+): readonly Candidate[] {
+  if (candidates.length === 0) return [];
+  return context.ledger.transaction(() =>
+    stillOpen(context, candidates).filter((candidate) => {
+      for (const judge of judges) {
+        const found = judge?.(candidate);
+        if (found === undefined) continue;
+        hold(context, candidate.row, found);
+        return false;
+      }
+      return true;
+    })
+  );
 }
 
-/** Maps a known delivery to the state and reason of its message. */
-export function toEndState(
-  outcome: Extract<DeliveryOutcome, "delivered" | "delivered_by_other">,
-): { readonly state: MessageState; readonly reason: TerminalReason } {
-  return outcome === "delivered"
-    ? { state: "delivered", reason: "handled_by_us" }
-    : { state: "delivered_by_other", reason: "handled_by_other" };
+/** What a refusal by the target means for a message. */
+export function judgeRefused(
+  { settings, target }: TargetContext,
+  { code, detail, isInCompany }: Omit<Refused, "message">,
+): Finding {
+  // Judged alone next, by every reading to come.
+  if (isInCompany) return { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 };
+  return { ...judgeRefusal(code, target.id.stateMachine === settings.hub), detail };
 }

@@ -9,18 +9,18 @@ import {
   isTerminal,
   type MessageRow,
 } from "../ledger/ledger.ts";
-import { logSettled } from "../message_log.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
 import type { Message } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext } from "./leg.ts";
 import {
   type Candidate,
-  holdOpen,
+  endAll,
+  endReasons,
   parseRow,
+  screen,
   stillOpen,
   toCandidate,
-  toEndState,
   transition,
 } from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
@@ -45,18 +45,20 @@ export async function endDelivered(
     {},
     leg.signal,
   );
-  const certainOf = new Map(seen.map(({ message }, index) => [message, certain[index] ?? UNSURE]));
-  const open = await endConfirmed(leg, {
-    candidates,
-    receiptOf: (message) => {
-      const found = certainOf.get(message);
-      return found?.kind === "certain" ? found.value : undefined;
-    },
-  });
-  const doubtful = open.filter(({ message }) => certainOf.get(message)?.kind === "unsure");
+  const unsure = new Set<Message>();
+  const relayerOf = new Map<Message, Uint8Array>();
+  for (const [index, { message }] of seen.entries()) {
+    const receipt = certain[index] ?? UNSURE;
+    if (receipt.kind === "unsure") unsure.add(message);
+    else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
+  }
+  const open = await endConfirmed(leg, candidates, relayerOf);
   const detail = "its receipt is not confirmed yet";
-  holdOpen(leg, doubtful, { reason: "race", retryClass: "transient", detail });
-  return open.filter((candidate) => !doubtful.includes(candidate));
+  return screen(
+    leg,
+    open,
+    ({ message }) => unsure.has(message) ? { reason: "race", retryClass: "transient", detail } : undefined,
+  );
 }
 
 /**
@@ -66,34 +68,26 @@ export async function endDelivered(
  */
 async function endConfirmed(
   leg: LegRun,
-  work: {
-    readonly candidates: readonly Candidate[];
-    readonly receiptOf: (message: Message) => Uint8Array | undefined;
-  },
+  candidates: readonly Candidate[],
+  relayerOf: ReadonlyMap<Message, Uint8Array>,
 ): Promise<readonly Candidate[]> {
-  const { receiptOf } = work;
-  if (work.candidates.every(({ message }) => receiptOf(message) === undefined)) {
-    return stillOpen(leg, work.candidates);
-  }
+  if (relayerOf.size === 0) return stillOpen(leg, candidates);
   const head = await leg.target.reads.fetchHeight(leg.signal);
+  const ourself = leg.target.relayer;
   return leg.ledger.transaction(() => {
-    const candidates = stillOpen(leg, work.candidates);
-    const others: Uint8Array[] = [];
-    const ended: MessageRow[] = [];
-    for (const { row, message } of candidates) {
-      const relayer = receiptOf(message);
-      if (relayer === undefined) continue;
-      const isOurs = leg.target.relayer !== undefined && equalBytes(relayer, leg.target.relayer);
-      if (isOurs) recordFoundReceipt(leg, row, { relayer, head });
-      else if (row.reason !== "gated") others.push(relayer);
-      const end = toEndState(isOurs ? "delivered" : "delivered_by_other");
-      ended.push(transition(leg, row, { to: end.state, reason: end.reason }));
-    }
-    rememberCompetitors(leg, { relayers: others, isLoss: false });
-    for (const to of ["delivered", "delivered_by_other"] as const) {
-      logSettled(leg.log, to, ended.filter(({ state }) => state === to));
-    }
-    return candidates.filter(({ message }) => receiptOf(message) === undefined);
+    const open = stillOpen(leg, candidates);
+    const found = open.flatMap(({ row, message }) => {
+      const relayer = relayerOf.get(message);
+      return relayer === undefined ? [] : [{ row, relayer }];
+    });
+    const ours = found.filter(({ relayer }) => ourself !== undefined && equalBytes(relayer, ourself));
+    const others = found.filter((each) => !ours.includes(each));
+    for (const { row, relayer } of ours) recordFoundReceipt(leg, row, { relayer, head });
+    const competitors = others.filter(({ row }) => row.reason !== "gated").map(({ relayer }) => relayer);
+    rememberCompetitors(leg, { relayers: competitors, isLoss: false });
+    endAll(leg, ours.map(({ row }) => row), "delivered");
+    endAll(leg, others.map(({ row }) => row), "delivered_by_other");
+    return open.filter(({ message }) => !relayerOf.has(message));
   });
 }
 
@@ -131,16 +125,14 @@ export async function expire(
       if (receipt.kind === "unsure") unsure.add(row.commitment);
       else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
     }
-    const receiptOf = (message: Message): Uint8Array | undefined => relayerOf.get(message);
-    await endConfirmed(leg, { candidates, receiptOf });
+    await endConfirmed(leg, candidates, relayerOf);
     leg.ledger.transaction(() => {
       const expired = leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)
         .filter((row) => row !== undefined)
         .filter(({ commitment, state }) =>
           state !== "submitted" && !isTerminal(state) && !unsure.has(commitment)
         );
-      for (const row of expired) transition(leg, row, { to: "timed_out", reason: "expired" });
-      logSettled(leg.log, "timed_out", expired);
+      endAll(leg, expired, "timed_out");
     });
     if (unsure.size > 0) {
       const fields = { leg: legName(leg), messages: unsure.size };
@@ -212,6 +204,7 @@ export function recordSeenDelivery(
   const message = context.ledger.messages.findDelivered(seen.commitment, seen.target);
   if (message === undefined || !isTerminal(message.state)) return;
   recordFoundReceipt(context, message, seen);
-  const end = { reason: toEndState("delivered").reason, detail: "the receipt is ours" };
-  if (message.state === "delivered_by_other") transition(context, message, { to: "delivered", ...end });
+  if (message.state !== "delivered_by_other") return;
+  const detail = "the receipt is ours";
+  transition(context, message, { to: "delivered", reason: endReasons.delivered, detail });
 }

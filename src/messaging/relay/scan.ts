@@ -14,6 +14,7 @@ import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
+import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 
 function knownKey(leg: Leg): string {
@@ -106,6 +107,7 @@ export async function scanLeg(
   const first = leg.ledger.cursors.find(source, target);
   if (first === undefined) throw new Error(`Leg ${legName(leg)} has no cursor`);
   let found = 0;
+  const notices = new WaitNotices(leg);
   for await (const { events, to } of readChunks(leg, { from: first + 1n, to: view.height }, width)) {
     const funded = events.some(({ kind }) => kind === "funded");
     const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
@@ -116,8 +118,10 @@ export async function scanLeg(
       if (isLast) leg.ledger.cursors.advance(source, target, to);
     });
     found += fresh.length;
-    const [done, total] = [Number(to - first), Number(view.height - first)];
-    leg.log.progress?.({ task: legName(leg), done, total, unit: "blocks" });
+    notices.waiting("blocks", {
+      event: "long_wait.blocks",
+      fields: { leg: legName(leg), at: to, to: view.height },
+    });
     const isEnough = found >= enough || (found > 0 && leg.clock.now() - startMs >= enoughMs);
     if (isEnough && to < view.height) return { found, isComplete: false };
   }

@@ -13,8 +13,9 @@ const MAX_DUE_AGE_MS = 15 * 60_000;
 /** Time for which that must hold: a message that waited long for a light client is due only now. */
 const DUE_GRACE_MS = 5 * 60_000;
 
-/** Time without a new height after which a light client that messages wait for has stalled. */
+/** Time without a new height after which a light client that messages wait for has stalled, and any other one is too old. */
 const STALLED_MS = 2 * 3_600_000;
+const OLD_MS = 6 * 3_600_000;
 
 /** Time after which messages that are held for one of {@link NAMED_HOLDS} are told. */
 const HELD_GRACE_MS = 60_000;
@@ -141,13 +142,17 @@ function ofLeg({ source, target, open, deliveredRecently }: LegStatus, status: J
   const roseAtMs = lightClients.find(({ chain, counterparty }) => chain === target && counterparty === source)
     ?.roseAtMs;
   const stalledMs = nowMs - Math.max(waitingMs ?? nowMs, roseAtMs ?? 0);
-  if (stalledMs > STALLED_MS) {
+  const isStalled = stalledMs > STALLED_MS;
+  if (isStalled || nowMs - (roseAtMs ?? nowMs) > OLD_MS) {
     found.push({
       ...place,
       code: "light_client_stalled",
-      explanation: `${target} has accepted no new height of ${source} while messages wait for one.`,
+      explanation: `${target} has accepted no new height of ${source}${
+        isStalled ? " while messages wait for one" : " for 6 h"
+      }.`,
       help: "Check that a consensus relayer serves this pair of chains.",
-      sinceMs: nowMs - stalledMs,
+      isWarning: !isStalled,
+      sinceMs: isStalled ? nowMs - stalledMs : roseAtMs,
     });
   }
   return found;

@@ -21,7 +21,8 @@ Deno.test("light client: half of the time to its expiry is a warning", () => {
   const fresh = judgeLightClient(place, client, 100n + 12n * hour);
   assert.equal(fresh.result, "ok");
   assert.match(fresh.found, /"ETH0" on POLKADOT-3367 was updated 12 h ago and expires after 24 h/);
-  assert.equal(judgeLightClient(place, client, 101n + 12n * hour).result, "warning");
+  const { check, result } = judgeLightClient(place, client, 101n + 12n * hour);
+  assert.deepEqual([check, result], ["client_expiring", "warning"]);
   const rollup = judgeLightClient(place, { ...client, unbondingSec: 2n ** 64n - 1n }, 100n + 500n * hour);
   assert.deepEqual([rollup.result, rollup.found.split(" ago and ")[1]], ["ok", "never expires"]);
 });

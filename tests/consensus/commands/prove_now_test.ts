@@ -1,8 +1,8 @@
 /** Updates that an operator asks for: built and verified, and submitted unless it is a dry run. */
 import assert from "node:assert/strict";
-import { OperationRefusal, toRequestLine } from "../../../src/core/commands/operation.ts";
+import { answerRequest, OperationRefusal, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
-import { answerLine } from "../../../src/consensus/commands/commands.ts";
+import { operations } from "../../../src/consensus/commands/commands.ts";
 import { proveNow, type ProveRequest, type Proving } from "../../../src/consensus/commands/prove_now.ts";
 import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
 import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
@@ -200,7 +200,9 @@ Deno.test("prove: asked through the socket, and refused there", async () => {
   const scene = new Scene();
   const context = { log: scene.log, proving: scene, status: () => undefined };
   const ask = async (operation: string, input: unknown): Promise<unknown> =>
-    JSON.parse(await answerLine(context, toRequestLine(operation, input), never));
+    JSON.parse(
+      await answerRequest({ commands: operations, context }, toRequestLine(operation, input), never),
+    );
   assert.deepEqual(await ask("prove", { chain: "EVM-2", isDryRun: true }), {
     refusal: "EVM-2 only receives: the hub has no client of it that this program can advance.",
   });

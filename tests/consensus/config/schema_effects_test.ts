@@ -129,111 +129,22 @@ Deno.test("consensus configuration: the reference names every key, and says whic
   assert.ok(listed.some(({ section }) => section.withoutEffect !== undefined));
 });
 
-/** What is made of a file, as far as it shows without a network. */
-async function plan(toml: string): Promise<string> {
-  const { config, problems } = parseConsensusConfig(goodFiles, toml);
-  assert.deepEqual(problems, []);
+/** The hosts that follow the hub, and the chains that are proved to it. */
+async function plan(toml: string): Promise<readonly [hosts: readonly string[], proved: readonly string[]]> {
+  const { config } = parseConsensusConfig(goodFiles, toml);
   assert.ok(config !== undefined);
   const deps = { clock: new FakeClock(), random: fixedRandomness(0), log: new RecordedLog() };
-  const { hub, proved, receiveOnly, hubConsensus, hubState } = connectChains(deps, config);
-  const provers = [...proved, ...(hubConsensus?.followers ?? []).map(({ prover }) => prover)];
-  const shown = {
-    hub: hub.id,
-    provers: provers.map((
-      { chain, consensusStateId, commitmentId, intervalMs },
-    ) => [chain, consensusStateId, commitmentId, intervalMs]),
-    l1: proved.map(({ l1 }) => l1),
-    receiveOnly,
-    hosts: hubConsensus?.hosts.map(({ id }) => id),
-    followers: hubConsensus?.followers.map(({ target }) => target.id),
-    skipped: hubConsensus?.skipped,
-    sources: hubConsensus?.shared.length,
-    checks: hubConsensus?.checks?.map(({ name }) => name),
-    state: [hubState?.chain, hubState?.consensusStateId],
-    limits: config.relayer.maximumUpdateIntervals.map(({ id, maxSec }) => [id, String(maxSec)]),
-  };
-  await Promise.all([hub, ...provers].map((part) => part.close()));
+  const { hub, proved, hubConsensus, hubState } = connectChains(deps, config);
+  const followers = (hubConsensus?.followers ?? []).map(({ prover }) => prover);
+  await Promise.all([hub, ...proved, ...followers].map((part) => part.close()));
   await hubState?.close();
-  return JSON.stringify(shown);
+  return [(hubConsensus?.hosts ?? []).map(({ id }) => id.stateMachine), proved.map(({ chain }) => chain)];
 }
-
-const [GRANDPA = "", BEEFY = ""] = FILES;
 
 Deno.test("consensus configuration: no proofs of the hub are sent to a chain that is only a source, and it is proved", async () => {
-  const source = BEEFY.replace(/(\[sepolia\]\n[\s\S]*?)signer = .+\n/, "$1inbound_only = true\n");
-  const [before, after] = [JSON.parse(await plan(BEEFY)), JSON.parse(await plan(source))];
-  const names = (hosts: readonly { readonly stateMachine: string }[]): readonly string[] =>
-    hosts.map(({ stateMachine }) => stateMachine);
-  assert.deepEqual(names(before.hosts).filter((name) => !names(after.hosts).includes(name)), [
-    "EVM-11155111",
-  ]);
-  assert.deepEqual(after.provers, before.provers);
+  const [, beefy = ""] = FILES;
+  const source = beefy.replace(/(\[sepolia\]\n[\s\S]*?)signer = .+\n/, "$1inbound_only = true\n");
+  const [[hosts, proved], [fewer, same]] = [await plan(beefy), await plan(source)];
+  assert.deepEqual(hosts.filter((host) => !fewer.includes(host)), ["EVM-11155111"]);
+  assert.deepEqual(same, proved);
 });
-
-function change(file: string, from: string, to: string): readonly [string, string] {
-  assert.ok(file.includes(from), from);
-  return [file, file.replace(from, to)];
-}
-
-const frequency = "consensus_update_frequency = 7\n";
-const changes: Readonly<Record<string, readonly [string, string]>> = {
-  "hub type": [GRANDPA, BEEFY],
-  "grandpa consensus_update_frequency": change(GRANDPA, "[hub.grandpa]\n", `[hub.grandpa]\n${frequency}`),
-  "beefy para_rpc_ws": change(BEEFY, 'para_rpc_ws = "wss://other.example.org"\n', ""),
-  "beefy as a whole": change(BEEFY, PROVER, ""),
-  "hubSubstrate state_machine": change(GRANDPA, "KUSAMA-4009", "KUSAMA-4010"),
-  "hubSubstrate consensus_state_id": change(
-    GRANDPA,
-    "[hub.substrate]\n",
-    '[hub.substrate]\nconsensus_state_id = "PAS1"\n',
-  ),
-  "relayer maximum_update_intervals": change(GRANDPA, "500", "501"),
-  "relayer enable_hub_consensus": change(
-    GRANDPA,
-    "enable_hub_consensus = true",
-    "enable_hub_consensus = false",
-  ),
-  "evm state_machine": change(GRANDPA, "EVM-421614", "EVM-421615"),
-  "evm consensus_state_id": change(GRANDPA, '"ARB0"', '"ARB1"'),
-  "evm.host consensus_update_frequency": change(
-    GRANDPA,
-    "consensus_update_frequency = 60",
-    "consensus_update_frequency = 61",
-  ),
-  "arbitrum_orbit.host consensus_update_frequency": change(
-    GRANDPA,
-    "[arbitrum.host]\n",
-    `[arbitrum.host]\n${frequency}`,
-  ),
-  "op_stack.host consensus_update_frequency": change(
-    GRANDPA,
-    "[optimism.host]\n",
-    `[optimism.host]\n${frequency}`,
-  ),
-  "bsc.host consensus_update_frequency": change(
-    GRANDPA,
-    "consensus_update_frequency = 300",
-    "consensus_update_frequency = 30",
-  ),
-  "arbitrum_orbit.host l1_state_machine": change(
-    GRANDPA,
-    'l1_state_machine = "EVM-11155111"',
-    'l1_state_machine = "EVM-1"',
-  ),
-  "arbitrum_orbit.host l1_consensus_state_id": change(
-    GRANDPA,
-    'l1_consensus_state_id = "ETH0"',
-    'l1_consensus_state_id = "ETH1"',
-  ),
-  "evm inbound_only": change(BEEFY, "[sepolia]\n", "[sepolia]\ninbound_only = true\n"),
-  "substrate inbound_only": change(GRANDPA, "[solochain]\n", "[solochain]\ninbound_only = true\n"),
-  "substrate state_machine": change(GRANDPA, "SUBSTRATE-cere", "SUBSTRATE-cera"),
-  "substrate consensus_state_id": change(GRANDPA, '"CERE"', '"CERA"'),
-};
-
-for (const [key, [from, to]] of Object.entries(changes)) {
-  Deno.test(`consensus configuration: ${key} changes what the program plans`, async () => {
-    assert.equal(await plan(from), await plan(from));
-    assert.notEqual(await plan(from), await plan(to));
-  });
-}

@@ -1,6 +1,6 @@
 /** Wrong configuration files of the consensus relayer; wrong_configs.txt has the lines that must be said about them. */
 import { GOOD_TOML, OTHER_TRIES } from "../../messaging/config/wrong_configs.ts";
-import { editorOf, inMemory, type WrongConfig } from "../../support/wrong_configs.ts";
+import { editorOf, inMemory, withWrongValues, type WrongConfig } from "../../support/wrong_configs.ts";
 
 /** A file without any fault, on which most of the wrong ones are based. */
 export const GOOD_CONSENSUS_TOML = `# consensus relayer of the devnet
@@ -184,7 +184,6 @@ consensus = { type = "polygon" }
   ["chain that is the hub", edited(["KUSAMA-4009", "KUSAMA-4009"], ['"EVM-97"', '"KUSAMA-4009"'])],
   // The hub.
   ["no type of hub", edited(['type = "grandpa"\n', ""])],
-  ["unknown type of hub", edited(['"grandpa"', '"grandpas"'])],
   ["no grandpa section", edited([part("hub.grandpa", "hub.substrate"), ""])],
   ["no substrate section", edited([part("hub.substrate", "relayer"), ""])],
   [
@@ -216,41 +215,38 @@ consensus = { type = "polygon" }
       "",
     ]),
   ],
-  ["para ids as one number", edited(["[4009]", "4009"])],
-  ["para ids that are no ids", edited(["[4009]", '[-1, "4009", 4294967296]'])],
-  ["frequency of nothing", plus("hub.grandpa", "consensus_update_frequency = 0")],
   ["hub without a key", edited(['signer = "keys/hub"\n', ""])],
-  ["hub key in a file that is missing", edited(["keys/hub", "keys/nothing"])],
-  ["negative number of queries", plus("hub.substrate", "max_concurent_queries = -1")],
   // The relayer.
   ["hub consensus under both names", plus("relayer", "enable_hyperbridge_consensus = true")],
-  ["intervals as a number", watching("500")],
-  ["interval without a period", watching('[[["EVM-97", "BSC0"]]]')],
-  ["interval that is no pair", watching('["EVM-97"]')],
-  ["interval without an id", watching('[[{ state_id = "EVM-97" }, 500]]')],
-  [
-    "interval with a wrong chain and a wrong id",
-    watching('[[{ state_id = "97", consensus_state_id = "BSC" }, 500]]'),
-  ],
-  ["interval in the short form with a wrong id", watching('[[["EVM-97", "BSC"], 500]]')],
-  ["interval with half an id", watching('[[["EVM-97"], 500]]')],
-  ["interval with a number for an id", watching("[[97, 500]]")],
-  ["interval of nothing", watching('[[["EVM-97", "BSC0"], 0]]')],
-  ["interval beyond 64 bits", watching('[[["EVM-97", "BSC0"], 18446744073709551616]]')],
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "hub", { type: ['"grandpas"'] }),
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "hub.grandpa", {
+    para_ids: ["4009", '[-1, "4009", 4294967296]'],
+    consensus_update_frequency: ["0"],
+  }),
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "hub.substrate", {
+    signer: ['"keys/nothing"'],
+    max_concurent_queries: ["-1"],
+  }),
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "relayer", {
+    maximum_update_intervals: [
+      "500",
+      `[
+  [["EVM-97", "BSC0"]],
+  "EVM-97",
+  [{ state_id = "EVM-97" }, 500],
+  [{ state_id = "97", consensus_state_id = "BSC" }, 500],
+  [["EVM-97", "BSC"], 500],
+  [["EVM-97"], 500],
+  [97, 500],
+  [["EVM-97", "BSC0"], 0],
+  [["EVM-97", "BSC0"], 18446744073709551616],
+]`,
+    ],
+  }),
   // Chains of any type.
   ["no type", edited(['type = "bsc"\n', ""])],
   ["substrate entry with the keys of an EVM chain", edited(['type = "bsc"', 'type = "substrate"'])],
-  ["type of old files", edited(['type = "bsc"', 'type = "evm_host"'])],
-  ["misspelt type", edited(['"op_stack"', '"opstack"'])],
   ["chain without any value", edited([part("chapel", "chapel.host"), '[chapel]\ntype = "bsc"\n\n'])],
-  [
-    "wrong values of a chain",
-    changed(
-      "chapel",
-      '"EVM-97"\nrpc_urls = ["https://chapel.example.org"]\nconsensus_state_id = "BSC0"',
-      '"EVM-097"\nrpc_urls = []\nconsensus_state_id = "BSC"',
-    ),
-  ],
   ["no host section", edited([part("chapel.host"), ""])],
   // evm.
   ["no beacon nodes", edited(['beacon_http_urls = ["https://beacon.example.org/beaconkey1"]\n', ""])],
@@ -281,18 +277,18 @@ consensus = { type = "polygon" }
     "L1 endpoints under both names",
     plus("arbitrum.host", 'ethereum_rpc_url = ["https://sepolia.example.org"]'),
   ],
-  ["L1 id of bytes that are no text", changed("arbitrum.host", '"ETH0"', "[69, 84, 72, 7]")],
-  ["L1 id as a number", changed("arbitrum.host", '"ETH0"', "0")],
-  ["L1 that is no EVM chain", changed("optimism.host", '"EVM-11155111"', '"KUSAMA-2000"')],
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "arbitrum.host", {
+    l1_consensus_state_id: ["[69, 84, 72, 7]", "0"],
+    l1_state_machine: ['"KUSAMA-2000"'],
+  }),
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "optimism", { type: ['"opstack"'] }),
   // bsc.
-  ["BSC on another chain", edited(['"EVM-97"', '"EVM-204"'])],
-  [
-    "testnet name on the main network",
-    edited([
-      'type = "bsc"\nstate_machine = "EVM-97"',
-      'type = "bsc_testnet"\nstate_machine = "EVM-56"',
-    ]),
-  ],
+  ...withWrongValues(GOOD_CONSENSUS_TOML, "chapel", {
+    type: ['"evm_host"', '"bsc_testnet"', '"bsc"', '"bsc"'],
+    state_machine: ['"EVM-97"', '"EVM-56"', '"EVM-204"', '"EVM-097"'],
+    rpc_urls: ["[]", "[]", "[]"],
+    consensus_state_id: ['"BSC0"', '"BSC"', '"BSC0"'],
+  }),
   // polygon.
   ["Polygon on another chain", GOOD_CONSENSUS_TOML + AMOY_SECTION.replace('"EVM-80002"', '"EVM-2442"')],
   [

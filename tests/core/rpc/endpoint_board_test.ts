@@ -210,7 +210,7 @@ Deno.test("endpoint board: a signer is none of the endpoints, and down whatever 
       chain: "EVM-1",
       endpointHost: "signer.example",
       role: "signer",
-      calls: [{ method: "eth_signTransaction", outcome }],
+      calls: [{ method: "eth1/sign", outcome }],
       tookMs: 5,
       head: undefined,
       final: undefined,

@@ -51,7 +51,7 @@ Deno.test("http: an error of one call is a fault of that call only, with the rev
 
 const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCode, string?])[] = [
   ["half a JSON text", { kind: "half" }, one, "malformed"],
-  ["a connection that breaks within the answer", { kind: "cut" }, one, "malformed"],
+  ["a connection that breaks within the answer", { kind: "cut" }, one, "unreachable"],
   ["a web page", { kind: "page" }, one, "malformed"],
   ["an answer with another id", { kind: "wrongIds" }, one, "malformed"],
   ["a batch with other ids", { kind: "wrongIds" }, two, "malformed"],

@@ -170,8 +170,10 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
 Deno.test("configuration: its warnings and notes are told where they are news, and else at debug level only", () => {
   const place = { section: "hub", path: "hub.signer", line: 3 };
   const reading = {
-    warnings: [{ ...place, kind: "warning", found: "a key", expected: "a file" }],
-    notes: [{ ...place, kind: "note", found: "read as a seed" }],
+    remarks: [
+      { ...place, kind: "warning", found: "a key", expected: "a file" },
+      { ...place, kind: "note", found: "read as a seed" },
+    ],
   } as const;
   const levels = (isNews: boolean): readonly string[] => {
     const log = new RecordedLog();

@@ -1,10 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  formatDuration,
-  formatTable,
-  formatValues,
-  shownTime,
-} from "../../../src/core/runtime/text_table.ts";
+import { formatDuration, formatTable, shownTime } from "../../../src/core/runtime/text_table.ts";
 
 Deno.test("text table: columns are as wide as their widest cell, numbers end at the same place", () => {
   const rows = [["name", "count"], ["a", "1"], ["longer", "1000"], ["none", undefined]];
@@ -12,7 +7,6 @@ Deno.test("text table: columns are as wide as their widest cell, numbers end at 
     formatTable(rows, { toTheRight: (column) => column === 1 }),
     "name     count\na            1\nlonger    1000\nnone",
   );
-  assert.equal(formatValues({ a: "1", none: undefined, long: "2" }, "  "), "  a      1\n  long   2");
 });
 
 Deno.test("text table: foreign text cannot move the cursor, change the direction or begin a line", () => {

@@ -6,7 +6,6 @@ import { Secret } from "../../../src/core/config/redact.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import type { LogFields } from "../../../src/core/telemetry/log.ts";
 import { type LogOptions, type OpenLog, openLog } from "../../../src/core/telemetry/open_log.ts";
-import { ProgressLine } from "../../../src/core/telemetry/progress.ts";
 import { isJournalStream, type LineOutput, openOutput } from "../../../src/core/telemetry/output.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -287,11 +286,11 @@ Deno.test("log: a value that cannot be shown costs its line's values only", () =
 
 /** An output, and what it has written; `write` decides how much of it is taken. */
 function newOutput(
-  { isTerminal = false, write = ({ length }: Uint8Array): number => length } = {},
+  write = ({ length }: Uint8Array): number => length,
 ): { readonly output: LineOutput; readonly writes: string[] } {
   const writes: string[] = [];
   const output = openOutput({
-    isTerminal: () => isTerminal,
+    isTerminal: () => false,
     writeSync: (bytes) => {
       const count = write(bytes);
       writes.push(new TextDecoder().decode(bytes.subarray(0, count)));
@@ -303,11 +302,9 @@ function newOutput(
 
 Deno.test("output: writes whole lines through short writes and full pipes", () => {
   let calls = 0;
-  const { output, writes } = newOutput({
-    write: ({ length }) => {
-      if (++calls % 2 === 0) throw new Deno.errors.WouldBlock("full");
-      return Math.min(3, length);
-    },
+  const { output, writes } = newOutput(({ length }) => {
+    if (++calls % 2 === 0) throw new Deno.errors.WouldBlock("full");
+    return Math.min(3, length);
   });
   output.write("hello world");
   output.flush();
@@ -318,11 +315,9 @@ Deno.test("output: a reader that is gone is no reason to stop, and a full disk c
   const full = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
   for (const [error, taken] of [[new Deno.errors.BrokenPipe("gone"), []], [full, ["b\n"]]] as const) {
     let isOver = false;
-    const { output, writes } = newOutput({
-      write: ({ length }) => {
-        if (!isOver) throw error;
-        return length;
-      },
+    const { output, writes } = newOutput(({ length }) => {
+      if (!isOver) throw error;
+      return length;
     });
     output.write("a");
     output.flush();
@@ -411,44 +406,6 @@ Deno.test("log: repeated faults are folded by endpoint, and say how often in whi
     /Poll failed, retrying \(again 37 times in 5 min\) error="RpcFault: .*one\.example/,
   );
   doesNotMatch(lines[2] ?? "", /repeated/);
-});
-
-Deno.test("progress: work that lasts has a line with rate and time left until it ends", async () => {
-  const clock = new FakeClock();
-  const shown: (string | undefined)[] = [];
-  const line = new ProgressLine(clock, (text) => shown.push(text));
-  const report = (task: string, done: number): void =>
-    line.report({ task, done, total: 60_000, unit: "blocks" });
-  report("EVM-1 -> hub", 0);
-  await clock.advance(1_000);
-  report("EVM-1 -> hub", 5_000);
-  await clock.advance(4_000);
-  deepEqual(shown, [], "short work is not shown");
-  for (const done of [10_000, 10_001]) report("EVM-1 -> hub", done); // drawn once
-  report("EVM-2 -> hub", 0);
-  await clock.advance(5_000);
-  report("EVM-2 -> hub", 10);
-  report("EVM-2 -> hub", 60_000);
-  deepEqual(shown, [
-    "EVM-1 -> hub: 10,000 of 60,000 blocks, 2,000 per second, 25 s left",
-    "EVM-2 -> hub: 10 of 60,000 blocks, 2.0 per second, 8 h left",
-    undefined,
-  ]);
-});
-
-Deno.test("output: a status line stays below the others on a terminal, and is nothing elsewhere", async () => {
-  for (const isTerminal of [true, false]) {
-    const { output, writes } = newOutput({ isTerminal });
-    equal(output.isTerminal, isTerminal);
-    output.write("one");
-    await Promise.resolve();
-    output.status("10 of 20");
-    output.write("two");
-    output.flush();
-    output.status(undefined);
-    const whole = isTerminal ? "one\n10 of 20\r\x1b[2Ktwo\n10 of 20\r\x1b[2K" : "one\ntwo\n";
-    equal(writes.join(""), whole);
-  }
 });
 
 Deno.test("log: what the program does not know is named once, and kept for check and status", () => {

@@ -36,6 +36,13 @@ const CASES: readonly (readonly [string, (log: Log) => void, readonly (readonly 
     log.error("database_fault", { code: "full" });
     log.info("database_restored");
   }, []],
+  ["a chain that is left out, for one cause after the other", (log) => {
+    log.debug("chain_awaited", { chain: "A" });
+    log.warn("chain_unavailable", { chain: "A", error: new Error("it does not answer") });
+    log.error("chain_suspended", { chain: "A", advice: "correct it" });
+    log.warn("chain_unavailable", { chain: "B" });
+    log.debug("chain_available", { chain: "B" });
+  }, [["chain_suspended"]]],
   ["what is no trouble", (log) => log.warn("check_warning", { chain: "A" }), []],
 ];
 

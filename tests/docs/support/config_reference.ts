@@ -1,7 +1,7 @@
 /** The reference of a configuration file as Markdown, from the schemas. Pure. */
-import { UNUSED } from "../../../src/consensus/config/shared_keys.ts";
-import { allKeys, expectedText, type Key, type Section } from "../../../src/core/config/schema.ts";
-import { inlineToml, toWritable } from "../../../src/core/config/toml_text.ts";
+import { UNUSED } from "../../../src/consensus/config/keys.ts";
+import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
+import { inlineToml } from "../../../src/core/config/toml.ts";
 import { CONSENSUS_SECTIONS, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
 
 const COMMON =
@@ -48,13 +48,17 @@ function reference(
         ? hostOf(section)
         : "";
       const names = header === "hub" ? "`[hub]` (or `[hyperbridge]`)" : `\`[${header}]\``;
-      return [`## ${names}${kind}`, section.description, ...listKeys(section, shown)];
+      const meaning = section.description.replace(
+        /^Of type `[a-z_]+`: (.)/,
+        (_, first) => first.toUpperCase(),
+      );
+      return [`## ${names}${kind}`, meaning, ...listKeys(section, shown)];
     }),
   ].join("\n\n") + "\n";
 }
 
 function kindsOf(type: Key<unknown> | undefined): string {
-  return type === undefined ? "" : expectedText(type.type).replaceAll(/"([a-z_]+)"/g, "`$1`");
+  return type === undefined ? "" : type.type.expected.replaceAll(/"([a-z_]+)"/g, "`$1`");
 }
 
 function hostOf({ description }: ListedSection["section"]): string {
@@ -83,11 +87,11 @@ function listKeys(section: Section<unknown>, shown: Map<string, string>): readon
 
 function rowOf(key: Key<unknown>): string {
   const alias = key.alias === undefined ? "" : ` (or \`${key.alias}\`)`;
-  const cells = [`\`${key.name}\`${alias}`, expectedText(key.type), fallbackOf(key), key.description];
+  const cells = [`\`${key.name}\`${alias}`, key.type.expected, fallbackOf(key), key.description];
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-function fallbackOf({ isRequired, fallback }: Key<unknown>): string {
-  if (isRequired) return "**required**";
-  return fallback === undefined ? "none" : `\`${inlineToml(toWritable(fallback))}\``;
+function fallbackOf({ fallback }: Key<unknown>): string {
+  if (fallback === undefined) return "**required**";
+  return fallback.value === undefined ? "none" : `\`${inlineToml(fallback.value)}\``;
 }

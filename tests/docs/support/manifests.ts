@@ -1,107 +1,64 @@
 /** The manifests of `packaging/kubernetes/`, as far as tests compare them with the programs. */
 import { parse } from "yaml";
-import * as z from "zod";
 import { readFile } from "./tree.ts";
 
 /** Folder of the manifests. */
 export const KUBERNETES = "packaging/kubernetes";
 
-const probe = z.object({ httpGet: z.object({ path: z.string(), port: z.string() }) });
-
-const container = z.object({
-  name: z.string(),
-  image: z.string(),
-  args: z.array(z.string()),
-  ports: z.array(z.object({ name: z.string(), containerPort: z.number() })).default([]),
-  startupProbe: probe.optional(),
-  livenessProbe: probe.optional(),
-  readinessProbe: probe.optional(),
-  securityContext: z.object({
-    allowPrivilegeEscalation: z.boolean(),
-    readOnlyRootFilesystem: z.boolean(),
-    capabilities: z.object({ drop: z.array(z.string()) }),
-  }),
-  volumeMounts: z.array(
-    z.object({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().default(false) }),
-  ),
-});
-
-const podSpec = z.object({
-  automountServiceAccountToken: z.boolean(),
-  terminationGracePeriodSeconds: z.number(),
-  securityContext: z.object({
-    runAsNonRoot: z.boolean(),
-    runAsUser: z.number(),
-    runAsGroup: z.number(),
-    fsGroup: z.number(),
-    seccompProfile: z.object({ type: z.string() }),
-  }),
-  containers: z.array(container),
-  volumes: z.array(
-    z.object({
-      name: z.string(),
-      configMap: z.object({ name: z.string() }).optional(),
-      secret: z.object({ secretName: z.string(), defaultMode: z.number() }).optional(),
-    }),
-  ),
-});
-
-const labels = z.record(z.string(), z.string());
-
-const statefulSet = z.object({
-  metadata: z.object({ name: z.string() }),
-  spec: z.object({
-    replicas: z.number(),
-    podManagementPolicy: z.string(),
-    template: z.object({ metadata: z.object({ labels }), spec: podSpec }),
-  }),
-});
-
-const podMonitor = z.object({
-  spec: z.object({
-    jobLabel: z.string(),
-    selector: z.object({ matchLabels: labels }),
-    podMetricsEndpoints: z.array(z.object({ port: z.string(), path: z.string() })),
-  }),
-});
-
-const litestreamPatch = z.object({
-  metadata: z.object({ name: z.string() }),
-  spec: z.object({
-    template: z.object({
-      spec: z.object({
-        terminationGracePeriodSeconds: z.number(),
-        initContainers: z.array(container.extend({ restartPolicy: z.string().optional() })),
-      }),
-    }),
-  }),
-});
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
 
 /** A container of a pod. */
-export type Container = z.infer<typeof container>;
-
-/** A StatefulSet of one of the programs. */
-export type StatefulSet = z.infer<typeof statefulSet>;
-
-/** What Litestream adds to the StatefulSet of the messaging relayer. */
-export type LitestreamPatch = z.infer<typeof litestreamPatch>;
-
-/** Reads a file of the manifests. */
-export async function readManifest(path: string): Promise<unknown> {
-  return parse(await readFile(`${KUBERNETES}/${path}`));
+export interface Container {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly restartPolicy?: string;
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly startupProbe: Probe;
+  readonly livenessProbe: Probe;
+  readonly readinessProbe: Probe;
+  readonly securityContext: unknown;
+  readonly volumeMounts: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly readOnly?: boolean;
+  }[];
 }
 
 /** The StatefulSet of a program. */
-export async function readStatefulSet(program: string): Promise<StatefulSet> {
-  return statefulSet.parse(await readManifest(`${program}/stateful_set.yaml`));
+export interface StatefulSet {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly replicas: number;
+    readonly podManagementPolicy: string;
+    readonly template: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+      readonly spec: {
+        readonly automountServiceAccountToken: boolean;
+        readonly terminationGracePeriodSeconds: number;
+        readonly securityContext: unknown;
+        readonly initContainers: readonly Container[];
+        readonly containers: readonly Container[];
+        readonly volumes: readonly {
+          readonly name: string;
+          readonly secret?: { readonly defaultMode: number };
+        }[];
+      };
+    };
+  };
 }
 
-/** The PodMonitor of both programs. */
-export async function readPodMonitor(): Promise<z.infer<typeof podMonitor>> {
-  return podMonitor.parse(await readManifest("monitoring/pod_monitor.yaml"));
+/** What scrapes both programs. */
+export interface PodMonitor {
+  readonly spec: {
+    readonly jobLabel: string;
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly podMetricsEndpoints: readonly { readonly port: string; readonly path: string }[];
+  };
 }
 
-/** The patch of the Litestream component. */
-export async function readLitestreamPatch(): Promise<LitestreamPatch> {
-  return litestreamPatch.parse(await readManifest("litestream/stateful_set.yaml"));
+/** Reads a file of the manifests as what the caller knows it to be. */
+export async function readManifest<T = unknown>(path: string): Promise<T> {
+  return parse(await readFile(`${KUBERNETES}/${path}`));
 }

@@ -5,12 +5,11 @@ import {
   claimAndWithdraw,
   formatAccumulated,
 } from "../../../src/messaging/commands/run_accumulation.ts";
-import { ClaimSummary } from "../../../src/messaging/commands/run_claims.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../support/ledger.ts";
 
 const never = new AbortController().signal;
 const one = 10n ** 18n;
@@ -26,7 +25,7 @@ async function run(
   signal: AbortSignal = never,
   withinMs = 7 * 86_400_000,
 ): Promise<Outcome> {
-  const all = { waits: false, withdraws: false, pollIntervalSec: 2, ...options };
+  const all = { pollIntervalSec: 2, ...options };
   const done = await scene.during(claimAndWithdraw(scene.context, all, signal), withinMs);
   return { code: done.exitCode, printed: `${formatAccumulated(done)}\n` };
 }
@@ -88,7 +87,7 @@ Deno.test("accumulate-fees: --wait over three chains that become ready in revers
     scene.deliver(2, { first: 1 + 10 * index, dest, height: fresh });
   }
   const order: string[] = [];
-  const done = run(scene, { waits: true });
+  const done = run(scene, { wait: true });
   const wake = (async (): Promise<void> => {
     for (const dest of [d, c, b]) {
       await scene.clock.sleep(400_000, never);
@@ -189,7 +188,7 @@ Deno.test("accumulate-fees: a signal ends it with 0, the table, and everything u
   scene.deliver(2, { first: 10, height: 100_000n });
   await scene.blocks(5);
   const stop = new AbortController();
-  const done = run(scene, { waits: true }, stop.signal);
+  const done = run(scene, { wait: true }, stop.signal);
   const stopping = scene.clock.sleep(60_000, never).then(() => stop.abort(new Error("SIGTERM")));
   const { code, printed } = await done;
   await stopping;
@@ -205,7 +204,7 @@ Deno.test("accumulate-fees: --withdraw alone withdraws what was claimed before a
   scene.deliver(20);
   scene.hub.accounts.credit(a, scene.address(a), 10n * one);
   await scene.blocks(5);
-  const { code, printed } = await run(scene, { withdraws: true });
+  const { code, printed } = await run(scene, { withdraw: true });
   assert.equal(code, 0);
   assert.equal(printed, "chain   amount   withdrawal\nEVM-1   10       paid out\n");
   assert.deepEqual(scene.states()["unclaimed"], 20);
@@ -217,7 +216,7 @@ Deno.test("accumulate-fees: --wait --withdraw claims first and withdraws the who
   const scene = await sceneWith({ chains: [a, b] });
   scene.deliver(20);
   await scene.blocks(5);
-  const { code } = await run(scene, { waits: true, withdraws: true });
+  const { code } = await run(scene, { wait: true, withdraw: true });
   assert.equal(code, 0);
   assert.equal(scene.states()["claimed"], 20);
   const [row] = scene.ledger.withdrawals.listRecent(10);
@@ -231,7 +230,7 @@ for (const code of ["module_failed", "host_frozen"] as const) {
     scene.hub.accounts.credit(a, scene.address(a), 30n * one);
     const refusal = { kind: "refused" as const, refusal: { code, detail: "no gas" } };
     scene.chain(a).simulate = () => Promise.resolve(refusal);
-    const { code: exit, printed } = await run(scene, { withdraws: true });
+    const { code: exit, printed } = await run(scene, { withdraw: true });
     assert.equal(exit, 1);
     assert.match(printed, /30 +dispatched, refused, and tried again by the running relayer \(\w+: no gas\)/);
     assert.deepEqual(scene.ledger.withdrawals.listRecent(10).map(({ state }) => state), ["dispatched"]);
@@ -244,10 +243,10 @@ Deno.test("accumulate-fees: --withdraw tries a payment at once that waits for an
   const simulate = scene.chain(a).simulate.bind(scene.chain(a));
   const refusal = { kind: "refused" as const, refusal: { code: "module_failed" as const, detail: "no gas" } };
   scene.chain(a).simulate = () => Promise.resolve(refusal);
-  for (let times = 0; times < 2; times++) assert.equal((await run(scene, { withdraws: true })).code, 1);
+  for (let times = 0; times < 2; times++) assert.equal((await run(scene, { withdraw: true })).code, 1);
   scene.chain(a).simulate = simulate;
   const before = scene.clock.now();
-  assert.match((await run(scene, { withdraws: true })).printed, /30 +paid out/);
+  assert.match((await run(scene, { withdraw: true })).printed, /30 +paid out/);
   assert.ok(scene.clock.now() - before < 60_000);
 });
 
@@ -257,14 +256,14 @@ Deno.test("accumulate-fees: a payment for the network's relayer is reported, awa
   gates.others = toEvmAddress(keyOf(5));
   scene.chain(a).gates = gates;
   scene.hub.accounts.credit(a, scene.address(a), 30n * one);
-  const first = await run(scene, { withdraws: true });
+  const first = await run(scene, { withdraw: true });
   assert.equal(first.code, 0);
   assert.match(first.printed, /30 +dispatched, waits for the network's relayer \(gated: .* deliveries of 0x/);
   assert.equal(scene.log.lines.filter(({ event }) => event === "payment_delayed.gated").length, 1);
 
   const stop = new AbortController();
   void scene.clock.sleep(3_600_000, never).then(() => stop.abort());
-  const second = await run(scene, { waits: true, withdraws: true }, stop.signal);
+  const second = await run(scene, { wait: true, withdraw: true }, stop.signal);
   assert.ok(stop.signal.aborted, "it did not wait");
   assert.ok(scene.log.lines.filter(({ event }) => event === "long_wait.withdrawals").length >= 10);
   assert.match(second.printed, /waits for the network's relayer/);
@@ -274,7 +273,7 @@ Deno.test("accumulate-fees: a payment for the network's relayer is reported, awa
   const [row] = scene.ledger.withdrawals.listOpen();
   assert.ok(row?.dispatch !== undefined);
   await scene.payAs(keyOf(5), { chain: a, commitment: row.dispatch.commitment });
-  const third = await run(scene, { waits: true, withdraws: true });
+  const third = await run(scene, { wait: true, withdraw: true });
   assert.equal(third.code, 0);
   assert.match(third.printed, /30 +paid out/);
 });
@@ -282,39 +281,26 @@ Deno.test("accumulate-fees: a payment for the network's relayer is reported, awa
 Deno.test("accumulate-fees: --withdraw below ten units or below the hub's minimum is no failure", async () => {
   const scene = await sceneWith({ chains: [a] });
   scene.hub.accounts.credit(a, scene.address(a), 10n * one - 1n);
-  assert.equal((await run(scene, { withdraws: true })).code, 0);
+  assert.equal((await run(scene, { withdraw: true })).code, 0);
   scene.hub.accounts.credit(a, scene.address(a), one);
   scene.hub.accounts.minimums.set(a, 20n * one);
-  assert.equal((await run(scene, { withdraws: true })).code, 0);
+  assert.equal((await run(scene, { withdraw: true })).code, 0);
   assert.equal(scene.ledger.withdrawals.listRecent(1).length, 0);
 });
 
-Deno.test("accumulate-fees: the table adds up per pair and column, and counts failures", () => {
-  const summary = new ClaimSummary();
-  const route = { source: a, dest: b };
-  summary.count({ ...route, result: "claimed", count: 2, fee: 3n });
-  summary.count({ ...route, result: "claimed", count: 1, fee: 4n });
-  summary.count({ ...route, result: "refused", count: 1, fee: 4n });
-  assert.equal(summary.total("claimed"), 3);
-  assert.equal(summary.hasFailures, false);
-  summary.count({ ...route, result: "lost", count: 1, fee: 0n });
-  assert.equal(summary.hasFailures, true);
-  const [, row] = summary.rows((_, amount) => `${amount}`);
-  assert.deepEqual(row, ["EVM-1 -> EVM-56", "3 (7)", "0", "0", "0", "1"]);
-});
 for (const hinder of ["unheard", "down"] as const) {
   Deno.test(`accumulate-fees: --withdraw ends, and says why, while the chain is ${hinder}`, async () => {
     const scene = await sceneWith({ chains: [a] });
     scene.hub.accounts.credit(a, scene.address(a), 30n * one);
     scene[hinder].add(a);
-    const { code, printed } = await run(scene, { withdraws: true }, never, 3_600_000);
+    const { code, printed } = await run(scene, { withdraw: true }, never, 3_600_000);
     assert.equal(code, hinder === "down" ? 1 : 0);
     assert.match(
       printed,
       /30 +dispatched, (without progress for 15 minutes|but the chain .* does not answer)/,
     );
     scene[hinder].delete(a);
-    assert.match((await run(scene, { withdraws: true })).printed, /30 +paid out/);
+    assert.match((await run(scene, { withdraw: true })).printed, /30 +paid out/);
   });
 }
 
@@ -322,13 +308,13 @@ Deno.test("accumulate-fees: a payment whose message ended without a delivery has
   const scene = await sceneWith({ chains: [a] });
   scene.hub.accounts.credit(a, scene.address(a), 30n * one);
   scene.unheard.add(a);
-  await run(scene, { withdraws: true }, never, 3_600_000);
+  await run(scene, { withdraw: true }, never, 3_600_000);
   const { dispatch } = scene.ledger.withdrawals.listOpen()[0] ?? {};
   assert.ok(dispatch !== undefined);
   scene.ledger.transaction(() =>
     void scene.ledger.messages.transition(dispatch.commitment, a, { to: "rejected", reason: "hub_refused" })
   );
-  const { code, printed } = await run(scene, { waits: true, withdraws: true }, never, 3_600_000);
+  const { code, printed } = await run(scene, { wait: true, withdraw: true }, never, 3_600_000);
   assert.equal(code, 1);
   assert.match(printed, /30 +dispatched, but its message is rejected \(hub_refused\)/);
 });
@@ -337,7 +323,7 @@ Deno.test("accumulate-fees: a payment whose message is not on record is delivere
   const scene = await sceneWith({ chains: [a] });
   scene.hub.accounts.credit(a, scene.address(a), 30n * one);
   scene.unheard.add(a);
-  await run(scene, { withdraws: true }, never, 3_600_000);
+  await run(scene, { withdraw: true }, never, 3_600_000);
   const [row] = scene.ledger.withdrawals.listOpen();
   assert.ok(row?.state === "dispatched");
   const { id: _, submissionId: __, ...payment } = row;
@@ -345,5 +331,5 @@ Deno.test("accumulate-fees: a payment whose message is not on record is delivere
   ledger.transaction(() => void ledger.withdrawals.record({ ...payment, state: "dispatched" }));
   scene.connect(ledger);
   scene.unheard.delete(a);
-  assert.match((await run(scene, { withdraws: true }, never, 3_600_000)).printed, /30 +paid out/);
+  assert.match((await run(scene, { withdraw: true }, never, 3_600_000)).printed, /30 +paid out/);
 });

@@ -1,8 +1,13 @@
 /** Two EVM chains and a hub in memory, and relayers with a real ledger between them. */
 import type { Ledger, MessageRow, SubmissionRow } from "../../../src/messaging/ledger/ledger.ts";
 import { ONE_DOLLAR_27 } from "../../../src/core/evm/native_price.ts";
-import { fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
-import { type Message, postMessage, type PostRequest } from "../../../src/core/ismp/message.ts";
+import { fromHex, type Hash256, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
+import {
+  type GetRequest,
+  type Message,
+  postMessage,
+  type PostRequest,
+} from "../../../src/core/ismp/message.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import type { Chain } from "../../../src/core/chains/port.ts";
@@ -25,7 +30,7 @@ import { MemoryEvm } from "../../support/memory_evm.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../support/ledger.ts";
 
 /** Names of the chains. */
 export const names = {
@@ -36,6 +41,37 @@ export const names = {
 
 /** The module that sends in these tests. */
 export const sender: Hex = "0x00000000000000000000000000000000000000aa";
+
+/** So many messages. */
+export type Messages<N extends number> = Message[] & (number extends N ? unknown : Counted<N>);
+
+type Counted<N extends number, T extends Message[] = []> = T["length"] extends N ? T
+  : Counted<N, [...T, Message]>;
+
+/** A request of the second chain for a value of the first one. */
+export function getRequest(changes: Partial<GetRequest> = {}): GetRequest {
+  return {
+    source: names.two,
+    dest: names.one,
+    nonce: 1n,
+    from: new Uint8Array(20),
+    keys: [new Uint8Array(20)],
+    height: 1n,
+    context: new Uint8Array(),
+    timeoutTimestampSec: 0n,
+    ...changes,
+  };
+}
+
+/** Acts once when something is about to be done on a chain, or was done. */
+export function interrupt(
+  { faults }: Pick<MemoryChain, "faults">,
+  method: string,
+  act: () => void,
+  when: "before" | "after" = "before",
+): void {
+  faults.add(method, { kind: "interrupt", when, act });
+}
 
 /** The chains, their clock, and messages between them. */
 export class Fixture {
@@ -95,17 +131,17 @@ export class Fixture {
   }
 
   /** `count` messages that left `source` and can be proved to `target`. */
-  async sendFrom(
+  async sendFrom<N extends number>(
     source: MemoryNode,
     target: MemoryNode,
-    count: number,
+    count: N,
     changes: Partial<PostRequest> = {},
-  ): Promise<Message[]> {
+  ): Promise<Messages<N>> {
     const messages = Array.from({ length: count }, () => this.message(changes));
     for (const message of messages) source.dispatch(message);
     await this.blocks(1);
     await this.update(source, target);
-    return messages;
+    return messages as Messages<N>;
   }
 }
 
@@ -133,7 +169,7 @@ export class Relayer {
   readonly #stop = new AbortController();
   readonly #options: RelayerOptions;
 
-  constructor(fixture: Fixture, readonly ledger: Ledger, options: RelayerOptions = {}) {
+  constructor(readonly fixture: Fixture, readonly ledger: Ledger, options: RelayerOptions = {}) {
     this.#options = options;
     this.signal = this.#stop.signal;
     this.address = new Uint8Array(20).fill(options.number ?? 1);
@@ -218,6 +254,17 @@ export class Relayer {
     const row = this.ledger.messages.find(message.commitment, target);
     if (row === undefined) throw new Error(`No row of ${message.commitment}`);
     return row;
+  }
+
+  /** State and reason of a message. */
+  stateOf(message: Pick<Message, "commitment">, target: StateMachine = names.two): unknown[] {
+    const { state, reason } = this.row(message, target);
+    return [state, reason];
+  }
+
+  /** The account that signs on the second chain. */
+  get account(): string {
+    return toHex(this.address);
   }
 
   /** The submissions that ever carried a message. */

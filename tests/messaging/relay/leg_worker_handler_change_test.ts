@@ -1,7 +1,7 @@
 /** A handler that governance replaces while messages are under way. */
 import assert from "node:assert/strict";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { outbound, round, settle } from "./rounds.ts";
+import { mine, outbound, round } from "./rounds.ts";
 import { delivered, Fixture, memoryLedger, Relayer } from "./fixture.ts";
 
 async function withMessage(): Promise<
@@ -9,7 +9,6 @@ async function withMessage(): Promise<
 > {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
   return { fixture, relayer: new Relayer(fixture, memoryLedger(fixture)), message };
 }
 
@@ -18,14 +17,12 @@ Deno.test("handler change: what was signed for the old handler reverts, no messa
   const leg = outbound(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
   fixture.two.replaceHandler();
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(message).reason, "reverted");
   assert.equal(relayer.row(message).detail, "UnauthorizedAction");
   await fixture.clock.advance(5_000);
   assert.equal((await round(relayer, leg)).sent, 1);
-  await fixture.blocks(4);
-  await settle(relayer);
+  await mine(relayer, 4);
   assert.deepEqual(delivered(fixture.two), [message.commitment]);
   assert.equal(relayer.row(message).state, "delivered");
   assert.equal(fixture.two.reverted().length, 1);
@@ -42,13 +39,11 @@ Deno.test("handler change: while the endpoint with the host's parameters is behi
   await fixture.blocks(1);
   relayer.two.blocksBehind = 1n;
   assert.equal((await round(relayer, leg)).sent, 0);
-  assert.equal(relayer.row(message).state, "held");
-  assert.equal(relayer.row(message).reason, "handler_replaced");
+  assert.deepEqual(relayer.stateOf(message), ["held", "handler_replaced"]);
   relayer.two.blocksBehind = 0n;
   await fixture.clock.advance(60_000);
   assert.equal((await round(relayer, leg)).sent, 1);
-  await fixture.blocks(4);
-  await settle(relayer);
+  await mine(relayer, 4);
   assert.equal(relayer.row(message).state, "delivered");
   assert.equal(fixture.two.reverted().length, 0);
 });

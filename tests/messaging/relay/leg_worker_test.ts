@@ -7,7 +7,7 @@ import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.
 import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import { delivered, Fixture, interrupt, memoryLedger, names, Relayer } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until the test ends. */
 async function withLeg(
@@ -18,7 +18,8 @@ async function withLeg(
 ): Promise<void> {
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
-  await running(relayer, leg, () => test(relayer));
+  await using _ = running(relayer, leg);
+  await test(relayer);
 }
 
 const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
@@ -43,7 +44,6 @@ Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await withLeg(fixture, "out", async (relayer) => {
     await fixture.blocks(20);
-    assert.ok(message !== undefined);
     assert.equal(relayer.row(message).state, "seen");
     assert.equal(relayer.row(message).attempts, 0);
     assert.equal(relayer.two.calls.includes("simulate"), false);
@@ -61,7 +61,6 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
     const [message] = await fixture.sendFrom(source, target, 1);
     const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 300n;
     const [late] = await fixture.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
-    assert.ok(message !== undefined && late !== undefined);
     await withLeg(fixture, way, async (relayer) => {
       const at = way === "out" ? names.two : names.hub;
       await fixture.blocks(20);
@@ -88,7 +87,6 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
 Deno.test("leg: what an earlier run of the program held for an obstacle continues after a start", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
   const ledger = memoryLedger(fixture);
   const obstacle: Obstacle = { reason: "target_unprovable", detail: "words" };
   const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
@@ -196,12 +194,8 @@ Deno.test("leg: a worker that is started again continues at its cursor, whatever
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const relayer = new Relayer(fixture, memoryLedger(fixture), { initialHeight: 0n });
   const worker = legWorker(outbound(relayer));
-  relayer.two.faults.add("simulate", {
-    kind: "interrupt",
-    when: "before",
-    act: () => {
-      throw new Error("a defect");
-    },
+  interrupt(relayer.two, "simulate", () => {
+    throw new Error("a defect");
   });
   await assert.rejects(fixture.clock.run(worker.run(relayer.signal)), /a defect/);
   const cursor = relayer.ledger.cursors.find(names.hub, names.two);
@@ -230,7 +224,6 @@ Deno.test("leg: a hundred messages that others delivered do not make the next on
   const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.equal(delivered(fixture.two).length, 300);
   await withLeg(fixture, "out", async (relayer) => {
-    assert.ok(ours !== undefined);
     const find = (): string | undefined =>
       relayer.ledger.messages.find(ours.commitment, fixture.two.id.stateMachine)?.state;
     // Rows are written in slices, between which the event loop turns; the clock stands still.
@@ -275,7 +268,6 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
   await withLeg(fixture, "out", async (relayer) => {
     await fixture.blocks(110);
-    assert.ok(message !== undefined);
     assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
     fixture.two.freeze(false);
     await fixture.blocks(5);
@@ -287,7 +279,6 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
 Deno.test("settle worker: rows that no open transaction carries are settled again after a start", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   const [journalled] = relayer.submissions(message);

@@ -39,12 +39,15 @@ export function profitOf(
   };
 }
 
+/** A message for each fee. */
+type Paid<F extends readonly bigint[]> = { -readonly [Index in keyof F]: Message };
+
 /** Messages with these fees on their source, which have arrived at the hub. */
-export async function pay(
+export async function pay<const F extends readonly bigint[]>(
   fixture: Fixture,
-  fees: readonly bigint[],
+  fees: F,
   changes: Partial<PostRequest> = {},
-): Promise<Message[]> {
+): Promise<Paid<F>> {
   fixture.two.priceWei = PRICE_WEI;
   const messages = fees.map(() => fixture.message(changes));
   for (const [index, message] of messages.entries()) {
@@ -53,22 +56,22 @@ export async function pay(
     fixture.hub.dispatch(message);
   }
   await fixture.blocks(1);
-  return messages;
+  return messages as Paid<F>;
 }
 
 /** The same, known to the second chain. */
-export async function payAndUpdate(
+export async function payAndUpdate<const F extends readonly bigint[]>(
   fixture: Fixture,
-  fees: readonly bigint[],
+  fees: F,
   changes: Partial<PostRequest> = {},
-): Promise<Message[]> {
+): Promise<Paid<F>> {
   const messages = await pay(fixture, fees, changes);
   await fixture.update(fixture.hub, fixture.two);
   return messages;
 }
 
-/** Runs a leg and its settling until `test` ends; no worker may fail. */
-export async function running(relayer: Relayer, leg: LegRun, test: () => Promise<void>): Promise<void> {
+/** Runs a leg and its settling until it is disposed of; no worker may fail. */
+export function running(relayer: Relayer, leg: LegRun): AsyncDisposable {
   const settling = {
     target: leg.target,
     sources: [leg.source],
@@ -81,11 +84,12 @@ export async function running(relayer: Relayer, leg: LegRun, test: () => Promise
     legWorker(leg),
     settleWorker({ ...relayer.on(leg.target), ...settling }),
   ].map((worker) => worker.run(relayer.signal).catch((error: unknown) => faults.push(error)));
-  try {
-    await test();
-  } finally {
-    relayer.kill();
-    await Promise.all(ends);
-  }
-  assert.ok(faults.every((fault) => fault instanceof Error && fault.message === "killed"), String(faults));
+  return {
+    [Symbol.asyncDispose]: async () => {
+      relayer.kill();
+      await Promise.all(ends);
+      const isKill = (fault: unknown): boolean => fault instanceof Error && fault.message === "killed";
+      assert.ok(faults.every(isKill), String(faults));
+    },
+  };
 }

@@ -28,7 +28,6 @@ Deno.test("reconciliation: a message that the scan has passed over is recorded, 
   await round(relayer, leg);
   await reconcileLeg(leg);
   const [lost] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  assert.ok(lost !== undefined);
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
   relayer.ledger.cursors.advance(names.one, names.hub, view.height);
   assert.deepEqual(await reconcileLeg(leg), { missed: 1, ended: 0 });
@@ -43,7 +42,6 @@ Deno.test("reconciliation: a message that is never attempted again ends when its
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = relayer.leg(relayer.one, relayer.hub);
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  assert.ok(message !== undefined);
   const other = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(other, other.leg(other.one, other.hub));
   await fixture.blocks(5);

@@ -90,8 +90,16 @@ export function simFetch({ chain, rpc, caller, clock, latencyMs, moodOf }: SimNe
     for (const hash of sent) caller.sent(hash);
     caller.step();
     if (fault?.kind === "lost") throw new TypeError("connection closed before message completed");
-    return new Response(JSON.stringify(answers));
+    return responseOf(answers);
   };
+}
+
+const headers = new Headers();
+
+/** A response as far as it is read, without the streams that take most of the time of a real one. */
+function responseOf(answer: unknown): Response {
+  const body = [new TextEncoder().encode(JSON.stringify(answer))];
+  return Object.create(null, { status: { value: 200 }, headers: { value: headers }, body: { value: body } });
 }
 
 function asList(asked: WireCall | readonly WireCall[]): readonly WireCall[] {

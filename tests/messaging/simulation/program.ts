@@ -193,7 +193,7 @@ export class Program implements Process {
 }
 
 /** Parts without a step: they only read, and nobody decides by them. */
-const UNSTEPPED: ReadonlySet<string> = new Set(["statistics", "minedCosts"]);
+const UNSTEPPED: ReadonlySet<string> = new Set(["statistics"]);
 
 /** The same ledger, with a step around everything that is asked of it; closing it is always possible. */
 function stepwise(ledger: Ledger, life: Program, noteClosed: () => void): Ledger {

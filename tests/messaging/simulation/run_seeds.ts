@@ -1,34 +1,30 @@
 /**
  * Runs fresh seeds of the simulation and prints the failing ones with the line that replays each:
  * deno task seeds --from=500000 --count=1000
- * With what attacks cost, dollars, and what they made us lose. With --logs those of reading a host's requests instead.
+ * With what attacks cost, dollars, and what they made us lose.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { findLogFailures } from "../../core/chains/evm/log_reader_seeds.ts";
 import type { AttackCost } from "./money_checks.ts";
-import { findFailures, type SeedResult } from "./seeds.ts";
+import { findFailures } from "./seeds.ts";
 
 /** A line with the progress comes after that many seeds. */
 const PROGRESS_EVERY = 100;
 
 /** The seeds that are asked for. */
-function seedsOf(
-  args: readonly string[],
-): { readonly from: number; readonly count: number; readonly isOfLogs: boolean } {
+function seedsOf(args: readonly string[]): { readonly from: number; readonly count: number } {
   const { values } = parseArgs({
     args: [...args],
     options: {
       from: { type: "string", default: "1001" },
       count: { type: "string", default: "1000" },
-      logs: { type: "boolean", default: false },
     },
   });
   const [from, count] = [Number(values.from), Number(values.count)];
   if (!Number.isSafeInteger(from) || !Number.isSafeInteger(count)) {
     throw new Error("--from and --count are whole numbers");
   }
-  return { from, count, isOfLogs: values.logs };
+  return { from, count };
 }
 
 function print(line: string): void {
@@ -50,15 +46,11 @@ function attackLine(kind: string, seen: readonly AttackCost[]): string {
   return cells.join("  ");
 }
 
-const { from, count, isOfLogs } = seedsOf(Deno.args);
-const results: AsyncIterable<SeedResult> = (isOfLogs ? findLogFailures : findFailures)(
-  from,
-  from + count - 1,
-);
+const { from, count } = seedsOf(Deno.args);
 let ran = 0;
 let failed = 0;
 const attacks = new Map<string, AttackCost[]>();
-for await (const { seed, failure, attacked } of results) {
+for await (const { seed, failure, attacked } of findFailures(from, from + count - 1)) {
   ran++;
   if (attacked !== undefined) attacks.set(attacked.kind, [...attacks.get(attacked.kind) ?? [], attacked]);
   if (failure !== undefined) {

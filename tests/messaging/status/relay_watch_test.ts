@@ -322,10 +322,19 @@ Deno.test("watch: a failed check is a reason unless it is about one endpoint, an
     ...row,
     check: "price",
     result: "ok",
-  }], START_MS);
+  }, { ...row, check: "client_expiring", result: "warning" }], START_MS);
   await clock.advance(5_000);
-  const found = { code: "check_host", chain: ethereum, leg: undefined, sinceMs: START_MS };
-  assert.deepEqual(watch.reasons(), [{ ...found, explanation: "Wrong <b>.", help: "Correct it." }]);
+  const found = {
+    chain: ethereum,
+    leg: undefined,
+    sinceMs: START_MS,
+    explanation: "Wrong <b>.",
+    help: "Correct it.",
+  };
+  assert.deepEqual(watch.reasons(), [
+    { ...found, code: "check_host", isWarning: false },
+    { ...found, code: "check_client_expiring", isWarning: true },
+  ]);
   const page = watch.sources().page();
   assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
   assert.doesNotMatch(page, /price/);
@@ -432,9 +441,14 @@ Deno.test("watch: a light client that was old at the start has its age, by the w
   const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
   const running = worker?.run(stop.signal).catch(() => {});
   assert.deepEqual(await see(), [7 * 60 + 1]);
+  // Named although no message waits for it.
+  const named = (): readonly unknown[] =>
+    watch.reasons().map(({ code, leg, isWarning }) => [code, leg, isWarning]);
+  assert.deepEqual(named(), [["light_client_stalled", `${ethereum} -> ${hub}`, true]]);
   assert.deepEqual(await see(), [7 * 60 + 2]);
   height++; // seen to rise: nothing is asked
   assert.deepEqual(await see(), [1]);
+  assert.deepEqual(named(), []);
   assert.deepEqual(asked, [90n]);
   stop.abort();
   await running;

@@ -3,7 +3,7 @@ import type { ChainClient } from "../../client.ts";
 import { type ArbitrumClaim, arbitrumClaims } from "./arbitrum_claims.ts";
 import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey } from "./spec/update.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/shared_keys.ts";
+import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {
@@ -42,12 +42,6 @@ export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
-  example: {
-    section: "arbitrum",
-    comment: "An Arbitrum Orbit chain. Optional keys as above.",
-    stateMachine: "EVM-42161",
-    consensusStateId: "ARB0",
-  },
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {

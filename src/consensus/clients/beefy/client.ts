@@ -10,19 +10,16 @@ import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts
 import type { RouterReader } from "../../../core/pricing/price_quote.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { FollowerContext, HubClient, HubContext, LossOptions } from "../../client.ts";
-import type { EvmChainSection } from "../../config/chain_keys.ts";
-import type { HubSubstrateConfig } from "../../config/hub_keys.ts";
-import { paraId, withHubPara } from "../../config/shared_keys.ts";
+import { type EvmChainSection, type HubSubstrateConfig, paraId, withHubPara } from "../../config/keys.ts";
 import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { createAcceptedSource } from "../../../core/hub_proofs/accepted_source.ts";
+import { AcceptedSource, type HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
 import { hostWorker, proveHost } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork } from "../../../core/hub_proofs/hub_work.ts";
-import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { RelaySource } from "./relay_source.ts";
 import { keepsOut } from "../../../core/checks/check_row.ts";
 
@@ -192,7 +189,7 @@ interface Sources extends Pick<HubConsensus, "checks"> {
 function connectSources({ network, hub }: HubContext, values: ProverValues | undefined): Sources {
   const hubChain = connectHubNode(network, hub, hub);
   const work = new HubWork(hubChain);
-  const accepted = createAcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
+  const accepted = new AcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
   if (values === undefined) return { sources: [accepted] };
   const { paraRpcWs, maxRpcPayloadSizeBytes } = values;
   if (paraRpcWs === undefined || paraRpcWs.reveal() === hub.rpcWs.reveal()) {

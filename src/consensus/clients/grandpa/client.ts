@@ -1,8 +1,7 @@
 /** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
 import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
 import { GrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
-import type { FollowerConfig } from "../../config/chain_keys.ts";
-import { frequencyKey, paraId, withHubPara } from "../../config/shared_keys.ts";
+import { type FollowerConfig, frequencyKey, paraId, withHubPara } from "../../config/keys.ts";
 import type { HubFollower } from "../../followers/hub_consensus.ts";
 import { type ConsensusProver } from "../../prover.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";

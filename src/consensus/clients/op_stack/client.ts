@@ -17,7 +17,7 @@ import {
   type StoredGameRules,
 } from "./spec/update.ts";
 import { decodeOpStackState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/shared_keys.ts";
+import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {
@@ -75,12 +75,6 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
-  example: {
-    section: "optimism",
-    comment: "An OP-stack chain. Optional keys as above.",
-    stateMachine: "EVM-10",
-    consensusStateId: "OPT0",
-  },
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {

@@ -5,7 +5,7 @@ import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, type ParachainClient, toProverOptions } from "../../client.ts";
-import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
+import { hostForeign, updateFrequency } from "../../config/keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
@@ -38,13 +38,6 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["relay_rpc_ws"],
-  example: {
-    section: "polkadot-hub",
-    comment: "Polkadot Hub. Optional keys as above.",
-    stateMachine: "EVM-420420419",
-    consensusStateId: "DOT0",
-    switchedOn: ["consensus_update_frequency"],
-  },
   checkSection: ({ location, stateMachine }, hub) => {
     if (stateMachine === undefined) return;
     const at = location.child("state_machine");

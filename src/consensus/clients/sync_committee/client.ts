@@ -5,7 +5,7 @@ import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, toProverOptions } from "../../client.ts";
-import { hostForeign, updateFrequency } from "../../config/shared_keys.ts";
+import { hostForeign, updateFrequency } from "../../config/keys.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { checkBeaconEndpoints } from "./beacon_checks.ts";
 import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/beacon_network.ts";
@@ -38,12 +38,6 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
     foreign: hostForeign,
   },
   nodeKeys: ["beacon_http_urls"],
-  example: {
-    section: "ethereum",
-    comment: "Ethereum; and Sepolia, Gnosis and Chiado. With every key that EVM chains have:",
-    stateMachine: "EVM-1",
-    consensusStateId: "ETH0",
-  },
   cachedAs: "summaries",
   findUnprovable: (chain) =>
     beaconNetworkOf(evmChainId(chain)) === undefined

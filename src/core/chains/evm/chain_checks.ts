@@ -1,7 +1,13 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import { type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import {
+  type CheckJob,
+  type CheckRow,
+  findingRow,
+  keepsOut,
+  REQUEST_TIMEOUT_MS,
+} from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
-import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
+import { signedMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import {
@@ -12,11 +18,10 @@ import {
   whileReachable,
 } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
-import { readOnlyAccount, type RemoteKeyHolder, type SigningAccount } from "./account.ts";
+import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { bad, checkEndpoints, doubtful, good, type Verdict } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
-import { TRANSFER_GAS } from "./gas.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import type { ProofProbe } from "./proofs.ts";
 import { contractCode } from "./queries.ts";
@@ -35,7 +40,7 @@ const COMFORTABLE_DELIVERIES = 100n;
 export function planEvmChecks(
   context: EvmContext,
   probe: ProofProbe,
-  { hub, fetchKnownHeight, signsMessages = false, judgeNonces }: ChainCheckContext,
+  { hub, fetchKnownHeight, judgeNonces }: ChainCheckContext,
 ): ChainChecks {
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
@@ -66,7 +71,7 @@ export function planEvmChecks(
     const client = new EvmHubClient(await findAnswering(signal));
     const view = await client.fetchConsensusView(hub, signal);
     const kind = await client.fetchClientKind(view.consensusClient, signal);
-    const judged = judgeHostView(view, { hub: stateMachineIdKey(hub), isRouter: kind === "router" });
+    const judged = judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" });
     return [{ chain, check: "host_view", ...judged }];
   });
   const proofJob = job("state_proof", async (signal) => {
@@ -82,14 +87,12 @@ export function planEvmChecks(
     ]);
     return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
   });
-  const signerJob = job("signer", async (signal) => [
-    await checkSigner({ chain, chainId, account, signsMessages }, signal),
-  ]);
+  const signerJob = job("signer", async (signal) => [await checkSigner(chain, account, signal)]);
   const nonceJob = judgeNonces && job("nonce", async (signal) => {
     return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
   });
   // A remote signer is there or not whether the chain answers or not.
-  const isRemote = account.remote !== undefined;
+  const isRemote = account.remoteHost !== undefined;
   const others = [
     hostJob,
     hubJob,
@@ -145,8 +148,8 @@ async function describeHost(context: EvmContext, signal: AbortSignal): Promise<C
 /** Verdict about the hub's light client in the host. */
 export function judgeHostView(
   view: HostConsensusView,
-  { hub, isRouter }: { readonly hub: string; readonly isRouter: boolean },
-): Verdict {
+  { chain, hub, isRouter }: { readonly chain: string; readonly hub: string; readonly isRouter: boolean },
+): Verdict | CheckRow {
   const ageSec = view.nowSec - view.updatedSec;
   const client = `consensus client ${view.consensusClient}`;
   if (view.state === undefined) {
@@ -178,6 +181,10 @@ export function judgeHostView(
       "nothing can be delivered until the chain's governance unfreezes the host",
     );
   }
+  if (ageSec * 2n > view.unstakingSec) {
+    const found = `${client} expires ${formatAge(view.unstakingSec)} after its last update: ${age}`;
+    return findingRow(chain, "client_expiring", { result: "warning", found });
+  }
   return good(`${age}, challenge period ${view.challengePeriodSec} s`);
 }
 
@@ -206,73 +213,25 @@ export function judgeBalance(
   return { ...row, ...judged(found, `send ${account} native tokens of ${chain}`) };
 }
 
-/** What is checked. */
-interface SignerSubject {
-  readonly chain: StateMachine;
-  readonly chainId: number;
-  readonly account: SigningAccount;
-  /** True: the account also signs messages for the hub. */
-  readonly signsMessages: boolean;
-}
+/** A message that asks nothing of anybody. */
+const PROBE = signedMessage(new TextEncoder().encode("causeway check"));
 
-/** A nonce that no account reaches: a transaction with it can never be mined. */
-const UNREACHABLE_NONCE = Number.MAX_SAFE_INTEGER;
-
-/** A message that asks nothing of the hub. */
-const PROBE = consensusSignerMessage(new TextEncoder().encode("causeway check"));
-
-/** Checks the account of a chain. */
-export async function checkSigner(subject: SignerSubject, signal: AbortSignal): Promise<CheckRow> {
-  const { chain, account: { address, remote } } = subject;
-  const row = { chain, check: "signer" } as const;
-  if (subject.account === readOnlyAccount) {
-    return { ...row, ...good("no signer: nothing is sent to this chain") };
-  }
-  if (remote === undefined) return { ...row, ...good(`${address} signs`) };
-  try {
-    return { ...row, ...await askSigner(subject, remote, signal) };
-  } catch (error) {
-    if (!(error instanceof SignerFault)) throw error;
-    return {
-      ...row,
-      ...bad(`${address} at ${remote.host}: ${error.where.method}: ${error.found}`, error.advice),
-    };
-  }
-}
-
-async function askSigner(
-  { chainId, account, signsMessages }: SignerSubject,
-  remote: RemoteKeyHolder,
+/** Checks the account of a chain: that of a remote signer by a signature, which is not sent. */
+export async function checkSigner(
+  chain: StateMachine,
+  account: SigningAccount,
   signal: AbortSignal,
-): Promise<Verdict> {
-  const { address } = account;
-  const held = await remote.fetchAddresses(signal);
-  if (!held.some((each) => each.toLowerCase() === address)) {
-    return bad(
-      `the signer ${remote.host} holds ${held.length} accounts, and ${address} is none of them`,
-      "load its key into Web3Signer, or correct `signer_address`",
-    );
-  }
-  const call = {
-    chainId,
-    nonce: UNREACHABLE_NONCE,
-    to: address,
-    data: "0x",
-    gas: TRANSFER_GAS,
-    value: 0n,
-  } as const;
-  await account.signTransaction({ ...call, type: "legacy", gasPrice: 0n }, signal);
-  const found = `${address} signs at ${remote.host} for chain ${chainId}`;
-  if (!signsMessages) return good(found);
+): Promise<CheckRow> {
+  const { address, remoteHost } = account;
+  const row = { chain, check: "signer" } as const;
+  if (account === readOnlyAccount) return { ...row, ...good("no signer: nothing is sent to this chain") };
+  if (remoteHost === undefined) return { ...row, ...good(`${address} signs`) };
   try {
-    await account.signMessage(PROBE, signal);
-    return good(`${found}, and messages for the hub`);
+    await account.sign(PROBE, signal);
+    return { ...row, ...good(`${address} signs at ${remoteHost}`) };
   } catch (error) {
     if (!(error instanceof SignerFault)) throw error;
-    return doubtful(
-      `${found}, but no messages for the hub (${error.found}): fees stay on the hub, rewards unclaimed`,
-      "let /api/v1/eth1/publicKeys and /api/v1/eth1/sign of Web3Signer be reached: eth_sign adds a prefix " +
-        "that the hub does not accept",
-    );
+    const found = `${address} at ${remoteHost}: ${error.where.method}: ${error.found}`;
+    return { ...row, ...bad(found, error.advice) };
   }
 }

@@ -3,7 +3,6 @@ import type { Hash256, Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import {
   arbGasInfo,
-  type ArbitrumPrices,
   computeLayer1Gas,
   decodeArbPrices,
   decodeOracleWei,
@@ -29,11 +28,10 @@ import { type FaultPlace, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { ChainFees, ChainGas, GasQuote, PaidFees } from "../fees.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
-import { highest, isArbitrum, lowest, lowestTip } from "./gas.ts";
+import { flooredPrice, type GasMarket, highest, isArbitrum, lowest, lowestTip } from "./gas.ts";
 import {
   accountBalance,
   callResult,
-  contractCode,
   contractRead,
   gasPrice,
   newestBlock,
@@ -48,7 +46,7 @@ import {
   RpcBatch,
   WITNESS_TIMEOUT_MS,
 } from "./rpc_batch.ts";
-import type { Receipt } from "./rpc_schemas.ts";
+import type { Block, Receipt } from "./rpc_schemas.ts";
 
 /** Maximum decimals of a fee that can be compared with costs: both are scaled to 18 decimals. */
 const MAX_DECIMALS = 18;
@@ -193,15 +191,21 @@ function agreedPrice(quotes: readonly (bigint | undefined)[]): bigint | undefine
   return known.every((quote) => quote * 2n >= most) ? most : undefined;
 }
 
-/** Costs of a transaction; of its data only if requested. */
-export interface Costs extends GasQuote {
-  /** Lowest tip with which the chain's nodes take a transaction, wei; part of the price. */
-  readonly lowestTipWei: bigint;
+/** Costs of a transaction, as one endpoint tells them; of its data only if requested. */
+export interface Costs extends GasMarket {
+  /** The newest block. */
+  readonly block: Block;
   /** Cost besides gas when the transaction uses `gas`, wei: data and operator fee of the OP stack, 0 elsewhere. */
   readonly dataCostWei: (gas: bigint) => bigint;
   /** Maximum gas for the data, which traces do not include: on Arbitrum; 0 elsewhere. */
   readonly layer1Gas: bigint;
 }
+
+/** What the contracts of a rollup say about costs. */
+type RollupCosts = Partial<Pick<Costs, "dataCostWei" | "layer1Gas">> & {
+  /** Price of gas, wei. */
+  readonly priceWei?: bigint | undefined;
+};
 
 type RawAnswer = () => Hex | RpcFault;
 
@@ -211,24 +215,24 @@ type RawAnswer = () => Hex | RpcFault;
  * @throws {RpcFault} (the result) when an OP-stack chain does not report the data cost: it is never taken for 0.
  */
 export function addCosts(context: EvmContext, batch: RpcBatch, makeUnsigned?: () => Hex): () => Costs {
-  const lowestTipWei = lowestTip(context.at.chainId);
-  const nodePrice = addNodePrice(batch, lowestTipWei);
-  const free = { lowestTipWei, dataCostWei: () => 0n, layer1Gas: 0n };
-  if (isArbitrum(context.at.chainId)) {
-    const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
-    return () => arbitrumCosts(nodePrice(), read(answer, decodeArbPrices), makeUnsigned);
-  }
-  if (context.isUnsupported("opStack", context.at.endpoints.hosts[0])) {
-    return () => ({ gasPriceWei: nodePrice(), ...free });
-  }
-  const code = context.isOpStack ? undefined : batch.addOptional(contractCode(opStackOracle));
-  const price = addRaw(batch, opStackOracle, encodeOraclePrice);
-  const dataCost = makeUnsigned && addDataCost(context, batch, makeUnsigned());
+  const { chainId } = context.at;
+  const named = batch.add(gasPrice);
+  const head = batch.add(newestBlock);
+  const rollup = isArbitrum(chainId)
+    ? addArbitrumCosts(batch, makeUnsigned)
+    : addOpStackCosts(context, batch, makeUnsigned);
   return () => {
-    const isOpStack = code === undefined ||
-      findKind(context, { code: code(), price: price(), host: batch.host });
-    if (!isOpStack) return { gasPriceWei: nodePrice(), ...free };
-    return { ...free, gasPriceWei: highest(nodePrice(), read(price, decodeOracleWei)), ...dataCost?.() };
+    const block = head();
+    const { priceWei, ...rest } = rollup();
+    return {
+      gasPriceWei: highest(flooredPrice(named(), block, chainId), priceWei),
+      baseFeeWei: block.baseFeePerGas,
+      lowestTipWei: lowestTip(chainId),
+      block,
+      dataCostWei: () => 0n,
+      layer1Gas: 0n,
+      ...rest,
+    };
   };
 }
 
@@ -241,34 +245,39 @@ export function addCallCosts(
   return addCosts(context, batch, () => unsignedCall({ chainId: context.at.chainId, ...call }));
 }
 
-/** Adds the price that the node names; where it may name less than it takes, at least base fee and lowest tip. */
-function addNodePrice(batch: RpcBatch, lowestTipWei: bigint): () => bigint {
-  const named = batch.add(gasPrice);
-  if (lowestTipWei === 0n) return named;
-  const head = batch.add(newestBlock);
-  return () => highest(named(), (head().baseFeePerGas ?? 0n) + lowestTipWei);
+function addArbitrumCosts(batch: RpcBatch, makeUnsigned: (() => Hex) | undefined): () => RollupCosts {
+  const answer = addRaw(batch, arbGasInfo, encodeArbPrices);
+  return () => {
+    const prices = read(answer, decodeArbPrices);
+    if (prices === undefined) return {};
+    const layer1Gas = makeUnsigned === undefined ? 0n : computeLayer1Gas(makeUnsigned(), prices);
+    return { priceWei: prices.gasPriceWei, layer1Gas };
+  };
 }
 
-function arbitrumCosts(
-  nodePriceWei: bigint,
-  prices: ArbitrumPrices | undefined,
+/** Adds the queries to the OP stack's oracle; that a chain has none is believed for a while. */
+function addOpStackCosts(
+  context: EvmContext,
+  batch: RpcBatch,
   makeUnsigned: (() => Hex) | undefined,
-): Costs {
-  return {
-    gasPriceWei: highest(nodePriceWei, prices?.gasPriceWei),
-    lowestTipWei: 0n,
-    dataCostWei: () => 0n,
-    layer1Gas: makeUnsigned === undefined || prices === undefined
-      ? 0n
-      : computeLayer1Gas(makeUnsigned(), prices),
+): () => RollupCosts {
+  if (context.isUnsupported("opStack", context.at.endpoints.hosts[0])) return () => ({});
+  const price = addRaw(batch, opStackOracle, encodeOraclePrice);
+  const dataCost = makeUnsigned && addDataCost(context, batch, makeUnsigned());
+  return () => {
+    const priceWei = read(price, decodeOracleWei);
+    context.isOpStack ||= priceWei !== undefined;
+    if (context.isOpStack) return { priceWei, ...dataCost?.() };
+    context.noteUnsupported("opStack", batch.host);
+    return {};
   };
 }
 
 /** Adds the queries for the OP stack's charges besides gas. */
 function addDataCost(context: EvmContext, batch: RpcBatch, unsigned: Hex): () => Pick<Costs, "dataCostWei"> {
-  const layer1 = addRaw(batch, opStackOracle, encodeDataCost(unsigned));
-  const atZero = addRaw(batch, opStackOracle, encodeOperatorFee(0n));
-  const atProbe = addRaw(batch, opStackOracle, encodeOperatorFee(OPERATOR_FEE_PROBE_GAS));
+  const ask = (data: Hex): RawAnswer => addRaw(batch, opStackOracle, data);
+  const layer1 = ask(encodeDataCost(unsigned));
+  const [atZero, atProbe] = [ask(encodeOperatorFee(0n)), ask(encodeOperatorFee(OPERATOR_FEE_PROBE_GAS))];
   return () => {
     const layer1Wei = requireWei(context, layer1());
     const operatorFee = readOperatorFee(context, atZero(), atProbe());
@@ -325,24 +334,6 @@ function read<T>(answer: RawAnswer, decode: (result: Hex) => T | undefined): T |
   if (!(result instanceof RpcFault)) return decode(result);
   if (result.reaction === "retry") throw result;
   return undefined;
-}
-
-/**
- * True if code that answers like the oracle makes the chain an OP-stack chain; that it does not is believed for a while.
- * @throws {RpcFault} when the oracle may exist and did not answer: its fee is never omitted.
- */
-function findKind(
-  context: EvmContext,
-  { code, price, host }: {
-    readonly code: Hex | RpcFault;
-    readonly price: Hex | RpcFault;
-    readonly host: string;
-  },
-): boolean {
-  const isOpStack = code !== "0x" && read(() => price, decodeOracleWei) !== undefined;
-  if (isOpStack) context.isOpStack = true;
-  else if (!(code instanceof RpcFault)) context.noteUnsupported("opStack", host);
-  return isOpStack;
 }
 
 function requireWei(context: EvmContext, answer: Hex | RpcFault): bigint {

@@ -40,6 +40,18 @@ export function lowestTip(chainId: number): bigint {
   return lowestTips.get(chainId) ?? 0n;
 }
 
+/**
+ * Price that a node names, wei, at least what its newest block demands: the base fee, and the lowest tip that its pool
+ * takes. Some nodes name less.
+ */
+export function flooredPrice(
+  namedWei: bigint,
+  { baseFeePerGas = 0n }: { readonly baseFeePerGas?: bigint | undefined },
+  chainId: number,
+): bigint {
+  return highest(namedWei, baseFeePerGas + lowestTip(chainId));
+}
+
 /** Gas of a plain transfer, which is what a cancelling transaction is; chains that charge for layer 1 need more. */
 export const TRANSFER_GAS = 21_000n;
 

@@ -7,9 +7,9 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
 import type { LogFields } from "../../telemetry/log.ts";
-import { type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
-import { feeHistory, gasPrice, type Query } from "./queries.ts";
-import { askWitnesses, callOne, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
+import { flooredPrice, type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
+import { feeHistory, gasPrice, newestBlock } from "./queries.ts";
+import { askWitnesses, callAll, callOne, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
 
 /** Multiple of a comparison price up to which a named price needs no other support. */
 const SUPPORTED_TIMES = 2n;
@@ -100,9 +100,6 @@ function priceOf({ baseFeeWei, tipWei }: FeeHistory, lowestTipWei: bigint): bigi
   return baseFeeWei + highest(IDLE_TIP_WEI, tipWei, lowestTipWei);
 }
 
-/** Costs that name a price, of a transaction whose base fee may be known. */
-export type NamedPrice = Pick<GasMarket, "gasPriceWei" | "lowestTipWei"> & Partial<GasMarket>;
-
 /** Number of own offers above the market that are remembered; the oldest is forgotten first. */
 const MAX_OWN_OFFERS = 16;
 
@@ -116,7 +113,11 @@ export class GasPrices {
 
   constructor(
     readonly context: {
-      readonly at: { readonly endpoints: RpcEndpointSet; readonly clock: Clock };
+      readonly at: {
+        readonly endpoints: RpcEndpointSet;
+        readonly clock: Clock;
+        readonly chainId: number;
+      };
       /** Reports an endpoint whose price is not offered. */
       reportFault(endpoint: string, event: "endpoint_data_invalid.gas_price", fields: LogFields): void;
     },
@@ -136,8 +137,7 @@ export class GasPrices {
    * accepted one and twice of it, one request to each endpoint otherwise.
    * @param host the endpoint that named it
    */
-  async bound<T extends NamedPrice>(named: T, host: string, signal: AbortSignal): Promise<T> {
-    if (!("baseFeeWei" in named)) return await this.#compare(named, host, signal);
+  async bound<T extends GasMarket>(named: T, host: string, signal: AbortSignal): Promise<T> {
     const baseWei = lowest(named.baseFeeWei ?? 0n, 2n * named.gasPriceWei);
     const isEcho = this.#ownWei.has(named.gasPriceWei - baseWei);
     const othersWei = lowest(named.gasPriceWei - baseWei, isEcho ? this.#othersWei : undefined);
@@ -146,15 +146,23 @@ export class GasPrices {
     return market;
   }
 
-  async #compare<T extends NamedPrice>(market: T, host: string, signal: AbortSignal): Promise<T> {
+  async #compare<T extends GasMarket>(market: T, host: string, signal: AbortSignal): Promise<T> {
     const nowMs = this.context.at.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
     if (accepted !== undefined && isSimilar(namedWei, accepted.wei)) return market;
+    const all = this.context.at.endpoints.each();
+    const [own, others] = [true, false].map((isOwn) =>
+      all.filter(({ hosts }) => hosts.includes(host) === isOwn)
+    );
+    const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
     const [[history], [otherWei, ...more]] = await Promise.all([
-      this.#ask(feeHistory, { host, isOther: false }, signal),
-      this.#ask(gasPrice, { host, isOther: true }, signal),
+      askWitnesses(own ?? [], (endpoint) => callOne(endpoint, feeHistory, conditions)),
+      askWitnesses(others ?? [], async (endpoint) => {
+        const [price, block] = await callAll(endpoint, [gasPrice, newestBlock], conditions);
+        return flooredPrice(price, block, this.context.at.chainId);
+      }),
     ]);
     // The highest of the others, so that one that names too little stops nothing.
     const bounded = boundPrice({
@@ -173,16 +181,5 @@ export class GasPrices {
       against: bounded.against,
     });
     return { ...market, gasPriceWei: bounded.wei };
-  }
-
-  /** Asks the endpoint with that host, or the others. */
-  async #ask<A>(
-    query: Query<A>,
-    { host, isOther }: { readonly host: string; readonly isOther: boolean },
-    signal: AbortSignal,
-  ): Promise<readonly A[]> {
-    const asked = this.context.at.endpoints.each().filter(({ hosts }) => hosts.includes(host) !== isOther);
-    const conditions = { signal, timeoutMs: WITNESS_TIMEOUT_MS };
-    return await askWitnesses(asked, (endpoint) => callOne(endpoint, query, conditions));
   }
 }

@@ -1,34 +1,24 @@
 /**
- * The account of a remote signer, a Web3Signer in its mode `eth1`: it is asked for signatures, and what it answers is used
- * only if it is exactly what was asked for. Transactions are signed by JSON-RPC, data by its REST API, since JSON-RPC would
- * sign it with a prefix (`eth_sign`). Start reading at {@link RemoteAccount}. Source: Consensys/web3signer:
- * core/src/main/java/tech/pegasys/web3signer/core/routes/eth1, openapi-specs/eth1/web3signer.yaml.
+ * The account of a remote signer, a Web3Signer in its mode `eth1`: it is asked for signatures of bytes, transactions or
+ * messages, by its REST API, and a signature is used only if it is the account's. Its JSON-RPC is not used: it would sign
+ * transactions for one chain only, and data with a prefix (`eth_sign`). Start reading at {@link RemoteAccount}. Source:
+ * Consensys/web3signer: core/src/main/java/tech/pegasys/web3signer/core/routes/eth1, openapi-specs/eth1/web3signer.yaml.
  */
+import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as z from "zod";
 import type { RemoteSigner } from "../../config/redact.ts";
-import { fromHex, keccak256, toHex } from "../../encoding/bytes.ts";
+import { fromHex, type Hash256, isHexBytes, keccak256, toHex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
-import type { SignedMessage } from "../../ismp/signed_messages.ts";
-import { evmChainId, type StateMachine } from "../../ismp/state_machine.ts";
-import type { FaultPlace, RpcEndpoint, RpcFaultCode, TranslateError } from "../../rpc/call.ts";
-import { RpcFault } from "../../rpc/call.ts";
-import { translateEvmError } from "../../rpc/evm_errors.ts";
-import { HttpEndpoint } from "../../rpc/http.ts";
-import { HttpAddress } from "../../rpc/http_exchange.ts";
+import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
+import type { StateMachine } from "../../ismp/state_machine.ts";
+import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { HttpAddress, type HttpRequest } from "../../rpc/http_exchange.ts";
 import { parseJson } from "../../rpc/json.ts";
 import { observeRequest } from "../../rpc/observed_endpoint.ts";
 import { type Backoff, retry } from "../../runtime/retry.ts";
 import type { Log } from "../../telemetry/log.ts";
-import type { RemoteKeyHolder, SigningAccount } from "./account.ts";
+import type { SigningAccount } from "./account.ts";
 import type { EvmEndpointSetDeps } from "./evm_endpoint_set.ts";
-import { toQuantity } from "./queries.ts";
-import {
-  judgeMessage,
-  judgeTransaction,
-  type SignerJudgement,
-  type SignerMismatch,
-  type TransactionToSign,
-} from "./signed_transaction.ts";
 
 /** Faults after which a request is sent again: asking for the same signature twice does no harm. */
 const PASSING: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>([
@@ -46,36 +36,30 @@ const MAX_ATTEMPTS = 3;
 const ATTEMPTS_WITHIN_MS = 4_000;
 /** Time of a request, milliseconds: a key in a vault or a hardware module takes a second. */
 const TIMEOUT_MS = 5_000;
-/** Maximum size of an answer, bytes: that of a transaction of 128 KiB in hex, or of the keys of a large signer. */
+/** Maximum size of an answer, bytes: that of the keys of a large signer. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 const SIGN_ROUTE = "eth1/sign";
 const KEYS_ROUTE = "eth1/publicKeys";
 
-const texts = z.array(z.string());
+/** Advice about a signature that is none of the account's. */
+const DISTRUST =
+  "find out why before you trust this signer again: it, or something in front of it, changes what it signs";
 
-/** A request for one signature. */
-interface Asked {
-  /** Name of the request in faults and metrics. */
-  readonly method: string;
-  readonly send: (signal: AbortSignal) => Promise<string>;
-  readonly judge: (answer: string) => SignerJudgement;
-}
+/** Bytes of a signature, or what is wrong with it. */
+type JudgedSignature = Uint8Array | { readonly explanation: string };
 
 /**
  * An account whose key is held by a Web3Signer.
  *
- * Its methods throw a {@link SignerFault}: `signer_unavailable`, or `wrong_signature` for an answer that differs from
- * what was asked for.
+ * It throws a {@link SignerFault}: `signer_unavailable`, or `wrong_signature` for an answer that is not the signature of
+ * what was to be signed.
  */
-export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
+export class RemoteAccount implements SigningAccount {
   readonly address: Address;
-  /** Host and port of the signer. */
-  readonly host: string;
-  readonly remote: RemoteKeyHolder = this;
-  readonly #rpc: RpcEndpoint;
+  readonly remoteHost: string;
   readonly #http: HttpAddress;
-  /** Public key of the address, as the signer spells it; it names the key where data are signed. */
+  /** Public key of the address, as the signer spells it; it names the key that signs. */
   #publicKey: string | undefined;
   /** True after a request that gave no usable signature. */
   #isFailing = false;
@@ -86,157 +70,101 @@ export class RemoteAccount implements SigningAccount, RemoteKeyHolder {
   ) {
     const { chain, signer } = options;
     const limits = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES };
-    const address = { url: signer.reveal(), chain, ...limits };
-    this.#rpc = new HttpEndpoint(deps, { ...address, translate: translateSignerError });
-    this.#http = new HttpAddress(deps, address);
-    this.host = this.#http.host;
+    this.#http = new HttpAddress(deps, { url: signer.reveal(), chain, ...limits });
+    this.remoteHost = this.#http.host;
     this.address = signer.address;
   }
 
-  /** @throws {SignerFault} */
-  async fetchAddresses(signal: AbortSignal): Promise<readonly string[]> {
-    const method = "eth_accounts";
-    try {
-      return this.#read(method, texts, await this.#call(method, [], signal));
-    } catch (error) {
-      throw error instanceof RpcFault ? this.#noteSilence(method, error) : error;
-    }
+  /** Has the bytes of the message signed, which the signer hashes. @throws {SignerFault} */
+  async sign(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array> {
+    const judged = await this.#askPatiently(message, signal);
+    if (!(judged instanceof Uint8Array)) throw this.#noteMismatch(judged.explanation);
+    if (this.#isFailing) this.deps.log.info("signer_recovered", { endpoint: this.remoteHost });
+    this.#isFailing = false;
+    return judged;
   }
 
-  /** Of the fields others are ignored, `chainId` too: Web3Signer is started for one chain. @throws {SignerFault} */
-  signTransaction(transaction: TransactionToSign, signal: AbortSignal): Promise<Uint8Array> {
-    const fields = toFields(transaction, this.address);
-    const method = "eth_signTransaction";
-    return this.#ask({
-      method,
-      send: async (inner) => this.#read(method, z.string(), await this.#call(method, [fields], inner)),
-      judge: (answer) => judgeTransaction(answer, transaction, this.address),
-    }, signal);
-  }
-
-  /** Has the bytes of the message signed: the signer hashes them as the hub does. @throws {SignerFault} */
-  signMessage(message: SignedMessage, signal: AbortSignal): Promise<Uint8Array> {
-    return this.#ask({
-      method: SIGN_ROUTE,
-      send: async (inner) => {
-        const publicKey = this.#publicKey ??= await this.#findPublicKey(inner);
-        const path = `${SIGN_ROUTE}/${encodeURIComponent(publicKey)}`;
-        const body = JSON.stringify({ data: toHex(message.preimage) });
-        return (await this.#request({ what: SIGN_ROUTE, path, body }, inner)).trim();
-      },
-      judge: (answer) => judgeMessage(answer, message, this.address),
-    }, signal);
-  }
-
-  async #call(method: string, params: readonly unknown[], signal: AbortSignal): Promise<unknown> {
-    const [answer] = await this.#rpc.send([{ method, params }], { signal });
-    if (answer?.kind !== "result") throw answer?.fault ?? new Error("A call without an answer");
-    return answer.result;
-  }
-
-  /** Text of a route's answer. */
-  async #request(
-    { what, path, body }: { readonly what: string; readonly path: string; readonly body?: string },
-    signal: AbortSignal,
-  ): Promise<string> {
-    const request = { what, path: `/api/v1/${path}`, ...body === undefined ? {} : { body } };
-    const answer = await this.#http.exchange(request, { signal });
-    if (answer.status !== 200) throw this.#http.statusFault(answer, what);
-    return answer.text;
-  }
-
-  #read<T>(what: string, schema: z.ZodType<T>, answer: unknown): T {
-    const parsed = schema.safeParse(answer);
-    if (parsed.success) return parsed.data;
-    throw this.#http.fault("malformed", what, { detail: "an answer of another form" });
-  }
-
-  async #ask({ method, send, judge }: Asked, signal: AbortSignal): Promise<Uint8Array> {
+  async #askPatiently(message: SignedMessage, signal: AbortSignal): Promise<JudgedSignature> {
     const { clock, randomness } = this.deps;
-    let judged: SignerJudgement;
+    const conditions = {
+      backoff: pauses,
+      maxAttempts: MAX_ATTEMPTS,
+      withinMs: ATTEMPTS_WITHIN_MS,
+      pauseAfter: (error: unknown): number | undefined =>
+        error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
+    };
     try {
-      judged = await retry(
-        { clock, randomness, signal },
-        {
-          backoff: pauses,
-          maxAttempts: MAX_ATTEMPTS,
-          withinMs: ATTEMPTS_WITHIN_MS,
-          pauseAfter: (error) =>
-            error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
-        },
-        () =>
-          observeRequest(
-            this.deps,
-            {
-              place: { chain: this.options.chain, endpointHost: this.host, role: "signer" },
-              calls: [{ method }],
-            },
-            async () => judge(await send(signal)),
-            ({ kind }) => ({ outcomes: [kind === "verified" ? "ok" : "wrong_signature"] }),
-          ),
-      );
+      return await retry({ clock, randomness, signal }, conditions, () => this.#askObserved(message, signal));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       this.#publicKey = undefined;
-      throw this.#noteSilence(method, error);
+      throw this.#noteSilence(error);
     }
-    if (judged.kind === "mismatch") throw this.#noteMismatch(method, judged);
-    if (this.#isFailing) {
-      this.#isFailing = false;
-      this.deps.log.info("signer_recovered", { endpoint: this.host });
-    }
-    return judged.bytes;
   }
 
-  #noteSilence(method: string, cause: RpcFault): SignerFault {
-    const detail = cause.detail === undefined ? cause.code : `${cause.code}: ${cause.detail}`;
-    const advice = adviseOnSilence(cause, this.address);
-    this.#isFailing = true;
-    this.deps.log.warn("signer_unavailable", { endpoint: this.host, method, detail, explanation: advice });
-    return new SignerFault("signer_unavailable", this.#place(method), { found: detail, advice, cause });
+  #askObserved(message: SignedMessage, signal: AbortSignal): Promise<JudgedSignature> {
+    const place = { chain: this.options.chain, endpointHost: this.remoteHost, role: "signer" } as const;
+    return observeRequest(
+      this.deps,
+      { place, calls: [{ method: SIGN_ROUTE }] },
+      async () => judgeSignature(await this.#ask(message, signal), message.digest, this.address),
+      (judged) => ({ outcomes: [judged instanceof Uint8Array ? "ok" : "wrong_signature"] }),
+    );
   }
 
-  #noteMismatch(method: string, { field, explanation }: SignerMismatch): SignerFault {
-    const detail = `${field} ${explanation}`;
-    const advice = adviseOnMismatch(field, this.options.chain);
-    this.#isFailing = true;
-    const fields = { endpoint: this.host, method, field, detail, explanation: advice };
-    this.deps.log.error("signer_answer_wrong", fields);
-    return new SignerFault("wrong_signature", this.#place(method), { found: detail, advice });
+  async #ask({ preimage }: SignedMessage, signal: AbortSignal): Promise<string> {
+    const publicKey = this.#publicKey ??= await this.#findPublicKey(signal);
+    const path = `${SIGN_ROUTE}/${encodeURIComponent(publicKey)}`;
+    const body = JSON.stringify({ data: toHex(preimage) });
+    return (await this.#request({ what: SIGN_ROUTE, path, body }, signal)).trim();
   }
 
-  #place(method: string): FaultPlace {
-    return { chain: this.options.chain, endpointHost: this.host, method };
+  /** Text of a route's answer. */
+  async #request({ path, ...request }: HttpRequest, signal: AbortSignal): Promise<string> {
+    const answer = await this.#http.exchange({ ...request, path: `/api/v1/${path}` }, { signal });
+    if (answer.status !== 200) throw this.#http.statusFault(answer, request.what);
+    return answer.text;
   }
 
   /** Finds the public key of our address among those of the signer. @throws {RpcFault} `not_found`. */
   async #findPublicKey(signal: AbortSignal): Promise<string> {
-    const answer = await this.#request({ what: KEYS_ROUTE, path: KEYS_ROUTE }, signal);
-    const keys = this.#read(KEYS_ROUTE, texts, parseLeniently(answer));
+    const keys = readKeys(await this.#request({ what: KEYS_ROUTE, path: KEYS_ROUTE }, signal));
+    if (keys === undefined) {
+      throw this.#http.fault("malformed", KEYS_ROUTE, { detail: "an answer of another form" });
+    }
     const own = keys.find((key) => isKeyOf(key, this.address));
     if (own !== undefined) return own;
     const detail = `none of its ${keys.length} keys is that of ${this.address}`;
     throw this.#http.fault("not_found", KEYS_ROUTE, { detail });
   }
+
+  #noteSilence(cause: RpcFault): SignerFault {
+    const detail = cause.detail === undefined ? cause.code : `${cause.code}: ${cause.detail}`;
+    const advice = adviseOnSilence(cause, this.address);
+    const { method } = cause.where;
+    this.#isFailing = true;
+    const fields = { endpoint: this.remoteHost, method, detail, explanation: advice };
+    this.deps.log.warn("signer_unavailable", fields);
+    return new SignerFault("signer_unavailable", cause.where, { found: detail, advice, cause });
+  }
+
+  #noteMismatch(found: string): SignerFault {
+    this.#isFailing = true;
+    const fields = { endpoint: this.remoteHost, method: SIGN_ROUTE, detail: found, explanation: DISTRUST };
+    this.deps.log.error("signer_answer_wrong", fields);
+    const place = { chain: this.options.chain, endpointHost: this.remoteHost, method: SIGN_ROUTE };
+    return new SignerFault("wrong_signature", place, { found, advice: DISTRUST });
+  }
 }
 
-/** `undefined`: no JSON, or more than a list of keys needs. */
-function parseLeniently(text: string): unknown {
+/** `undefined`: no JSON, or no list of keys. */
+function readKeys(answer: string): readonly string[] | undefined {
   try {
-    return parseJson(text);
+    return z.array(z.string()).safeParse(parseJson(answer)).data;
   } catch {
     return undefined;
   }
 }
-
-/**
- * Maps errors of Web3Signer to fault codes. An account whose key it does not hold is `not_found`. Source:
- * Consensys/web3signer: core/src/main/java/tech/pegasys/web3signer/core/service/jsonrpc/response/JsonRpcError.java.
- */
-const translateSignerError: TranslateError = (error, method) =>
-  /no unlocked account/i.test(error.message)
-    ? { code: "not_found", data: undefined }
-    : translateEvmError(error, method);
 
 /** True for the public key of an address: 64 bytes in hex. */
 function isKeyOf(publicKey: string, address: Address): boolean {
@@ -244,13 +172,22 @@ function isKeyOf(publicKey: string, address: Address): boolean {
     toHex(keccak256(fromHex(publicKey)).slice(12)) === address;
 }
 
-/** A transaction as fields of `eth_signTransaction`. */
-function toFields(transaction: TransactionToSign, from: Address): Readonly<Record<string, string>> {
-  const { type: _type, ...fields } = transaction;
-  const show = (value: unknown): string =>
-    typeof value === "bigint" || typeof value === "number" ? toQuantity(BigInt(value)) : String(value);
-  const texts = Object.entries(fields).map(([field, value]) => [field, show(value)]);
-  return { from, ...Object.fromEntries(texts) };
+/** Compares a signature with what was to be signed: r, s and v with v 27 or 28, as the hub and transactions have it. */
+function judgeSignature(answer: string, digest: Hash256, sender: Address): JudgedSignature {
+  const given = isHexBytes(answer) ? fromHex(answer) : undefined;
+  if (given?.length !== 65) return { explanation: "the answer is not 65 bytes in hex" };
+  const parity = given[64] ?? 0;
+  const signature = given.with(64, parity < 27 ? parity + 27 : parity);
+  try {
+    const found = toHex(recoverEvmAddress(digest, signature));
+    if (found !== sender) return { explanation: `the signature is of ${found} instead of ${sender}` };
+    const isHigh = secp256k1.Signature.fromBytes(given.subarray(0, 64), "compact").hasHighS();
+    // Nodes refuse it since Homestead (EIP-2).
+    return isHigh ? { explanation: "the signature has the larger s" } : signature;
+  } catch (error) {
+    if (!(error instanceof SignatureError)) throw error;
+    return { explanation: "the signature is none of this curve" };
+  }
 }
 
 /** A remote signer that did not sign what it was asked to. Another attempt later may succeed. */
@@ -290,13 +227,12 @@ function adviseOnSilence({ code, detail }: RpcFault, address: Address): string {
       return "check that Web3Signer runs, and the URL behind web3signer: in `signer`";
     case "not_found":
       return `load the key of ${address} into Web3Signer, or correct \`signer_address\``;
-    case "missing_method":
     case "unauthorized":
       return detail === UNLISTED_HOST
         ? "start Web3Signer with the host name of its URL in --http-host-allowlist"
         : detail === UNAUTHORIZED
         ? "correct user name and password in the URL of `signer`"
-        : "start Web3Signer with the command eth1, version 23.8 or newer";
+        : "start Web3Signer with the command eth1, version 23.8 or newer, and let its paths be reached";
     case "timeout":
     case "throttled":
     case "server_error":
@@ -304,11 +240,4 @@ function adviseOnSilence({ code, detail }: RpcFault, address: Address): string {
     default:
       return "check the log of Web3Signer, and the URL behind web3signer: in `signer`";
   }
-}
-
-/** What helps when the signer answered something else than it was asked for. */
-function adviseOnMismatch(field: string, chain: StateMachine): string {
-  return field === "chainId"
-    ? `start a Web3Signer with --chain-id=${evmChainId(chain)} for this chain: each signs for one chain only`
-    : "find out why before you trust this signer again: it, or something in front of it, changes what it signs";
 }

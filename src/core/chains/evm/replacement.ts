@@ -11,7 +11,7 @@ import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { addCosts } from "./fees.ts";
 import { type GasPrice, gasPriceFor, highest, TRANSFER_GAS } from "./gas.ts";
 import { addNonces, askNonces } from "./nonces.ts";
-import { accountBalance, gasEstimate, newestBlock } from "./queries.ts";
+import { accountBalance, gasEstimate } from "./queries.ts";
 import { askWitnesses, callOne, orFault, RpcBatch } from "./rpc_batch.ts";
 import { signFor } from "./sender.ts";
 import { priceOf, readOwnTransaction, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
@@ -27,10 +27,8 @@ export class EvmReplacement extends EvmPart implements Replacement {
     const costs = addCosts(this.context, batch, () => withoutSignature(submission.raw));
     const balance = batch.add(accountBalance(sender));
     const params = batch.add(this.context.hostParams.query);
-    const head = batch.add(newestBlock);
     await batch.send({ signal });
-    const baseFeeWei = head().baseFeePerGas;
-    const bounded = await this.context.prices.bound({ ...costs(), baseFeeWei }, batch.host, signal);
+    const bounded = await this.context.prices.bound(costs(), batch.host, signal);
     this.context.hostParams.note(params());
     return {
       offered: priceOf(own),

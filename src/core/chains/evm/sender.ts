@@ -6,7 +6,6 @@ import { keccak256, toHash256 } from "../../encoding/bytes.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
-import { DeadlineFault } from "../../runtime/retry.ts";
 import {
   type BroadcastResult,
   type Delivery,
@@ -19,6 +18,7 @@ import {
   type SigningInput,
   type SigningResult,
 } from "../submission.ts";
+import { signTransaction } from "./account.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { addCallCosts } from "./fees.ts";
@@ -30,7 +30,7 @@ import {
   gasPriceFor,
   highestPriceWei,
 } from "./gas.ts";
-import { accountBalance, blockNumber, newestBlock, rawTransaction } from "./queries.ts";
+import { accountBalance, blockNumber, rawTransaction } from "./queries.ts";
 import { poolRefusal } from "./refusals.ts";
 import { askWitnesses, callAll, callOne, RpcBatch, WITNESS_TIMEOUT_MS, WITNESSES } from "./rpc_batch.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
@@ -65,12 +65,11 @@ export class EvmSender extends EvmPart implements Sender {
     const of = { delivery, messages: collectMessages(delivery), call };
     const batch = new RpcBatch(endpoints);
     const costs = addCallCosts(this.context, batch, call);
-    const market = { costs, balance: batch.add(accountBalance(sender)), head: batch.add(newestBlock) };
+    const market = { costs, balance: batch.add(accountBalance(sender)) };
     const facts = addSigningFacts(this.context, batch, { of, market });
     await batch.send({ signal });
     const read = facts();
-    const named = { ...read.costs, baseFeeWei: read.block.baseFeePerGas };
-    return { ...read, costs: await this.context.prices.bound(named, batch.host, signal) };
+    return { ...read, costs: await this.context.prices.bound(read.costs, batch.host, signal) };
   }
 
   /**
@@ -102,26 +101,20 @@ export class EvmSender extends EvmPart implements Sender {
     submission: SignedSubmission,
     signal: AbortSignal,
   ): Promise<Answer[]> {
-    const late = new DeadlineFault("broadcast at a second endpoint", LATE_AFTER_MS);
+    const answers: Answer[] = [];
     const stop = linkedAbort(signal);
-    let stopTimer = (): void => {};
-    const submit = async (endpoint: RpcEndpointSet): Promise<Answer[]> => {
-      try {
-        const answer = await submitTo(endpoint, submission, stop.signal);
-        stopTimer();
-        if (isTaken(answer)) {
-          stopTimer = this.context.at.clock.after(LATE_AFTER_MS, () => stop.abort(late));
-        }
-        return [answer];
-      } catch (error) {
-        if (error !== late) throw error;
-        return [];
-      }
-    };
+    const taken = Promise.withResolvers<void>();
+    const all = Promise.all(endpoints.map(async (endpoint) => {
+      const answer = await submitTo(endpoint, submission, stop.signal);
+      answers.push(answer);
+      if (isTaken(answer)) taken.resolve();
+    }));
+    const { clock } = this.context.at;
     try {
-      return (await Promise.all(endpoints.map(submit))).flat();
+      await Promise.race([all, taken.promise.then(() => clock.sleep(LATE_AFTER_MS, stop.signal))]);
+      return answers;
     } finally {
-      stopTimer();
+      stop.abort();
       stop.unlink();
     }
   }
@@ -189,7 +182,7 @@ async function signWith(
   { facts, input }: { readonly facts: ReadFacts; readonly input: SigningInput },
   signal: AbortSignal,
 ): Promise<SigningResult> {
-  const { of: { messages: all, call }, receipts, knownFrom, params, block } = facts;
+  const { of: { messages: all, call }, receipts, knownFrom, params, costs } = facts;
   if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };
   if (knownFrom !== undefined) return { kind: "proofs_known", from: knownFrom };
   if (context.hostParams.note(params) || params.handler !== call.to) {
@@ -220,7 +213,7 @@ async function signWith(
     kind: "signed",
     submission: await signFor(
       context,
-      { transaction, dataCostWei: facts.costs.dataCostWei(call.gas), height: block.number },
+      { transaction, dataCostWei: costs.dataCostWei(call.gas), height: costs.block.number },
       signal,
     ),
   };
@@ -241,7 +234,7 @@ export async function signFor(
   { transaction, dataCostWei, height }: SigningWork,
   signal: AbortSignal,
 ): Promise<SignedSubmission> {
-  const raw = await account.signTransaction(transaction, signal);
+  const raw = await signTransaction(account, transaction, signal);
   const price = priceOf(transaction);
   prices.noteOffer(price);
   return {
@@ -260,12 +253,11 @@ export async function signFor(
 /** The price to offer, or why there is none. */
 function findPrice(
   { at: { gasPriceBufferPercent, maximumGasPriceWei, sender } }: EvmContext,
-  { of: { call: { gas } }, costs, block, balanceWei }: ReadFacts,
+  { of: { call: { gas } }, costs, balanceWei }: ReadFacts,
   { simulation, maxGasPriceWei }: SigningInput,
 ): GasPrice | { readonly type: "none" } & Pick<Refusal, "code" | "detail"> {
-  const { gasPriceWei, lowestTipWei, dataCostWei } = costs;
-  const market = { gasPriceWei, lowestTipWei, baseFeeWei: block.baseFeePerGas };
-  const nowWei = currentPriceWei(market);
+  const { dataCostWei } = costs;
+  const nowWei = currentPriceWei(costs);
   const moreWei = dataCostWei(simulation.gasUsed) - simulation.dataCostWei;
   const paidWei = maxGasPriceWei && capAfterDataCost(maxGasPriceWei, moreWei, simulation.gasUsed);
   if (paidWei !== undefined && nowWei > paidWei) {
@@ -279,7 +271,7 @@ function findPrice(
   }
   const price = [paidWei, maximumGasPriceWei].reduce(
     (offered, capWei) => capWei === undefined ? offered : capPrice(offered, capWei),
-    gasPriceFor(market, gasPriceBufferPercent),
+    gasPriceFor(costs, gasPriceBufferPercent),
   );
   const neededWei = gas * highestPriceWei(price) + dataCostWei(gas);
   if (balanceWei >= neededWei) return price;

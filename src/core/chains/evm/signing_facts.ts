@@ -18,7 +18,6 @@ import { type BlockTag, callResult, contractReadAt, type SimulatedCall } from ".
 import { relayerQuery } from "./reads.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { callAll, type RpcBatch } from "./rpc_batch.ts";
-import type { Block } from "./rpc_schemas.ts";
 
 /** A delivery as a call of the host's handler; its gas limit is that of the transaction. */
 export interface DeliveryCall {
@@ -27,10 +26,9 @@ export interface DeliveryCall {
   readonly call: SimulatedCall & { readonly gas: bigint };
 }
 
-/** Money of a transaction: what it costs, the newest block, and what our account has. */
+/** Money of a transaction: what it costs, and what our account has. */
 export interface Market {
   readonly costs: () => Costs;
-  readonly head: () => Block;
   readonly balance: () => bigint;
 }
 
@@ -47,7 +45,6 @@ export interface ReadFacts extends SeenNonces {
   readonly isContested: boolean;
   readonly params: HostParams;
   readonly costs: Costs;
-  readonly block: Block;
   readonly balanceWei: bigint;
 }
 
@@ -75,7 +72,6 @@ export function addSigningFacts(
     nonces: nonces(),
     host: batch.host,
     costs: market.costs(),
-    block: market.head(),
     balanceWei: market.balance(),
   });
 }

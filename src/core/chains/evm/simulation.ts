@@ -8,7 +8,7 @@ import { RpcFault } from "../../rpc/call.ts";
 import { Limit } from "../../runtime/limit.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
+import { type EvmContext, EvmPart, type KnownMarket, Sightings } from "./evm_context.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
 import {
   chainGasLimit,
@@ -47,8 +47,8 @@ const BLIND_PATIENCE_MS = 5 * 60_000;
 export class EvmSimulator extends EvmPart implements Simulator {
   readonly #traces: Limit;
   readonly #runs: SimulationRuns;
-  /** Since when no endpoint has shown a delivery while one that may did not answer, ms. */
-  #blindSinceMs: number | undefined;
+  /** Times in which no endpoint shows a delivery while one that may does not answer. */
+  readonly #blind = new Sightings(this.context.at.clock);
 
   /** @param tracesAtOnce maximum number of concurrent simulations */
   constructor(context: EvmContext, tracesAtOnce: number) {
@@ -99,17 +99,17 @@ export class EvmSimulator extends EvmPart implements Simulator {
 
   /** @throws {RpcFault} while an endpoint that may show what is delivered does not answer; for a few minutes at most */
   #refuseToGuess(isSilent: boolean): void {
-    const { clock } = this.context.at;
-    this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
-    if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
-    throw this.context.fault("lagging", "debug_traceCall", "the endpoints that may trace do not answer");
+    if (!isSilent) this.#blind.forget("all");
+    else if (this.#blind.ageMs("all") < BLIND_PATIENCE_MS) {
+      throw this.context.fault("lagging", "debug_traceCall", "the endpoints that may trace do not answer");
+    }
   }
 
   /** Simulates by one method. */
   async #simulateBy(input: SimulationInput, signal: AbortSignal): Promise<Simulation | Missing> {
     const first = await this.#simulateExpected(input, signal) ?? await this.#runs.runMethod(input, signal);
     if (first.kind !== "shown") return first;
-    this.#blindSinceMs = undefined;
+    this.#blind.forget("all");
     const { costs, layer1Gas } = first;
     const wideGas = first.outcome.gasUsed + layer1Gas;
     const refusal = refusalOf(this.context, input, { ...first.outcome, gasUsed: wideGas });
@@ -158,14 +158,14 @@ export class EvmSimulator extends EvmPart implements Simulator {
     const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, signal);
     if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
     if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
-    const now = gasPriceFor({ ...result.costs, baseFeeWei: result.baseFeeWei }, gasPriceBufferPercent);
+    const now = gasPriceFor(result.costs, gasPriceBufferPercent);
     const isOfNow = isSimilar(highestPriceWei(now), highestPriceWei(terms.price));
     return isOfNow ? result : { ...result, facts: undefined };
   }
 
   #accept(input: SimulationInput, result: Shown, terms: AcceptedTerms): AcceptedSimulation {
-    const { outcome, facts, costs, baseFeeWei, balanceWei } = result;
-    this.context.market.set({ costs, baseFeeWei, balanceWei });
+    const { outcome, facts, costs, balanceWei } = result;
+    this.context.market.set({ costs, balanceWei });
     const accepted = accept(input, outcome, terms);
     if (outcome.steps !== undefined && accepted.handled.every((handled) => handled)) {
       const { delivery, call: { data } } = input;
@@ -228,13 +228,13 @@ function isSimilar(a: bigint, b: bigint): boolean {
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
-  { costs, baseFeeWei, balanceWei }: KnownMarket,
+  { costs, balanceWei }: KnownMarket,
   gasLimit: bigint,
 ): ExactTerms {
-  const price = gasPriceFor({ ...costs, baseFeeWei }, gasPriceBufferPercent);
+  const price = gasPriceFor(costs, gasPriceBufferPercent);
   const neededWei = gasLimit * highestPriceWei(price);
   const missing = balanceWei < neededWei ? { balanceWei: neededWei } : {};
-  return { gas: gasLimit, price, baseFeeWei, ...missing };
+  return { gas: gasLimit, price, baseFeeWei: costs.baseFeeWei, ...missing };
 }
 
 /** Reason why the delivery as a whole fails; `undefined` when it does not. */

@@ -13,7 +13,6 @@ import { isArbitrum } from "./gas.ts";
 import {
   accountBalance,
   gasEstimate,
-  newestBlock,
   type Query,
   readable,
   simulatedCall,
@@ -55,8 +54,6 @@ export type MethodResult =
     /** Gas for layer 1, which the outcome does not include: on Arbitrum; 0 elsewhere. */
     readonly layer1Gas: bigint;
     readonly costs: Costs;
-    /** Of the newest block. */
-    readonly baseFeeWei: bigint | undefined;
     /** Balance of the sender. */
     readonly balanceWei: bigint;
     readonly facts: ReadFacts | undefined;
@@ -119,10 +116,9 @@ export class SimulationRuns extends EvmPart {
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
     const read = addCallCosts(this.context, batch, input.call);
-    const head = batch.add(newestBlock);
     const balance = batch.add(accountBalance(sender));
     const facts = input.readsFacts
-      ? addSigningFacts(this.context, batch, { of: input, market: { costs: read, head, balance } })
+      ? addSigningFacts(this.context, batch, { of: input, market: { costs: read, balance } })
       : undefined;
     let isHeard = false;
     const check = (place: FaultPlace): RpcFault | undefined => {
@@ -158,10 +154,9 @@ export class SimulationRuns extends EvmPart {
     if (outcome instanceof RpcFault) return outcome;
     const estimate = estimated?.();
     if (estimate instanceof RpcFault && estimate.reaction === "retry") throw estimate;
-    const newest = head();
-    this.context.noteHead(newest);
-    const baseFeeWei = newest.baseFeePerGas;
-    const costs = await this.context.prices.bound({ ...read(), baseFeeWei }, batch.host, signal);
+    const named = read();
+    this.context.noteHead(named.block);
+    const costs = await this.context.prices.bound(named, batch.host, signal);
     const known = estimate instanceof RpcFault ? undefined : estimate;
     return {
       kind: "shown",
@@ -169,7 +164,6 @@ export class SimulationRuns extends EvmPart {
       host: batch.host,
       layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
       costs,
-      baseFeeWei,
       balanceWei: balance(),
       facts: facts && { ...facts(), costs },
     };

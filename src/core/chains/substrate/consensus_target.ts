@@ -84,7 +84,8 @@ class SubstrateTargetReads extends SubstrateReads implements TargetReads {
     block: HubBlock = "best",
   ): Promise<readonly (Uint8Array | undefined)[]> {
     if (keys.length === 0) return [];
-    const values = await this.node.client.readStorage(keys, await this.#fetchHash(block, signal), signal);
+    const wanted = calls.storageAt(keys, await this.#fetchHash(block, signal));
+    const values = await this.node.client.call(wanted, signal);
     return keys.map((key) => values.get(toHex(key)));
   }
 

@@ -147,8 +147,9 @@ export class SubstrateOutcomes implements HubOutcomes {
 
   /**
    * Searches the blocks. `unknown`: it is in a final block whose events the node has pruned (`--state-pruning`, 256
-   * blocks by default) or does not answer with. Its effect is then visible in the newest state only, as for one that is
-   * not found at all. `pending`: it may be in a block that cannot be read and is not final yet.
+   * blocks by default), does not answer with, or gives in a form that cannot be read. Its effect is then visible in the
+   * newest state only, as for one that is not found at all. `pending`: it may be in a block that cannot be read and is
+   * not final yet.
    */
   async #search(
     { hash }: SignedSubmission,
@@ -172,6 +173,8 @@ export class SubstrateOutcomes implements HubOutcomes {
       if (fault.code === "too_large") this.#noteUnreadable(block, fault);
       else if (fault.code === "pruned") {
         this.node.log.info("endpoint_limited.events", { block: block.height, extrinsic: hash });
+      } else if (fault.code === "malformed") {
+        this.node.log.warn("messages_skipped.undecodable", { block: block.height, error: fault });
       } else throw fault;
       return { kind: "unknown" };
     }

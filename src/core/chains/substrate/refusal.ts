@@ -10,6 +10,7 @@ import type { StateMachine, StateMachineHeight } from "../../ismp/state_machine.
 import type { Delivery, DeliveryStep, Refusal, RefusalCode } from "../submission.ts";
 import { acceptedLists, describeUnlisted, findAcceptedChains } from "../../ismp/consensus_clients.ts";
 import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
 import type { SubstrateNode } from "./node.ts";
 import { updateTimeOf } from "./reads.ts";
 import { keysOf, pickStored, toSeconds } from "./stored.ts";
@@ -147,7 +148,7 @@ function refusalOfMessages(
 }
 
 /** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */
-const codes: ReadonlyMap<string, RefusalCode> = new Map([
+const refusalCodes: ReadonlyMap<string, RefusalCode> = new Map([
   ["Relayer.ProofValidationError", "bad_proof"],
   ["Relayer.IncompleteProof", "bad_proof"],
   ["Relayer.OutboundDeliveryNotProven", "bad_proof"],
@@ -161,7 +162,7 @@ const codes: ReadonlyMap<string, RefusalCode> = new Map([
 
 /** Refusal code of an error named `Pallet.Error`; `unspecified` for all without a more specific meaning. */
 export function toRefusalCode(error: string | undefined): RefusalCode {
-  return codes.get(error ?? "") ?? "unspecified";
+  return refusalCodes.get(error ?? "") ?? "unspecified";
 }
 
 /** Fetches the state at the best block; one round trip. */
@@ -179,7 +180,7 @@ export async function fetchProofContext(
     client: ismpKeys.consensusStateClient.of(consensusStateId),
   };
   const lists = [...acceptedLists.values()].map(({ entry }) => entry(stateMachine));
-  const values = await node.client.readStorage([...keysOf(wanted), ...lists], undefined, signal);
+  const values = await node.client.call(calls.storageAt([...keysOf(wanted), ...lists], undefined), signal);
   const found = pickStored(node, wanted, values);
   const list = found.client && findAcceptedChains(found.client);
   const isUnlisted = list !== undefined && values.get(toHex(list.entry(stateMachine))) === undefined;

@@ -59,7 +59,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
     const amount = relayerKeys.outboundConsensusDeliveryReward.of(chain);
     const claimed = relayerKeys.outboundConsensusRotationsClaimed(chain, setId);
     const block = await this.node.client.call(calls.finalizedHash(), signal);
-    const stored = await this.node.client.readStorage([amount.key, claimed], block, signal);
+    const stored = await this.node.client.call(calls.storageAt([amount.key, claimed], block), signal);
     return {
       amount: pickStored(this.node, { amount }, stored).amount ?? 0n,
       // The value is a unit: no bytes.
@@ -80,7 +80,7 @@ export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
     for (;;) {
       const keys = await this.node.client.call(calls.keysPaged(prefix, KEYS_PER_PAGE, start), signal);
       if (keys.length === 0) return rewards;
-      const values = await this.node.client.readStorage(keys, undefined, signal);
+      const values = await this.node.client.call(calls.storageAt(keys, undefined), signal);
       for (const key of keys) {
         const reward = decodeValue(this.node, values.get(toHex(key)), value, item) ?? 0n;
         const module = this.#readModule(key.slice(prefix.length + HASH_BYTES));

@@ -7,7 +7,7 @@ import { type Codec, type Layout, layoutOf, type LayoutPart } from "../../encodi
 import type { KnownItem } from "../../ismp/storage_keys.ts";
 import type { Reaction } from "../../rpc/call.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
-import { type BlockEvents, EventRecords } from "./event_records.ts";
+import { readEventRecords, type RuntimeEvent } from "./event_records.ts";
 import {
   readMetadata,
   type RuntimeTables,
@@ -23,7 +23,7 @@ export type RuntimeFaultCode =
   | "missing_call"
   /** The call has other arguments than this program would send. */
   | "layout_mismatch"
-  /** The events of a block do not decode with the metadata of that block, not even as far as their heads. */
+  /** The events of a block do not decode with the metadata of that block. */
   | "bad_events";
 
 /** Runtime incompatible with this program: usually another release of pallet-ismp. */
@@ -80,16 +80,15 @@ export class Runtime {
   readonly #tables: RuntimeTables;
   /** Types of the fields of events, by `Pallet.Event`. */
   readonly #events: ReadonlyMap<string, readonly number[]>;
+  readonly #lookup: TypeLookup;
   readonly #comparison: LayoutComparison;
-  readonly #records: EventRecords;
 
   constructor(identity: { readonly chain: string; readonly version: RuntimeVersion }, tables: RuntimeTables) {
     this.version = identity.version;
     this.#chain = identity.chain;
     this.#tables = tables;
-    const lookup: TypeLookup = (id) => tables.types.get(id) ?? { kind: "other", name: `type ${id}` };
-    this.#comparison = new LayoutComparison(lookup);
-    this.#records = new EventRecords(lookup, tables.pallets);
+    this.#lookup = (id) => tables.types.get(id) ?? { kind: "other", name: `type ${id}` };
+    this.#comparison = new LayoutComparison(this.#lookup);
     const events = [...tables.pallets.values()].flatMap((pallet) =>
       [...pallet.events.values()].map(({ name, fields }) => [`${pallet.name}.${name}`, fields] as const)
     );
@@ -150,10 +149,10 @@ export class Runtime {
     throw this.#fault(entry === undefined ? "missing_call" : "layout_mismatch", difference ?? call.call);
   }
 
-  /** Decodes `System.Events`. @throws {RuntimeFault} `bad_events` when not even the heads of events can be read. */
-  decodeEvents(value: Uint8Array): BlockEvents {
+  /** Decodes `System.Events`. @throws {RuntimeFault} `bad_events` */
+  decodeEvents(value: Uint8Array): readonly RuntimeEvent[] {
     try {
-      return this.#records.read(value);
+      return readEventRecords(value, this.#lookup, this.#tables.pallets);
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
       throw this.#fault("bad_events", `${value.length} bytes that do not decode`, { cause });

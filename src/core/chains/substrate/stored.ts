@@ -10,8 +10,8 @@ export function storedCall<Value>(
   { item, key, codec }: Stored<Value>,
   block?: Hash256,
 ): TypedCall<Value | undefined> {
-  const call = calls.storage(key, block);
-  return { ...call, read: (json, fail) => decodeValue(node, call.read(json, fail), codec, item) };
+  const { method, params, read } = calls.storage(key, block);
+  return { method, params, read: (json, fail) => decodeValue(node, read(json, fail), codec, item) };
 }
 
 /** Fetches one value, at the best block unless one is named; one round trip. @throws {RpcFault} `malformed`. */
@@ -35,7 +35,7 @@ export async function fetchManyStored<Values extends object>(
   wanted: Wanted<Values>,
   { block, signal }: { readonly block?: Hash256 | undefined; readonly signal: AbortSignal },
 ): Promise<Partial<Values>> {
-  return pickStored(node, wanted, await node.client.readStorage(keysOf(wanted), block, signal));
+  return pickStored(node, wanted, await node.client.call(calls.storageAt(keysOf(wanted), block), signal));
 }
 
 /** Keys of values, to read them together with others. */

@@ -138,9 +138,8 @@ export class BlockEventReader {
 
   /**
    * Fetches the events of a block, with the runtime that they belong to: the one that executed the block, as its parent
-   * left it. An event whose fields do not match the metadata is skipped with a warning: it may belong to any pallet,
-   * and nothing else must wait for it.
-   * @throws {RpcFault} `pruned` without the state of the block; `malformed` when the bytes are no list of events at all.
+   * left it.
+   * @throws {RpcFault} `pruned` without the state of the block; `malformed` when the bytes are not what the metadata says.
    */
   async fetch(
     { height, hash, parent }: { readonly height: bigint; readonly hash: Hash256; readonly parent: Hash256 },
@@ -156,9 +155,7 @@ export class BlockEventReader {
     }
     const runtime = await runtimes.ofVersion(version, signal, parent);
     try {
-      const { events, skipped } = runtime.decodeEvents(stored);
-      for (const event of skipped) this.warn(event, height);
-      return { runtime, events };
+      return { runtime, events: runtime.decodeEvents(stored) };
     } catch (fault) {
       if (!(fault instanceof RuntimeFault) || fault.code !== "bad_events") throw fault;
       throw client.fault(

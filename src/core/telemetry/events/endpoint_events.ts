@@ -43,7 +43,6 @@ export const endpointEvents = {
     text: "Endpoint lacks an optional feature; the work continues in another way",
     action: "Use an endpoint with the feature; without it requests, costs or checks are worse.",
     codes: {
-      batches: "Node lacks a method for many values at once; reading them one by one",
       call_bundles: "Node rejects calls to undeployed code; reading contracts individually",
       tracing: "No debug_traceCall with logs: eth_simulateV1 is used",
       simulation: {
@@ -74,8 +73,8 @@ export const endpointEvents = {
     action: "See the explanation in the line. Sending continues by itself.",
   },
   signer_answer_wrong: {
-    text: "Remote signer answered something else than it was asked to sign; nothing was sent",
-    meaning: "The signed transaction differs in `field` from the request, or another key signed it.",
+    text: "Remote signer answered no signature of what it was asked to sign; nothing was sent",
+    meaning: "It signed something else, or another key signed (`detail`).",
     action: "See the explanation in the line. Sending continues by itself.",
     reaction: "nothing of this chain is sent until the signer signs what it is asked for",
   },

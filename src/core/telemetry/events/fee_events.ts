@@ -3,10 +3,6 @@ import type { EventText } from "./event_text.ts";
 
 /** See {@link EventText}. */
 export const feeEvents = {
-  accumulation_finished: {
-    text: "accumulate-fees has ended",
-    codes: { claims: "Fee accumulation finished", withdrawals: "Withdrawals finished" },
-  },
   claim_sent: { text: "Claim sent", codes: { fees: "Claim sent", reward: "Reward claim sent" } },
   fees_claimed: { text: "Fees claimed" },
   claim_failed: {

@@ -120,11 +120,18 @@ export const programEvents = {
     meaning: "No endpoint of the hub gives a usable answer, and nothing works without it.",
     action: "Check the setting that the line names, and the hub node.",
     reaction: "the hub is asked again every 15 s, and everything starts when it answers",
+    endedBy: ["chain_available"],
+  },
+  chain_awaited: {
+    text: "Chain left out until its first check passes, which has no answer yet",
+    action: "Wait; a chain that does not answer within 30 s is named.",
+    endedBy: ["chain_available"],
   },
   chain_unavailable: {
     text: "Chain left out, it does not answer; it is asked again every 15 s",
     meaning: "Logged after 30 s, and every five minutes.",
     action: "Check the endpoints of the chain. It is used as soon as it answers.",
+    endedBy: ["chain_available"],
   },
   chain_available: { text: "Chain available" },
   chain_suspended: {
@@ -133,6 +140,7 @@ export const programEvents = {
       "A check failed that needs you: `finding` is its code, `advice` the remedy. Repeated every five minutes.",
     action: "Fix what the line names. The chain is used when its checks pass.",
     reaction: "the chain is checked again in 15 s to a minute, the others work",
+    endedBy: ["chain_available"],
   },
   check_failed: {
     text: "Check failed",
@@ -178,6 +186,7 @@ export const programEvents = {
     action: "Nothing if it passes. Otherwise see the warning or error before it, and check the endpoints.",
     codes: {
       acceptance: "Waiting for governance to accept the source",
+      blocks: "Reading many blocks",
       challenge_period: "Waiting for the challenge period to end",
       claims: "Waiting for claims to be final on the hub",
       first_answers: "Waiting for the first answers of chains, for 30 s at most",

@@ -4,8 +4,6 @@
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
-import type { Refusal } from "../../../core/chains/submission.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -13,17 +11,19 @@ import {
   type ClaimFindings,
   claimFirst,
   type ClaimGroup,
+  type ClaimWork,
   findBeneficiary,
   planClaims,
   type RaisedFee,
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type ClaimContext, type ClaimResult, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
+import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
 
 /** Input for one pass over a pair. */
 export interface PairInput {
@@ -86,11 +86,11 @@ function unblockedClaims(context: FeeContext): readonly DeliveryRow[] {
   );
 }
 
-const resultOf: Readonly<Record<SettledClaim["why"], ClaimResult>> = {
-  claimed_already: "claimed_already",
-  fee_is_zero: "no_fee",
-  unknown_to_hub: "unclaimable",
-};
+/** Longest wait for the hub to know a raised fee, ms: longer than any chain's height takes to reach it. */
+const MAX_RAISED_MS = 86_400_000;
+
+/** Reasons for which a row ends only when it is found again hours later. */
+const doubtfulEnds: readonly SettledClaim["why"][] = ["fee_is_zero", "unknown_to_hub"];
 
 /** One pass over a pair. */
 class PairPass {
@@ -116,15 +116,17 @@ class PairPass {
     if (provable === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
     const limit = CLAIM_GROUP_SIZE + deferred.size + raised.size;
     const rows = ledger.deliveries.listUnclaimed({ ...pair, maxBlock: matured, limit })
-      .filter((row) => !deferred.has(rowKey(row)) && !raised.waits(rowKey(row), provable))
+      .filter((row) => !deferred.has(rowKey(row)) && !raised.has(rowKey(row)))
       .slice(0, CLAIM_GROUP_SIZE);
     if (rows.length === 0) return "idle";
     await units.learn(source, this.#signal);
     const requests = await this.#readRequests(rows);
     const plan = planClaims(rows, requests);
-    await this.#settle(requests, plan.settled);
+    await this.#settle(plan.settled);
     const commitments = [...plan.fees.keys()];
-    for (const commitment of commitments) doubts.forget(rowKey({ commitment, dest: pair.dest }));
+    for (const commitment of commitments) {
+      for (const why of doubtfulEnds) doubts.forget(`${rowKey({ commitment, dest: pair.dest })} ${why}`);
+    }
     if (commitments.length > 0) {
       const beneficiary = findBeneficiary(this.#context, pair);
       const heights = { sourceHeight: provable, destHeight: matured };
@@ -150,7 +152,7 @@ class PairPass {
   #withoutOverdue(fees: ReadonlyMap<Hash256, bigint>): ReadonlyMap<Hash256, bigint> {
     const { dest } = this.#input.pair;
     const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
-      !this.#context.raised.isOverdue(rowKey({ commitment, dest }));
+      this.#context.raised.ageMs(rowKey({ commitment, dest })) < MAX_RAISED_MS;
     return new Map([...fees].filter(isAwaited));
   }
 
@@ -168,10 +170,7 @@ class PairPass {
         if (fee.kind === "unsure" || status === undefined) continue;
         const value = fee.value ?? 0n;
         requests.set(row.commitment, { fee: value, onHub: status });
-        if (fee.value !== undefined && value !== row.fee) {
-          ledger.deliveries.setFee(row.commitment, row.dest, value);
-          this.#noteRevenue(row);
-        }
+        if (fee.value !== undefined && value !== row.fee) this.#noteFee(row, value);
       }
     });
     return requests;
@@ -200,10 +199,11 @@ class PairPass {
     });
   }
 
-  /** Adds the fee that was just recorded to the revenue of the delivery's transaction. */
-  #noteRevenue({ dest, txHash }: DeliveryRow): void {
-    if (txHash === undefined) return;
+  /** Records a fee, and adds it to the revenue of the delivery's transaction once the source proves it. */
+  #noteFee({ commitment, dest, txHash }: DeliveryRow, fee: bigint, isProven = fee === 0n): void {
     const { ledger, units } = this.#context;
+    ledger.deliveries.setFee(commitment, dest, fee);
+    if (txHash === undefined || !isProven) return;
     ledger.spending.learnRevenue(dest, txHash, (source, fee) => {
       const decimals = units.find(source);
       return decimals === undefined ? undefined : toFee18(fee, decimals);
@@ -214,22 +214,19 @@ class PairPass {
    * Ends rows that a final block of the hub has as claimed, those for which the source proves that nothing was paid, and
    * those of which the same was found hours ago; the others are read again.
    */
-  async #settle(
-    requests: ReadonlyMap<Hash256, ClaimedRequest>,
-    settled: readonly SettledClaim[],
-  ): Promise<void> {
+  async #settle(settled: readonly SettledClaim[]): Promise<void> {
     if (settled.length === 0) return;
     const { deferred, doubts } = this.#context;
     const unpaid = settled.flatMap(({ commitment, to }) => to === "no_fee" ? [commitment] : []);
     const proven = await this.#proveUnpaid(unpaid);
     this.#applySettled(
-      requests,
       settled.filter(({ why, commitment }) => {
         const key = rowKey({ commitment, dest: this.#input.pair.dest });
         const isCertain = why === "claimed_already" || proven.has(commitment);
-        const isEnd = isCertain || doubts.confirms(key, why);
-        if (!isEnd) deferred.add(key);
-        return isEnd;
+        if (isCertain || doubts.ageMs(`${key} ${why}`) >= CONFIRM_AFTER_MS) return true;
+        doubts.add(`${key} ${why}`);
+        deferred.add(key);
+        return false;
       }),
     );
   }
@@ -251,7 +248,7 @@ class PairPass {
   }
 
   /** Records what ends without a claim. */
-  #applySettled(requests: ReadonlyMap<Hash256, ClaimedRequest>, settled: readonly SettledClaim[]): void {
+  #applySettled(settled: readonly SettledClaim[]): void {
     const { ledger, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
@@ -260,22 +257,14 @@ class PairPass {
     });
     for (const why of new Set(settled.map((each) => each.why))) {
       const ended = settled.filter((each) => each.why === why);
-      const fee = ended.reduce((sum, { commitment }) => sum + (requests.get(commitment)?.fee ?? 0n), 0n);
-      const result = resultOf[why];
-      const level = result === "unclaimable" ? "warn" : "info";
-      log[level]("claim_failed.unclaimable", {
+      const isUnknown = why === "unknown_to_hub";
+      log[isUnknown ? "warn" : "info"]("claim_failed.unclaimable", {
         pair: routeName(pair),
         requests: ended.length,
         reason: why,
-        ...(result === "unclaimable" ? { first: ended[0]?.commitment } : {}),
+        ...isUnknown && { first: ended[0]?.commitment },
       });
-      this.#report(result, { count: ended.length, fee });
     }
-  }
-
-  #report(result: ClaimResult, sum: { readonly count: number; readonly fee: bigint }): void {
-    const { source, dest } = this.#input.pair;
-    this.#context.onEvent({ source, dest, result, ...sum });
   }
 
   #claim(group: ClaimGroup): Promise<PairOutcome> {
@@ -288,8 +277,7 @@ class PairPass {
 
   async #claimNow(group: ClaimGroup): Promise<PairOutcome> {
     const findings: ClaimFindings = { refused: [], lost: [], raised: [] };
-    const send = (part: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> =>
-      this.#send(part, call);
+    const send: ClaimWork["send"] = (...claim) => this.#send(...claim);
     const end = await claimFirst({ context: this.#context, findings, send }, group, this.#signal);
     if (findings.lost.length > 0) this.#markLost(findings.lost);
     for (const refused of findings.refused) this.#defer(refused);
@@ -302,7 +290,7 @@ class PairPass {
     return "not_ready";
   }
 
-  async #send(group: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> {
+  async #send(...[group, call, fees]: Parameters<ClaimWork["send"]>): ReturnType<ClaimWork["send"]> {
     const { calls, ledger, log, raised } = this.#context;
     const { commitments, dest } = group;
     const setAll = (to: "claiming" | "unclaimed"): void => {
@@ -312,7 +300,13 @@ class PairPass {
       call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
-      onJournal: () => setAll("claiming"),
+      onJournal: () => {
+        setAll("claiming");
+        for (const [index, commitment] of commitments.entries()) {
+          const row = ledger.deliveries.find(commitment, dest);
+          if (row !== undefined) this.#noteFee(row, fees[index] ?? 0n, true);
+        }
+      },
       onRefused: () => setAll("unclaimed"),
     }, this.#signal);
     if (sent.kind !== "sent") return sent.refusal;
@@ -340,19 +334,19 @@ class PairPass {
       requests: commitments.length,
       first: commitments[0],
     });
-    this.#report("lost", { count: commitments.length, fee: 0n });
   }
 
-  #noteRaised(group: ClaimGroup, fees: readonly RaisedFee[]): void {
+  #noteRaised({ sourceHeight: height }: ClaimGroup, fees: readonly RaisedFee[]): void {
+    const { log, raised } = this.#context;
     const { pair } = this.#input;
     for (const fee of fees) {
-      const key = rowKey({ ...fee, dest: pair.dest });
-      this.#context.raised.add(key, fee, { pair, height: group.sourceHeight });
+      const level = raised.add(rowKey({ ...fee, dest: pair.dest })) === 1 ? "info" : "debug";
+      log[level]("claim_failed.fee_raised", { pair: routeName(pair), ...fee, height });
     }
   }
 
   #defer({ commitment, refusal }: RefusedRow): void {
-    const { deferred, ledger, log } = this.#context;
+    const { deferred, log } = this.#context;
     const { pair } = this.#input;
     const { dest } = pair;
     const attempts = deferred.add(rowKey({ commitment, dest }));
@@ -362,6 +356,5 @@ class PairPass {
       detail: refusal.detail,
       attempts,
     });
-    this.#report("refused", { count: 1, fee: ledger.deliveries.find(commitment, dest)?.fee ?? 0n });
   }
 }

@@ -9,10 +9,10 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type ClaimContext, type ClaimEvent, RaisedFees, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
-import { Deferred, Doubts, type FeeContext, feeWorker } from "../fee_context.ts";
-import { type HubCallEnd, toCallEnd } from "../hub_calls.ts";
+import { Deferred, type FeeContext, feeWorker } from "../fee_context.ts";
+import type { HubCallEnd } from "../hub_calls.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow, SubmissionRow } from "../../ledger/ledger.ts";
@@ -61,10 +61,9 @@ export class ClaimsRounds {
   readonly #pairs: Deferred;
   readonly #reported = new Set<string>();
 
-  /** @param onEvent called with everything that happens to rows */
-  constructor(context: FeeContext, onEvent: (event: ClaimEvent) => void = () => {}) {
-    const [deferred, raised] = [new Deferred(context, "hub_waiting"), new RaisedFees(context)];
-    this.#context = { ...context, deferred, raised, doubts: new Doubts(context.clock), onEvent };
+  constructor(context: FeeContext) {
+    const list = (): Deferred => new Deferred(context, "hub_waiting");
+    this.#context = { ...context, deferred: list(), raised: list(), doubts: list() };
     this.#heights = new MaturedHeights(context.hub);
     this.#pairs = new Deferred(context, "transient");
   }
@@ -166,10 +165,10 @@ async function settleOne(
   signal: AbortSignal,
 ): Promise<boolean> {
   const status = await context.calls.poll(row, signal);
-  const end = toCallEnd(status);
-  if (end === undefined) return status.kind === "included" && row.state !== "included";
-  if (end.state === "final") await applyFinal(context, row, end, signal);
-  else takeBack(context, row, end);
+  if (status.state === "open") return false;
+  if (status.state === "included") return row.state !== "included";
+  if (status.state === "final") await applyFinal(context, row, status, signal);
+  else takeBack(context, row, status);
   return true;
 }
 
@@ -213,7 +212,7 @@ function logClaimed(
 ): void {
   const [first] = rows;
   if (first === undefined) return;
-  const fee = sumOf(rows);
+  const fee = rows.reduce((sum, row) => sum + (row.fee ?? 0n), 0n);
   context.log.info("fees_claimed", {
     pair: routeName(first),
     requests: rows.length,
@@ -221,13 +220,6 @@ function logClaimed(
     hubBlock: claim.hubBlock,
     extrinsic: claim.hash,
   });
-  const { source, dest } = first;
-  context.onEvent({ source, dest, result: "claimed", count: rows.length, fee });
-}
-
-/** Sum of the fees that are known. */
-function sumOf(rows: readonly Pick<DeliveryRow, "fee">[]): bigint {
-  return rows.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n);
 }
 
 /** Makes the rows of a claim without effect claimable again. */

@@ -280,8 +280,8 @@ function endReward(
 async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<void> {
   const { calls, ledger, log } = context;
   for (const submission of calls.listOpen("claim")) {
-    const end = await calls.pollEnd(submission, signal);
-    if (end === undefined) continue;
+    const end = await calls.poll(submission, signal);
+    if (end.state === "open" || end.state === "included") continue;
     const keys = keysOf(ledger, submission.id);
     const row = ledger.rewards.listOpen().find((each) =>
       keys.includes(keyOf(each.chain, toRewardItem(each)))
@@ -289,10 +289,10 @@ async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<
     calls.end(submission, end, () => {
       if (row === undefined || end.state === "dropped") return;
       if (end.state === "final") ledger.rewards.update(row, { state: "claimed" });
-      else {writeRefusal(context, row, {
-          refusal: { code: "unspecified", detail: end.detail },
-          isFinal: true,
-        });}
+      else {
+        const refusal = { code: "unspecified", detail: end.detail } as const;
+        writeRefusal(context, row, { refusal, isFinal: true });
+      }
     });
     if (row !== undefined && end.state === "final") {
       log.info("reward_claimed", { ...rewardFields(row), hubBlock: end.block.height });

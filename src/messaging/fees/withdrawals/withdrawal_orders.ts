@@ -9,7 +9,7 @@ import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import { isNonceTaken } from "../claims/claim_pair.ts";
 import { type FeeContext, findKey, type PayingChain } from "../fee_context.ts";
 import { type HubCallStatus, type NonceOwner } from "../hub_calls.ts";
-import type { HoldReason, MessageRow, SubmissionRow, WithdrawalRow } from "../../ledger/ledger.ts";
+import type { HoldReason, MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { toTokenUnits } from "../../../core/encoding/bytes.ts";
 
 /** Outcome for one account. */
@@ -57,12 +57,12 @@ function orderOne(context: FeeContext, order: Order, signal: AbortSignal): Promi
   const owner = { address: order.account.address, chain: order.paying.name };
   return context.turns.run(owner, async () => {
     const decision = await decide(context, order, signal);
-    if (decision.kind === "skip") {
+    if (decision.skip !== undefined) {
       logSkip(context, order, decision);
       return "skipped";
     }
     if (isNonceTaken(context, owner)) return "busy";
-    return await sendOrder(context, { ...order, amount: decision.numbers.available }, signal);
+    return await sendOrder(context, { ...order, amount: decision.available }, signal);
   }, signal);
 }
 
@@ -129,15 +129,15 @@ async function sendOrder(
 function logSkip(
   context: FeeContext,
   { paying: { name }, account, isAskedFor }: Order,
-  { reason, numbers }: Extract<WithdrawalDecision, { kind: "skip" }>,
+  { skip, ...numbers }: WithdrawalDecision,
 ): void {
-  if (reason === "empty") return;
+  if (skip === "empty") return;
   const fields = {
     chain: name,
     account: toHex(account.address),
     available: context.units.text(name, numbers.available),
   };
-  if (reason === "below_configured") {
+  if (skip === "below_configured") {
     const minimum = context.units.text(name, numbers.configuredMinimum);
     context.log.info("withdrawal_failed.below_minimum", { ...fields, minimum, isAskedFor });
     return;
@@ -189,24 +189,18 @@ export function nextWithdrawalMs(facts: {
   return Math.max(earliestMs, lastMs + facts.frequencySec * 1000);
 }
 
-/** Numbers of a threshold decision, units of the chain's fee token. */
-export interface WithdrawalNumbers {
-  readonly available: bigint;
-  /** Operator's minimum. */
-  readonly configuredMinimum: bigint;
-  /** Hub's minimum. */
-  readonly hubMinimum: bigint;
-}
-
 /** Decision on one balance. */
-export type WithdrawalDecision =
-  | { readonly kind: "withdraw"; readonly numbers: WithdrawalNumbers }
-  | {
-    readonly kind: "skip";
-    /** `below_hub_minimum`: above the operator's minimum, but the hub would refuse it. */
-    readonly reason: "empty" | "below_configured" | "below_hub_minimum";
-    readonly numbers: WithdrawalNumbers;
-  };
+export interface WithdrawalDecision {
+  /** Units of the chain's fee token, like the minimums. */
+  readonly available: bigint;
+  readonly configuredMinimum: bigint;
+  readonly hubMinimum: bigint;
+  /**
+   * Why it stays where it is; `undefined`: it is withdrawn. `below_hub_minimum`: above the operator's minimum, but the
+   * hub would refuse it.
+   */
+  readonly skip: "empty" | "below_configured" | "below_hub_minimum" | undefined;
+}
 
 /**
  * Compares a balance with both minimums; equal is enough.
@@ -221,17 +215,14 @@ export function decideWithdrawal(facts: {
   readonly isAskedFor: boolean;
 }): WithdrawalDecision {
   const whole = facts.isAskedFor ? MIN_WITHDRAWAL : Math.max(facts.minimumAmount, MIN_WITHDRAWAL);
-  const numbers = {
-    available: facts.available,
-    configuredMinimum: toTokenUnits(whole, facts.feeTokenDecimals),
-    hubMinimum: facts.hubMinimum ?? HUB_MINIMUM_UNITS,
+  const { available, hubMinimum = HUB_MINIMUM_UNITS } = facts;
+  const configuredMinimum = toTokenUnits(whole, facts.feeTokenDecimals);
+  const decide = (): WithdrawalDecision["skip"] => {
+    if (available === 0n) return "empty";
+    if (available < configuredMinimum) return "below_configured";
+    return available < hubMinimum ? "below_hub_minimum" : undefined;
   };
-  if (facts.available === 0n) return { kind: "skip", reason: "empty", numbers };
-  if (facts.available < numbers.configuredMinimum) {
-    return { kind: "skip", reason: "below_configured", numbers };
-  }
-  if (facts.available < numbers.hubMinimum) return { kind: "skip", reason: "below_hub_minimum", numbers };
-  return { kind: "withdraw", numbers };
+  return { available, configuredMinimum, hubMinimum, skip: decide() };
 }
 
 /** Account on the hub that may hold fees of a chain. */
@@ -274,34 +265,11 @@ export function listFeeAccounts(facts: {
   return { accounts, withoutKey };
 }
 
-/** Status of a request, from its journal entry and the hub. */
-export function toOrderStatus(
-  submission: SubmissionRow | undefined,
-  status: HubCallStatus | undefined,
-): OrderStatus {
-  switch (status?.kind) {
-    case undefined:
-      return "gone";
-    case "open":
-      return "pending";
-    case "included":
-      return "included";
-    case "final":
-      return "finalized";
-    case "failed":
-      return "refused";
-    case "gone":
-      return submission?.broadcasts === 0 ? "unsent" : "gone";
-  }
-}
-
-/** Status of the request's extrinsic. `unsent`: it was never broadcast; `refused`: the hub rejects it. */
-export type OrderStatus = "unsent" | "pending" | "included" | "finalized" | "refused" | "gone";
-
 /** What is known of a request for which no payment was found yet. */
 export interface OrderObservation {
   readonly nowMs: number;
-  readonly order: OrderStatus;
+  /** Status of its call; `dropped`: no transaction pool has it. */
+  readonly order: HubCallStatus["state"];
   /** `Relayer.Nonce` at the hub's final head. */
   readonly hubNonce: bigint;
   /** True when the hub's final blocks were scanned up to the one in which the request took effect, or lost its nonce. */
@@ -325,14 +293,14 @@ export function decideOrder(
   { nowMs, order, hubNonce, isScanned }: OrderObservation,
 ): OrderAction {
   const isNonceUsed = row.nonce !== undefined && hubNonce > row.nonce;
-  if (order === "finalized" || isNonceUsed) {
+  if (order === "final" || isNonceUsed) {
     if (!isScanned) return { kind: "wait" };
     // The nonce is also used by claims with a beneficiary; a request that lost it can never be included.
-    const detail = order === "finalized" ? "the hub refused the order" : "its nonce was used otherwise";
+    const detail = order === "final" ? "the hub refused the order" : "its nonce was used otherwise";
     return { kind: "void", detail };
   }
-  if (order === "refused") return { kind: "void", detail: "the hub refused the order" };
-  if (order === "included" || order === "pending") return { kind: "wait" };
+  if (order === "failed") return { kind: "void", detail: "the hub refused the order" };
+  if (order === "included" || order === "open") return { kind: "wait" };
   if (nowMs - row.createdAtMs >= ORDER_PATIENCE_MS) {
     return { kind: "void", detail: "the hub has not accepted the order for ten minutes" };
   }

@@ -2,8 +2,7 @@
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import { dropOldest } from "../../../core/runtime/slices.ts";
 import { type FeeContext, type PayingChain } from "../fee_context.ts";
-import { toCallEnd } from "../hub_calls.ts";
-import { decideOrder, judgePayment, type OrderObservation, toOrderStatus } from "./withdrawal_orders.ts";
+import { decideOrder, judgePayment, type OrderObservation } from "./withdrawal_orders.ts";
 import type { MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
 import { parseRow, readMessageRow, toMessageRow } from "../../relay/messages.ts";
 import { recordRow } from "../../relay/scan.ts";
@@ -49,7 +48,7 @@ export class WithdrawalSteps {
     const action = decideOrder(row, seen);
     if (action.kind === "void") this.#end(row, { state: "void", detail: action.detail });
     if (action.kind === "send" && row.submissionId !== undefined) {
-      await calls.resend(row.submissionId, () => {}, signal);
+      await calls.broadcast(row.submissionId, () => {}, signal);
     }
   }
 
@@ -59,17 +58,14 @@ export class WithdrawalSteps {
       ? undefined
       : context.ledger.submissions.find(row.submissionId);
     const status = submission && await context.calls.poll(submission, signal);
-    const end = status && toCallEnd(status);
     // One that left the pool is sent again.
-    if (
-      submission !== undefined && end !== undefined && end.state !== "dropped" &&
-      end.state !== submission.state
-    ) {
-      context.calls.end(submission, end);
+    const isOver = status?.state === "final" || status?.state === "failed";
+    if (submission !== undefined && isOver && status.state !== submission.state) {
+      context.calls.end(submission, status);
     }
-    const order = toOrderStatus(submission, status);
+    const order = status?.state ?? "dropped";
     // While the request is pending its block is better evidence than its nonce.
-    const isOut = order === "gone" || order === "unsent" || order === "refused";
+    const isOut = order === "dropped" || order === "failed";
     const hubNonce = isOut
       ? await context.hub.accounts.fetchRelayerNonce(row.address, row.chain, signal)
       : row.nonce ?? 0n;
@@ -77,7 +73,7 @@ export class WithdrawalSteps {
     if (isUsed && !this.#nonceUsedAt.has(row.id)) {
       this.#nonceUsedAt.set(row.id, await context.hub.reads.fetchHeight(signal));
     }
-    const decidedAt = status?.kind === "final" ? status.block.height : this.#nonceUsedAt.get(row.id);
+    const decidedAt = status?.state === "final" ? status.block.height : this.#nonceUsedAt.get(row.id);
     const isScanned = decidedAt !== undefined && scannedTo >= decidedAt;
     return { nowMs: context.clock.now(), order, hubNonce, isScanned };
   }

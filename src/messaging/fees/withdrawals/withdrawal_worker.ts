@@ -180,8 +180,8 @@ export class WithdrawalRounds {
     );
     for (const submission of calls.listOpen("withdraw")) {
       if (open.has(submission.id)) continue;
-      const end = await calls.pollEnd(submission, signal);
-      if (end !== undefined) calls.end(submission, end);
+      const end = await calls.poll(submission, signal);
+      if (end.state !== "open" && end.state !== "included") calls.end(submission, end);
     }
   }
 

@@ -6,8 +6,8 @@
  */
 import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
-import type { HoldReason, TerminalReason } from "../../ledger/ledger.ts";
-import type { MessageReason } from "../../ledger/message_state.ts";
+import type { MessageReason } from "../../ledger/ledger.ts";
+import type { MessageChange } from "../../ledger/messages.ts";
 
 /** Outcome of one message. */
 export type DeliveryOutcome =
@@ -55,60 +55,54 @@ export const ABOUT_THE_CHAIN: ReadonlySet<RefusalCode> = new Set<RefusalCode>([
   "insufficient_funds",
 ]);
 
-/** Outcome for the message's row. */
-export type RefusalVerdict =
-  | { readonly kind: "hold"; readonly reason: HoldReason; readonly retryClass: RetryClass }
-  /** Ended, or held because no transaction of the chain can carry it, once it is read again. */
-  | {
-    readonly kind: "for_good";
-    readonly to: "held" | "rejected" | "gone";
-    readonly reason: HoldReason | TerminalReason;
-  };
+/** What was found out about a message that is not delivered now, with its numbers. */
+export type Finding =
+  & Pick<MessageChange, "detail" | "batchLimit" | "requiredUsd18" | "offeredUsd18">
+  & { readonly reason: MessageReason }
+  & (
+    | {
+      /** It waits by the schedule of that class, which counts the attempt. */
+      readonly retryClass: RetryClass;
+      /** Earliest time of the next attempt, regardless of the schedule; Unix milliseconds. */
+      readonly notBeforeMs?: number | undefined;
+    }
+    /** It waits until that time, Unix milliseconds. */
+    | { readonly untilMs: number }
+    /** It ends, or is held because no transaction of the chain can carry it, once the same is found hours later. */
+    | { readonly end: "held" | "rejected" | "gone" }
+  );
+
+const FAILED: Finding = { reason: "simulation_failed", retryClass: "failed" };
+
+const refusals: Readonly<Record<RefusalCode | "not_executed", Finding>> = {
+  // Its receipt is read once the target's newest block is past the timeout too.
+  timed_out: { reason: "too_close_to_timeout", retryClass: "transient" },
+  bad_destination: { reason: "bad_destination", end: "rejected" },
+  unknown_message: { reason: "request_unknown", end: "gone" },
+  too_large: { reason: "too_large", end: "held" },
+  duplicate: { reason: "race", retryClass: "transient" },
+  bad_proof: { reason: "proof_unavailable", retryClass: "transient" },
+  not_ready: { reason: "waiting_for_update", retryClass: "transient" },
+  unknown_authority_set: { reason: "waiting_for_update", retryClass: "transient" },
+  host_frozen: { reason: "host_frozen", retryClass: "transient" },
+  handler_replaced: { reason: "handler_replaced", retryClass: "transient" },
+  client_expired: { reason: "client_expired", retryClass: "transient" },
+  insufficient_funds: { reason: "unfunded", retryClass: "unfunded" },
+  // Usually decided again at once, with the current price: see send.ts.
+  too_expensive: { reason: "unprofitable", retryClass: "transient" },
+  price_limit: { reason: "unprofitable", retryClass: "transient" },
+  untraceable: { reason: "untraceable", retryClass: "slow" },
+  no_bandwidth: { reason: "no_bandwidth", retryClass: "hub_refused" },
+  blocked_sender: { reason: "blocked_sender", retryClass: "hub_refused" },
+  module_failed: FAILED,
+  not_executed: FAILED,
+  unspecified: FAILED,
+};
 
 /** Judges one refusal; `targetIsHub` because the hub's refusals are mostly temporary and retries cost nothing. */
-export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): RefusalVerdict {
-  switch (code) {
-    case "timed_out":
-      // Its receipt is read once the target's newest block is past the timeout too.
-      return { kind: "hold", reason: "too_close_to_timeout", retryClass: "transient" };
-    case "bad_destination":
-      return { kind: "for_good", to: "rejected", reason: "bad_destination" };
-    case "unknown_message":
-      return { kind: "for_good", to: "gone", reason: "request_unknown" };
-    case "too_large":
-      return { kind: "for_good", to: "held", reason: "too_large" };
-    case "duplicate":
-      return { kind: "hold", reason: "race", retryClass: "transient" };
-    case "bad_proof":
-      return { kind: "hold", reason: "proof_unavailable", retryClass: "transient" };
-    case "not_ready":
-    case "unknown_authority_set":
-      return { kind: "hold", reason: "waiting_for_update", retryClass: "transient" };
-    case "host_frozen":
-      return { kind: "hold", reason: "host_frozen", retryClass: "transient" };
-    case "handler_replaced":
-      return { kind: "hold", reason: "handler_replaced", retryClass: "transient" };
-    case "client_expired":
-      return { kind: "hold", reason: "client_expired", retryClass: "transient" };
-    case "insufficient_funds":
-      return { kind: "hold", reason: "unfunded", retryClass: "unfunded" };
-    case "too_expensive":
-      // Usually decided again at once, with the current price: see send.ts.
-      return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
-    case "price_limit":
-      return { kind: "hold", reason: "unprofitable", retryClass: "transient" };
-    case "untraceable":
-      return { kind: "hold", reason: "untraceable", retryClass: "slow" };
-    case "no_bandwidth":
-    case "blocked_sender":
-      return { kind: "hold", reason: code, retryClass: "hub_refused" };
-    case "module_failed":
-    case "not_executed":
-    case "unspecified":
-      return targetIsHub
-        ? { kind: "hold", reason: "hub_refused", retryClass: "hub_refused" }
-        : { kind: "hold", reason: "simulation_failed", retryClass: "failed" };
-  }
+export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): Finding {
+  const found = refusals[code];
+  return targetIsHub && found === FAILED ? { reason: "hub_refused", retryClass: "hub_refused" } : found;
 }
 
 /** Cause of the revert. */

@@ -10,20 +10,15 @@ import type { GetRequest, Message } from "../../../core/ismp/message.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { isEvm } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import { ABOUT_THE_CHAIN } from "../decisions/retry_schedule.ts";
+import { ABOUT_THE_CHAIN, type Finding } from "../decisions/retry_schedule.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
 import type { DeliveryInput } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
-import { type Candidate, decideForGood, holdOpen, type HoldWhy, stillOpen } from "../messages.ts";
+import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
-
-/** Result of one round. */
-export interface AnswerRound {
-  readonly hasMore: boolean;
-}
 
 /** Input for answering one group. */
 interface GetGroupInput {
@@ -37,13 +32,13 @@ interface GetGroupInput {
 /** Maximum number of requests per answer. */
 const MAX_AT_ONCE = 50;
 
-/** Answers the GET requests that are due on a leg to the hub; nothing on other legs. */
+/** Answers the GET requests that are due on a leg to the hub, nothing on other legs; true when more are due. */
 export async function answerGets(
   leg: LegRun,
   facts: DeliveryInput,
-): Promise<AnswerRound> {
+): Promise<boolean> {
   const { answering } = leg;
-  if (answering === undefined) return { hasMore: false };
+  if (answering === undefined) return false;
   const due = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
   const { fresh, refused, rows } = await listAdmitted(leg, due);
   const open = await endDelivered(leg, [...fresh, ...refused]);
@@ -62,7 +57,7 @@ export async function answerGets(
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }
-  return { hasMore: hasMoreDue(leg, due, rows) };
+  return hasMoreDue(leg, due, rows);
 }
 
 function requireGet(message: Message): GetRequest {
@@ -88,12 +83,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   } catch (error) {
     if (!(error instanceof UnprovableKeyError)) throw error;
     const { message: detail } = error;
-    return await answerSeparately(work, {
-      reason: "proof_unavailable",
-      detail,
-      retryClass: "hub_waiting",
-      isForGood: true,
-    });
+    return await answerSeparately(work, { reason: "proof_unavailable", detail, end: "held" });
   }
   const proof = await proveRequests(work);
   if (proof === undefined) {
@@ -129,19 +119,14 @@ async function heightIsNotReady(
   { leg }: GetGroupInput,
   dest: StateProver,
   height: bigint,
-): Promise<GroupHold | undefined> {
+): Promise<Finding | undefined> {
   const [view, updatedAtSec] = await Promise.all([
     leg.target.reads.fetchView(dest.id, leg.signal),
     leg.target.reads.fetchUpdateTime({ id: dest.id, height }, leg.signal),
   ]);
   if (updatedAtSec === undefined) {
     return view.height > height
-      ? {
-        reason: "height_unknown",
-        retryClass: "hub_waiting",
-        detail: "the hub skipped or dropped that block",
-        isForGood: true,
-      }
+      ? { reason: "height_unknown", detail: "the hub skipped or dropped that block", end: "held" }
       : { reason: "waiting_for_update", retryClass: "hub_waiting" };
   }
   const rule = {
@@ -168,20 +153,14 @@ async function proveRequests(
   }
 }
 
-/** Reason why a group is held; `isForGood`: nothing changes that, so it only waits for its timeout. */
-type GroupHold = HoldWhy & { readonly isForGood?: boolean };
-
 /** Splits a group that cannot be answered together into single requests; a single request is held. */
-async function answerSeparately(work: GetGroupInput, why: GroupHold): Promise<void> {
+async function answerSeparately(work: GetGroupInput, why: Finding): Promise<void> {
   if (work.group.length === 1) return holdAll(work, why);
   for (const candidate of work.group) await answerGroup({ ...work, group: [candidate] });
 }
 
-function holdAll({ leg, group }: GetGroupInput, { isForGood = false, ...why }: GroupHold): void {
-  if (!isForGood) return holdOpen(leg, group, why);
-  leg.ledger.transaction(() => {
-    for (const { row } of stillOpen(leg, group)) decideForGood(leg, row, { ...why, to: "held" });
-  });
+function holdAll({ leg, group }: GetGroupInput, found: Finding): void {
+  screen(leg, group, () => found);
 }
 
 /** Length of an EVM key of a contract's slot: 20 bytes of address and 32 of slot. */

@@ -15,11 +15,11 @@ import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import { costUsd18, coveringPriceWei, requiredUsd18, toReward18 } from "../decisions/profit.ts";
 import { listReady } from "../due_messages.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, holdOpen } from "../messages.ts";
+import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { type ConsensusResult, isProofUnderWay, sendConsensus, type SendInput } from "./send.ts";
-import { holdBack } from "../limits/suspension.ts";
-import { holdBought, noteBought, readProofPatienceMs } from "../limits/proof_costs.ts";
+import { judgeGates, judgeSuspended } from "../limits/suspension.ts";
+import { judgeBought, noteBought, readProofPatienceMs } from "../limits/proof_costs.ts";
 
 type Accepted = Extract<Simulation, { kind: "accepted" }>;
 
@@ -152,8 +152,7 @@ export class ProofDelivery {
     const simulated = await simulateAlone(leg, proofs);
     if (simulated === undefined) return "refused";
     const { gasUsed: gas, dataCostWei, gasPriceWei } = simulated.simulation;
-    const price = await profit?.price.fetchPrice(leg.signal);
-    const price27 = price?.kind === "known" ? price.price27 : undefined;
+    const price27 = (await profit?.price.fetchPrice(leg.signal))?.price27;
     const cost18 = costUsd18({ gas, dataCostWei }, { gasPriceWei, price27 });
     const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, profit?.minimumPercent ?? 0);
     if (!this.#isPaid(leg, amount, { required18 })) return "held";
@@ -233,12 +232,16 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const { proofs, all, height, left } = next;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
   const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
-  const travelling = await holdBack(leg, ready);
-  const above = travelling.filter(({ row }) => row.seenAtHeight > view.height);
-  const payable = leg.ledger.transaction(() => holdBought(leg, above));
+  const above = ready.filter(({ row }) => row.seenAtHeight > view.height);
+  const gates = await judgeGates(leg, above);
+  const payable = screen(leg, above, gates, judgeSuspended(leg, above), judgeBought(leg));
   const open = await endDelivered(leg, payable);
   if (all === undefined) {
-    holdBehind(leg, open, proofs.length + left);
+    // They wait for updates of others.
+    const detail = `${
+      proofs.length + left
+    } consensus proofs of the hub must come before it, more than are sent for messages`;
+    screen(leg, open, () => ({ reason: "consensus_proofs_unprofitable", retryClass: "transient", detail }));
     return "held";
   }
   const paid = await findPaying(leg, { view, proofHeight: height, consensusProofs: all }, open);
@@ -247,8 +250,7 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   if (simulated === undefined) return "refused";
   const { maxGasPriceWei, candidates } = paid;
   const { gasUsed: gas, dataCostWei } = simulated.simulation;
-  const price = maxGasPriceWei === undefined ? undefined : await leg.profit?.price.fetchPrice(leg.signal);
-  const price27 = price?.kind === "known" ? price.price27 : undefined;
+  const price27 = (await leg.profit?.price.fetchPrice(leg.signal))?.price27;
   // What they are worth at the highest price that the fees allow.
   const offeredUsd18 = maxGasPriceWei === undefined
     ? undefined
@@ -258,13 +260,6 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const result = await sendConsensus(leg, work);
   if (result === "sent") leg.ledger.transaction(() => noteBought(leg, candidates, left));
   return result;
-}
-
-/** Holds messages that need more proofs than are bought for messages: they wait for updates of others. */
-function holdBehind(leg: LegRun, candidates: readonly Candidate[], proofs: number): void {
-  const detail = `${proofs} consensus proofs of the hub must come before it, more than are sent for messages`;
-  const why = { reason: "consensus_proofs_unprofitable", retryClass: "transient", detail } as const;
-  holdOpen(leg, candidates, why);
 }
 
 /** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */

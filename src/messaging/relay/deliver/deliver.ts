@@ -18,18 +18,19 @@ import {
 } from "../due_messages.ts";
 import type { LegRun } from "../leg.ts";
 import { countCallBytes, countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
-import { leaveToCompetitors, readBatchLimit } from "../limits/competitors.ts";
+import { judgeCompetitors, readBatchLimit } from "../limits/competitors.ts";
 import {
   findStrangers,
-  holdBack,
-  leaveToAlone,
+  judgeAlone,
+  judgeGates,
+  judgeSuspended,
   listReceiversUnderWay,
   receiverOf,
 } from "../limits/suspension.ts";
-import { type Candidate, markRefused, type Refused, stillOpen, transition } from "../messages.ts";
+import { type Candidate, type Judge, judgeRefused, type Refused, screen } from "../messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
 import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
-import { confirmUnknown, filterProfitable, holdUnpaidBytes } from "./profitability.ts";
+import { confirmUnknown, filterProfitable, judgeBytes } from "./profitability.ts";
 import { send, type SendInput } from "./send.ts";
 
 /** Result of one round of a leg. */
@@ -93,11 +94,12 @@ async function admit(
   leg: LegRun,
   { fresh, refused }: Admitted,
 ): Promise<Pick<Admitted, "fresh" | "refused">> {
-  const worth = await holdUnpaidBytes(leg, await holdBack(leg, fresh));
-  return leg.ledger.transaction(() => ({
-    fresh: leaveToAlone(leg, leaveToCompetitors(leg, worth)),
-    refused: leaveToCompetitors(leg, refused),
-  }));
+  const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
+  const race = judgeCompetitors(leg);
+  return {
+    fresh: screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, race, judgeAlone(leg, fresh)),
+    refused: screen(leg, refused, race),
+  };
 }
 
 /** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
@@ -115,25 +117,27 @@ function packBatches(
     maxBytes: roomForMessages(leg, consensusProofs),
   };
   const strangers = findStrangers(leg, fresh);
-  const { batches, tooLarge } = packApart([...fresh, ...refused], {
-    bytesOf: countCallBytes,
-    limitOf: ({ row }) => row.batchLimit,
+  // Members of batches that failed, strangers, and what the hub has refused travel apart from the others.
+  const groupOf = (candidate: Candidate): PackingGroup => {
+    const { batchLimit: maxCount, commitment, kind } = candidate.row;
+    const apart = refused.includes(candidate) ? "refused" : strangers.get(commitment);
     // Requests and responses share a transaction only where both pay for the proofs in front of them.
-    kindOf: ({ row }) => consensusProofs.length > 0 ? "" : row.kind,
-    apartOf: (candidate) => refused.includes(candidate) ? "refused" : strangers.get(candidate.row.commitment),
-  }, limits);
-  leg.ledger.transaction(() => {
-    for (const { row } of tooLarge) {
-      const bytes = countCallBytes({ row });
-      // Next to a large proof there is less room: then the proof is sent ahead.
-      if (consensusProofs.length > 0 && bytes <= maxCallBytes) continue;
-      transition(leg, row, {
-        to: "held",
-        reason: "too_large",
-        detail: `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`,
-        nextAttemptAtMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
-      });
-    }
+    const kindName = consensusProofs.length > 0 ? "" : kind;
+    const name = `${maxCount ?? ""} ${kindName} ${apart ?? ""}`;
+    return { name, maxCount, isLast: maxCount === 1 || apart !== undefined };
+  };
+  const packing = { bytesOf: countCallBytes, groupOf };
+  const { batches, tooLarge } = packGroups([...fresh, ...refused], packing, limits);
+  screen(leg, tooLarge, (candidate) => {
+    const bytes = countCallBytes(candidate);
+    // Next to a large proof there is less room: then the proof is sent ahead.
+    if (consensusProofs.length > 0 && bytes <= maxCallBytes) return undefined;
+    const detail = `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`;
+    return {
+      reason: "too_large",
+      detail,
+      untilMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
+    };
   });
   // Messages that are being read will fill the others: fewer transactions cost less.
   const isWorthIt = (batch: readonly Candidate[], index: number): boolean =>
@@ -207,8 +211,9 @@ export async function prepare(
   const { proofHeight: height, consensusProofs } = facts;
   const messages = open.map(({ message }) => message);
   const { accepted, refused } = await findDeliverable(leg, { messages, height, consensusProofs }, proving);
-  const certain = await confirmUnknown(leg, refused);
-  leg.ledger.transaction(() => markAllRefused({ leg, facts }, open, certain));
+  if (refused.length > 0) {
+    screen(leg, open, judgeRefusals({ leg, facts }, await confirmUnknown(leg, refused)));
+  }
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
@@ -220,28 +225,22 @@ export async function prepare(
   return { ready, again };
 }
 
-/** Records refusals. */
-function markAllRefused(
-  { leg, facts }: Round,
-  candidates: readonly Candidate[],
-  refused: readonly Refused[],
-): void {
-  if (refused.length === 0) return;
+/** Judges the refused messages of a batch. */
+function judgeRefusals({ leg, facts }: Round, refused: readonly Refused[]): Judge {
+  const whyOf = new Map(refused.map((item) => [item.message, item]));
   const underWay = listReceiversUnderWay(leg);
-  for (const { code, ...why } of refused) {
+  return ({ message }) => {
+    const why = whyOf.get(message);
+    if (why === undefined) return undefined;
+    const { code } = why;
+    // Too large together with proofs in front it may fit without them: it waits for the height.
+    if (code === "too_large" && facts.consensusProofs.length > 0) {
+      return judgeRefused(leg, { ...why, code: "not_ready" });
+    }
     const isOfModule = code === "not_executed" || code === "module_failed" || code === "unspecified";
     const isBehind = isOfModule && underWay.has(receiverOf(why));
-    // Too large together with proofs in front it may fit without them: it waits for the height.
-    const isBesideProofs = code === "too_large" && facts.consensusProofs.length > 0;
-    const item: Refused = {
-      ...why,
-      code: isBesideProofs ? "not_ready" : code,
-      ...isBehind ? { isInCompany: true } : {},
-    };
-    for (const { row } of stillOpen(leg, [findCandidate(candidates, item.message)])) {
-      markRefused(leg, row, item);
-    }
-  }
+    return judgeRefused(leg, isBehind ? { ...why, isInCompany: true } : why);
+  };
 }
 
 function findCandidate(candidates: readonly Candidate[], message: Message): Candidate {
@@ -312,40 +311,37 @@ export function pack<Item>(
   return { batches, tooLarge };
 }
 
-/**
- * Packs items of which some may only be sent in small batches, or with their like, apart from the others: members of
- * batches that failed, strangers, and what the hub has refused. The batches are in the order of their first items, those
- * apart and of single items last.
- */
-export function packApart<Item>(
+/** With which items an item may share a batch. */
+export interface PackingGroup {
+  /** Items share batches with items of the same group only. */
+  readonly name: string;
+  /** Maximum number of items of a batch; absent: as many as fit. */
+  readonly maxCount?: number | undefined;
+  /** True: its batches are behind all others. */
+  readonly isLast: boolean;
+}
+
+/** Packs the items of each group by themselves; the batches are in the order of their first items. */
+export function packGroups<Item>(
   items: readonly Item[],
-  measure: {
+  { bytesOf, groupOf }: {
     readonly bytesOf: (item: Item) => number;
-    /** Maximum number of items of a batch with that item; `undefined`: as many as fit. */
-    readonly limitOf: (item: Item) => number | undefined;
-    /** Items of different kinds share no batch. */
-    readonly kindOf?: (item: Item) => string;
-    /** Items with a name share batches with items of the same name only. */
-    readonly apartOf?: (item: Item) => string | undefined;
+    readonly groupOf: (item: Item) => PackingGroup;
   },
   limits: { readonly maxCount: number; readonly maxBytes: number },
 ): Packing<Item> {
-  const { bytesOf, limitOf, kindOf, apartOf } = measure;
-  const groupOf = (item: Item): string =>
-    [limitOf(item), kindOf?.(item), apartOf?.(item)].map((name) => name ?? "").join(" ");
-  const groups = Map.groupBy(items, groupOf);
-  const packings = [...groups.values()].map((members) => {
-    const limit = members.map(limitOf).find((each) => each !== undefined) ?? Infinity;
-    return pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit) });
+  const placed = items.map((item, index) => ({ item, index, group: groupOf(item) }));
+  const packings = [...Map.groupBy(placed, ({ group }) => group.name).values()].map((members) => {
+    const maxCount = Math.min(limits.maxCount, members[0]?.group.maxCount ?? Infinity);
+    return pack(members, ({ item }) => bytesOf(item), { ...limits, maxCount });
   });
-  const place = new Map(items.map((item, index) => [item, index]));
-  const placeOf = ([first]: readonly Item[]): number => {
-    if (first === undefined) return 0;
-    const isLast = limitOf(first) === 1 || apartOf?.(first) !== undefined;
-    return (place.get(first) ?? 0) + (isLast ? items.length : 0);
-  };
+  const placeOf = ([first]: readonly typeof placed[number][]): number =>
+    first === undefined ? 0 : first.index + (first.group.isLast ? items.length : 0);
+  const toItems = (members: readonly typeof placed[number][]): readonly Item[] =>
+    members.map(({ item }) => item);
   return {
-    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => placeOf(a) - placeOf(b)),
-    tooLarge: packings.flatMap(({ tooLarge }) => tooLarge),
+    batches: packings.flatMap(({ batches }) => batches).sort((one, other) => placeOf(one) - placeOf(other))
+      .map(toItems),
+    tooLarge: packings.flatMap(({ tooLarge }) => toItems(tooLarge)),
   };
 }

@@ -14,12 +14,11 @@ import type { DecisionRow } from "../../ledger/ledger.ts";
 import {
   type BatchDecision,
   type BatchOffer,
-  type BatchVerdict,
   classifyPayment,
   decideBatch,
   decideProfit,
+  type HeldVerdict,
   type PaymentClass,
-  type ProofUsage,
 } from "../decisions/profit.ts";
 import {
   coveringPriceWei,
@@ -30,11 +29,12 @@ import {
   toReward18,
 } from "../decisions/profit.ts";
 import { toReceiptKey, toRequest } from "../decisions/route.ts";
-import type { FeeReader, LegProfit, LegRun, RelaySettings, TargetContext } from "../leg.ts";
+import type { FeeReader, LegProfit, LegRun, TargetContext } from "../leg.ts";
 import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
 import { noteOffers } from "../limits/spending.ts";
-import { type Candidate, decideForGood, findOwnPayment, hold, type Refused, stillOpen } from "../messages.ts";
+import { type Candidate, findOwnPayment, type Judge, type Refused, screen } from "../messages.ts";
+import type { Finding } from "../decisions/retry_schedule.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 
 /** Revenue of one message. */
@@ -68,7 +68,6 @@ export async function readRevenues(
       isListedModule: reward !== undefined,
     });
     const rewards: Partial<Record<PaymentClass, bigint>> = {
-      to_hub: 0n,
       filtered_hub_request: 0n,
       listed_hub_request: toReward18(reward ?? 0n, settings.hubTokenPrice27),
     };
@@ -141,18 +140,22 @@ export async function filterProfitable(
   const isOwnMoney = bound.price27 !== undefined &&
     offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
   const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
-  const revenueOf = new Map(work.candidates.map((each, index) => [each, revenueAt(revenues, index)]));
-  const lost = work.candidates.filter((each) => revenueOf.get(each)?.isGone === true);
-  const gone = await findGoneRequests(leg, profit, lost);
-  const candidates = leg.ledger.transaction(() => {
+  const revenueOf = new Map(
+    work.candidates.map(({ message }, index) => [message, revenueAt(revenues, index)]),
+  );
+  const lost = work.candidates.filter(({ message }) => revenueOf.get(message)?.isGone === true);
+  const gone = new Set(await findGoneRequests(leg, profit, lost));
+  leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
-    for (const { row } of stillOpen(leg, gone)) {
-      const detail = "the source no longer knows the request";
-      decideForGood(leg, row, { to: "gone", reason: "request_gone", detail });
+  });
+  const heldOf = new Map(decided.hold.map((verdict) => [verdict.id, verdict]));
+  const candidates = screen(leg, work.candidates, ({ row, message }) => {
+    if (gone.has(message)) {
+      return { reason: "request_gone", detail: "the source no longer knows the request", end: "gone" };
     }
-    const rest = work.candidates.filter((each) => !gone.includes(each));
-    return defer(leg, { ...work, candidates: rest, held: decided.hold, revenues: revenueOf });
+    const verdict = heldOf.get(row.commitment);
+    return verdict && judgeUnpaid(leg, work.part, { verdict, revenue: revenueOf.get(message) });
   });
   return { candidates, maxGasPriceWei };
 }
@@ -163,43 +166,33 @@ const LARGE_BYTES = 4_096;
 /** Gas of a zero byte of call data and of another (EIP-2028): the least that they cost. */
 const [ZERO_BYTE_GAS, BYTE_GAS] = [4, 16];
 
-/** Holds large messages that do not pay for their own bytes; returns the others. May throw an `RpcFault`. */
-export async function holdUnpaidBytes(
+/** Judges large messages by whether they pay for their own bytes. May throw an `RpcFault`. */
+export async function judgeBytes(
   leg: LegRun,
   candidates: readonly Candidate[],
-): Promise<readonly Candidate[]> {
+): Promise<Judge | undefined> {
   const { profit, target: { gas } } = leg;
   const large = candidates.filter((candidate) => countCallBytes(candidate) >= LARGE_BYTES);
   if (profit === undefined || profit.minimumPercent === 0 || gas === undefined || large.length === 0) {
-    return candidates;
+    return undefined;
   }
-  const [revenues, price, { gasPriceWei }] = await Promise.all([
+  const [revenues, { price27 }, { gasPriceWei }] = await Promise.all([
     readRevenues({ ...leg, profit }, large),
     profit.price.fetchPrice(leg.signal),
     gas.fetchGasQuote(leg.signal),
   ]);
-  const price27 = price.kind === "known" ? price.price27 : undefined;
-  const decided = new Map(large.map(({ row }, index) => {
-    const { paymentClass, fee18 } = revenueAt(revenues, index);
+  const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
+  const revenueOf = new Map(large.map(({ message }, index) => [message, revenueAt(revenues, index)]));
+  return ({ row, message }) => {
+    const revenue = revenueOf.get(message);
+    if (revenue === undefined) return undefined;
     const bytesGas = row.encoded.reduce((sum, byte) => sum + (byte === 0 ? ZERO_BYTE_GAS : BYTE_GAS), 0);
-    const offer = { paymentClass, fee18, gas: BigInt(bytesGas), dataCostWei: 0n };
-    const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
-    return [row.commitment, decideProfit(offer, rule)];
-  }));
-  return leg.ledger.transaction(() =>
-    stillOpen(leg, candidates).filter(({ row }) => {
-      const found = decided.get(row.commitment);
-      if (found?.kind !== "hold" || found.reason !== "unprofitable") return true;
-      const { required18: requiredUsd18, fee18: offeredUsd18 } = found.numbers;
-      const why = {
-        reason: "unprofitable",
-        retryClass: "failed",
-        detail: "its own bytes cost more",
-      } as const;
-      hold(leg, row, { ...why, requiredUsd18, offeredUsd18 });
-      return false;
-    })
-  );
+    const decided = decideProfit({ ...revenue, gas: BigInt(bytesGas), dataCostWei: 0n }, rule);
+    if (decided.kind !== "hold" || decided.reason !== "unprofitable") return undefined;
+    const { required18: requiredUsd18, fee18: offeredUsd18 } = decided.numbers;
+    const detail = "its own bytes cost more";
+    return { reason: "unprofitable", retryClass: "failed", detail, requiredUsd18, offeredUsd18 };
+  };
 }
 
 /** Decision about a batch with everything that it was made from. */
@@ -240,12 +233,10 @@ export async function judgeProfit(
     };
   });
   const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
-  const consensusProofs: ProofUsage = {
-    gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
-    dataCostWei: ofProofs,
-    isSentAnyway: proofBytes.length === 0,
-  };
-  const price27 = price.kind === "known" ? price.price27 : undefined;
+  const consensusProofs = proofBytes.length === 0
+    ? undefined
+    : { gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n, dataCostWei: ofProofs };
+  const { price27 } = price;
   const profitPercent = profit.minimumPercent;
   const decided = decideBatch(offers, consensusProofs, {
     gasPriceWei,
@@ -253,7 +244,7 @@ export async function judgeProfit(
     profitPercent,
   });
   const bound = {
-    gas: messagesGas + (consensusProofs.isSentAnyway ? 0n : consensusProofs.gas),
+    gas: messagesGas + (consensusProofs?.gas ?? 0n),
     dataCostWei,
     offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
     price27,
@@ -277,7 +268,7 @@ export function toDecisions(
       gasPriceWei: numbers.gasPriceWei,
       dataCostWei: numbers.dataCostWei,
       price27: numbers.price27,
-      priceOrigin: price.kind === "known" ? price.origin : undefined,
+      priceOrigin: price.origin,
       profitPercent: numbers.profitPercent,
       costUsd18: numbers.cost18,
       requiredUsd18: numbers.required18,
@@ -291,45 +282,27 @@ function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
   return found;
 }
 
-/** Holds messages that do not pay, with their numbers; returns the rest. */
-function defer(
+/** What becomes of a message that does not pay, with its numbers. */
+function judgeUnpaid(
   context: TargetContext,
-  { part, candidates, held, revenues }: {
-    readonly part: ProvenBatch;
-    readonly candidates: readonly Candidate[];
-    readonly held: readonly BatchVerdict[];
-    readonly revenues: ReadonlyMap<Candidate, Revenue>;
-  },
-): readonly Candidate[] {
-  const heldOf = new Map(held.map((verdict) => [verdict.id, verdict]));
-  const classOf = new Map([...revenues].map(([{ row }, { paymentClass }]) => [row.commitment, paymentClass]));
-  return stillOpen(context, candidates).filter(({ row }) => {
-    const verdict = heldOf.get(row.commitment);
-    if (verdict === undefined || verdict.kind !== "hold") return true;
-    const { required18: requiredUsd18, fee18: offeredUsd18 } = verdict.numbers;
-    const isFailed = verdict.reason === "unprofitable";
-    const isBlind = isFailed && part.simulation.isBlind === true;
-    // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
-    const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
-    hold(context, row, {
-      // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
-      reason: isBlind ? "untraceable" : verdict.reason,
-      retryClass: isBlind ? "slow" : isFailed && !isCutShort ? "failed" : "transient",
-      requiredUsd18,
-      offeredUsd18,
-      ...explainReward(context.settings, classOf.get(row.commitment)),
-    });
-    return false;
-  });
-}
-
-/** Explains why a reward counts for nothing. */
-function explainReward(
-  { hubTokenPrice27 }: Pick<RelaySettings, "hubTokenPrice27">,
-  paymentClass: PaymentClass | undefined,
-): { readonly detail?: string } {
-  if (paymentClass !== "listed_hub_request" || hubTokenPrice27 !== undefined) return {};
-  return { detail: "the hub's reward counts for nothing without [hub].token_price" };
+  { simulation }: ProvenBatch,
+  { verdict, revenue }: { readonly verdict: HeldVerdict; readonly revenue: Revenue | undefined },
+): Finding {
+  const { required18: requiredUsd18, fee18: offeredUsd18 } = verdict.numbers;
+  const isFailed = verdict.reason === "unprofitable";
+  const isBlind = isFailed && simulation.isBlind === true;
+  // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
+  const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
+  const isUnpriced = revenue?.paymentClass === "listed_hub_request" &&
+    context.settings.hubTokenPrice27 === undefined;
+  return {
+    // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
+    reason: isBlind ? "untraceable" : verdict.reason,
+    retryClass: isBlind ? "slow" : isFailed && !isCutShort ? "failed" : "transient",
+    requiredUsd18,
+    offeredUsd18,
+    ...isUnpriced && { detail: "the hub's reward counts for nothing without [hub].token_price" },
+  };
 }
 
 /** Chain on which requests were made. */
@@ -365,20 +338,16 @@ async function findGone(
   }
 }
 
-/** Finds the candidates whose requests certainly no longer exist on their sources. */
+/** Finds the messages whose requests certainly no longer exist on their sources. */
 async function findGoneRequests(
   leg: LegRun,
   { feeChains }: Pick<LegProfit, "feeChains">,
   candidates: readonly Candidate[],
-): Promise<readonly Candidate[]> {
-  const gone: Candidate[] = [];
-  for (const [source, members] of Map.groupBy(candidates, ({ message }) => toRequest(message).source)) {
-    const chain = feeChains.get(source);
-    if (chain === undefined) continue;
-    const lost = await findGone(leg, chain, members.map(({ message }) => message));
-    gone.push(...members.filter(({ message }) => lost.has(message)));
-  }
-  return gone;
+): Promise<readonly Message[]> {
+  const messages = candidates.map(({ message }) => message);
+  const gone = [...Map.groupBy(messages, (message) => feeChains.get(toRequest(message).source))]
+    .map(async ([chain, members]) => chain === undefined ? [] : [...await findGone(leg, chain, members)]);
+  return (await Promise.all(gone)).flat();
 }
 
 /**

@@ -8,10 +8,10 @@ import type { Allowance, MessageRow } from "../../ledger/ledger.ts";
 import type { LogFields } from "../../../core/telemetry/log.ts";
 import { boundByLosses, decideAllowance, noteRefusedFunds, stopUncovered } from "../limits/spending.ts";
 import { type Leg, legName, type LegRun } from "../leg.ts";
-import { type Candidate, hold, holdOpen, markRefused, stillOpen, submitAll } from "../messages.ts";
+import { type Candidate, judgeRefused, screen, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
-import { holdSuspended, mayRisk } from "../limits/suspension.ts";
+import { judgeSuspended, mayRisk } from "../limits/suspension.ts";
 import { broadcastJournalled, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
@@ -108,7 +108,7 @@ function retryUncovered(
     stopUncovered(leg, detail);
     return { sent: 0, again: [], isOutdated: candidates.length > 0 };
   }
-  holdOpen(leg, candidates, { reason: "loss_limit", retryClass: "transient", detail });
+  screen(leg, candidates, () => ({ reason: "loss_limit", retryClass: "transient", detail }));
   return { sent: 0, again: [] };
 }
 
@@ -160,7 +160,7 @@ async function sendInTurn(
 ): Promise<SendResult> {
   const { part, candidates } = work;
   if (!await mayRisk(leg, { candidates, simulation: part.simulation })) {
-    holdOpen(leg, candidates, { reason: "loss_limit", retryClass: "transient", detail: STRANGERS });
+    screen(leg, candidates, () => ({ reason: "loss_limit", retryClass: "transient", detail: STRANGERS }));
     return { sent: 0, again: [] };
   }
   const signing = await signBounded(leg, work);
@@ -187,7 +187,7 @@ async function sendInTurn(
   }
   leg.signal.throwIfAborted();
   // Settling may have found meanwhile that delivering them would waste gas.
-  const open = leg.ledger.transaction(() => holdSuspended(leg, stillOpen(leg, candidates)));
+  const open = screen(leg, candidates, judgeSuspended(leg, candidates));
   if (open.length < candidates.length) return { sent: 0, again: open };
   const { submission } = signing;
   const proofs = part.delivery.steps.filter(({ kind }) => kind === "consensus").length;
@@ -263,25 +263,18 @@ async function journalAndSend(
  * now. A batch that is too large may be sent in two halves; messages that the refusal does not concern continue.
  */
 function applyRefusal(
-  context: LegRun,
+  leg: LegRun,
   candidates: readonly Candidate[],
   refusal: Refusal,
 ): readonly Candidate[] {
-  const { code, detail } = refusal;
-  return context.ledger.transaction(() => {
-    const open = stillOpen(context, candidates);
-    if (code === "too_large" && open.length > 1) {
-      const half = Math.ceil(open.length / 2);
-      for (const { row } of open.slice(half)) {
-        hold(context, row, { reason: "too_large", retryClass: "transient", detail });
-      }
-      return open.slice(0, half);
-    }
-    const about = refusal.messages?.map((index) => candidates[index]?.message);
-    const isConcerned = ({ message }: Candidate): boolean => about?.includes(message) ?? true;
-    for (const { row, message } of open.filter(isConcerned)) {
-      markRefused(context, row, { message, code, detail });
-    }
-    return open.filter((candidate) => !isConcerned(candidate));
-  });
+  const { code, detail, messages: indices } = refusal;
+  const open = stillOpen(leg, candidates);
+  if (code === "too_large" && open.length > 1) {
+    const half = Math.ceil(open.length / 2);
+    screen(leg, open.slice(half), () => ({ reason: "too_large", retryClass: "transient", detail }));
+    return open.slice(0, half);
+  }
+  const about = indices?.map((index) => candidates[index]?.message);
+  const isConcerned = ({ message }: Candidate): boolean => about?.includes(message) ?? true;
+  return screen(leg, open, (candidate) => isConcerned(candidate) ? judgeRefused(leg, refusal) : undefined);
 }

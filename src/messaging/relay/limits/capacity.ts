@@ -110,15 +110,15 @@ const REPORT_INTERVAL_MS = 24 * 3_600_000;
  * @param event `account_shared.mined`: it was mined in front of ours; `account_shared.seen`: endpoints show it there
  */
 export function reportForeign(
-  { ledger, clock, log, target }: TargetContext,
+  context: TargetContext,
   nonce: bigint,
   event: "account_shared.mined" | "account_shared.seen",
 ): void {
+  const { clock, log, target } = context;
   const chain = target.id.stateMachine;
-  const name = `${event} on ${chain}`;
-  const nowMs = clock.now();
-  const isNews = nowMs - Number(ledger.meta.find(name) ?? "-Infinity") >= REPORT_INTERVAL_MS;
-  if (isNews) ledger.meta.write(name, String(nowMs));
+  const reported = keepOn(event, z.number());
+  const isNews = clock.now() - (reported.read(context) ?? -Infinity) >= REPORT_INTERVAL_MS;
+  if (isNews) reported.write(context, clock.now());
   if (!isNews) log.debug("account_shared.seen", { chain, nonce });
   else log[event === "account_shared.mined" ? "warn" : "info"](event, { chain, nonce });
 }

@@ -9,7 +9,7 @@
 import * as z from "zod";
 import { concatBytes, type Hex, keccak256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Leg, TargetContext } from "../leg.ts";
-import { type Candidate, transition } from "../messages.ts";
+import type { Judge } from "../messages.ts";
 import { keepOn } from "./spending.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 
@@ -166,15 +166,12 @@ export function readBackoffMs(
   return competitorBackoffMs(readCompetition(context), { height, ourself, pollIntervalMs });
 }
 
-/** Holds new messages that faster competitors may deliver first; returns the others. */
-export function leaveToCompetitors(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+/** Leaves new messages to faster competitors for a while. */
+export function judgeCompetitors(leg: Leg): Judge {
   const nowMs = leg.clock.now();
-  return candidates.filter(({ row }) => {
+  return ({ row }) => {
     const waitMs = readBackoffMs(leg, row, leg.pollIntervalMs) - Math.abs(nowMs - row.createdAtMs);
-    if (waitMs <= 0) return true;
-    const nextAttemptAtMs = nowMs + waitMs;
     const detail = "left to another relayer first";
-    transition(leg, row, { to: "held", reason: "race", detail, nextAttemptAtMs });
-    return false;
-  });
+    return waitMs <= 0 ? undefined : { reason: "race", detail, untilMs: nowMs + waitMs };
+  };
 }

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import type { Leg, TargetContext } from "../leg.ts";
-import { type Candidate, hold } from "../messages.ts";
+import type { Candidate, Judge } from "../messages.ts";
 import { keepOn } from "./spending.ts";
 import { toSuspensionKey } from "./suspension.ts";
 
@@ -62,26 +62,25 @@ export function noteBought(leg: Leg, candidates: readonly Candidate[], left: num
 }
 
 /**
- * Holds messages of pairs for which a proof was bought within a day without a delivery after it; returns the others. A
- * message that needs several transactions with proofs may have all of them.
+ * Judges messages of pairs for which a proof was bought within a day without a delivery after it. A message that needs
+ * several transactions with proofs may have all of them.
  */
-export function holdBought(leg: Leg, candidates: readonly Candidate[]): readonly Candidate[] {
+export function judgeBought(leg: Leg): Judge {
   const nowMs = leg.clock.now();
   const recent = new Map(
     (bought.read(leg) ?? []).filter(({ atMs }) => atMs <= nowMs && nowMs < atMs + DAY_MS)
       .map((purchase) => [purchase.pair, purchase]),
   );
-  return candidates.filter((candidate) => {
+  return (candidate) => {
     const purchase = recent.get(pairOf(candidate));
-    if (purchase === undefined) return true;
-    if (purchase.commitment === candidate.row.commitment && purchase.left > 0) return true;
-    const [before] = leg.ledger.messages.findAll([purchase.commitment], leg.target.id.stateMachine);
-    if (before === undefined || before.state.startsWith("delivered")) return true;
-    hold(leg, candidate.row, {
+    if (purchase === undefined) return undefined;
+    if (purchase.commitment === candidate.row.commitment && purchase.left > 0) return undefined;
+    const before = leg.ledger.messages.find(purchase.commitment, leg.target.id.stateMachine);
+    if (before === undefined || before.state.startsWith("delivered")) return undefined;
+    return {
       reason: "consensus_proofs_unprofitable",
       retryClass: "transient",
       detail: `proofs went ahead of ${purchase.commitment} of the same modules, which was not delivered`,
-    });
-    return false;
-  });
+    };
+  };
 }

@@ -61,8 +61,7 @@ export async function readPaid(
   const gas = outcome.spent;
   if (gas === undefined) return undefined;
   const isFree = gas.gasUsed * gas.gasPriceWei === 0n && gas.dataCostWei === 0n;
-  const known = isFree ? undefined : await price?.fetchPrice(signal);
-  return { gas, price27: known?.kind === "known" ? known.price27 : undefined };
+  return { gas, price27: isFree ? undefined : (await price?.fetchPrice(signal))?.price27 };
 }
 
 /**
@@ -195,11 +194,10 @@ export async function boundByLosses(
 ): Promise<LossBound | undefined> {
   const { settings: { maxDailyLossMicroUsd: limitMicroUsd }, target, ledger } = context;
   if (limitMicroUsd === undefined || target.gas === undefined) return undefined;
-  const known = await price?.fetchPrice(context.signal);
-  if (known?.kind !== "known") return { wei: 0n, isExhausted: true, because: UNPRICED };
+  const price27 = (await price?.fetchPrice(context.signal))?.price27;
+  if (price27 === undefined) return { wei: 0n, isExhausted: true, because: UNPRICED };
   const chain = target.id.stateMachine;
   const { lossMicroUsd } = ledger.spending.sumLoss(chain, context.clock.now() - DAY_MS);
-  const { price27 } = known;
   const facts = { limitMicroUsd, lossMicroUsd, pendingWei: sumPending(context, nonce), price27 };
   return {
     wei: lossBoundWei({ ...facts, dataCostWei, gasLimit }),
@@ -274,11 +272,11 @@ export async function reviewLoss(
 
 /** Completes rows recorded without a price; false: the price is unknown. */
 async function priceLosses(
-  { ledger, replacing, signal, target }: Settling,
+  { ledger, profit, signal, target }: Settling,
 ): Promise<boolean> {
-  const price = await replacing?.profit?.price.fetchPrice(signal);
-  if (price?.kind !== "known") return false;
-  ledger.transaction(() => ledger.spending.price(target.id.stateMachine, price.price27));
+  const price27 = (await profit?.price.fetchPrice(signal))?.price27;
+  if (price27 === undefined) return false;
+  ledger.transaction(() => ledger.spending.price(target.id.stateMachine, price27));
   return true;
 }
 

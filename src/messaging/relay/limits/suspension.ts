@@ -1,7 +1,7 @@
 /**
  * What is known of pairs of modules: strangers are pairs without a delivery of ours, and travel apart at a bounded risk;
  * pairs whose deliveries cost gas without effect are suspended, since a module may succeed in every simulation and fail
- * in every block. Call everything here but {@link holdBack} and {@link mayRisk} within a ledger transaction.
+ * in every block. Call what changes something within a ledger transaction.
  */
 import type { MessageRow, SubmissionRow, SuspensionKey, SuspensionRow } from "../../ledger/ledger.ts";
 import * as z from "zod";
@@ -16,7 +16,7 @@ import { costUsd18 } from "../decisions/profit.ts";
 import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import { keepOn } from "./spending.ts";
 import type { Leg, LegRun, RelayDeps, TargetContext } from "../leg.ts";
-import { type Candidate, findOwnPayment, parseRow, stillOpen, toCandidate, transition } from "../messages.ts";
+import { type Candidate, findOwnPayment, type Judge, parseRow, toCandidate } from "../messages.ts";
 import type { Gate } from "../../../core/chains/reads.ts";
 
 /** Pause before each automatic retry, by the number of failures so far, ms. */
@@ -61,7 +61,7 @@ const BEHIND_TRY_MS = 10 * 60_000;
  * Judges one message of a suspended pair: the end of its wait, Unix milliseconds; 0: it is the retry, or may become it.
  * @param facts.isTryOpen whether the pair's retry is another message that is submitted, or was just chosen
  */
-export function judgeSuspended(
+export function suspendedUntilMs(
   pair: Pick<SuspensionRow, "nextTryAtMs">,
   facts: { readonly nowMs: number; readonly isTryOpen: boolean },
 ): number {
@@ -163,7 +163,7 @@ export async function mayRisk(
   return isWithinRisk({
     ...risk,
     plannedWei: gasLimit * gasPriceWei + maxDataCostWei,
-    price27: price.kind === "known" ? price.price27 : undefined,
+    price27: price.price27,
     sharedMicroUsd: proven.read(leg)?.length ? leg.settings.maxDailyLossMicroUsd : undefined,
   });
 }
@@ -252,41 +252,35 @@ export function forgetFailure(context: RelayDeps, { submission, legSource }: Sub
   }
 }
 
-/** Holds the messages of suspended pairs, except one of each pair that may be retried now. */
-export function holdSuspended(
-  leg: Leg,
-  candidates: readonly Candidate[],
-): readonly Candidate[] {
-  if (!leg.target.capabilities.losesGasOnRace) return candidates;
+/** Judges messages of suspended pairs, of which one each may be retried now, and what strangers send to such receivers. */
+export function judgeSuspended(leg: Leg, candidates: readonly Candidate[]): Judge | undefined {
+  if (!leg.target.capabilities.losesGasOnRace) return undefined;
   const { suspensions } = leg.ledger;
   const active = new Map(
     suspensions.listActive(leg.target.id.stateMachine).map((pair) => [nameOf(pair), pair]),
   );
-  if (active.size === 0) return candidates;
+  if (active.size === 0) return undefined;
   const strangers = findStrangers(leg, candidates);
-  return candidates.filter(({ row, message }) => {
+  return ({ row, message }) => {
+    if (findOwnPayment(leg, row) !== undefined) return undefined;
     const name = nameOf(toSuspensionKey(message, row.target));
     const pair = active.get(name);
-    if (findOwnPayment(leg, row) !== undefined) return true;
     const nowMs = leg.clock.now();
     const untilMs = pair === undefined
       ? strangers.has(row.commitment) ? receiverPauseEndMs([...active.values()], toReceiver(message)) : 0
-      : judgeSuspended(pair, { nowMs, isTryOpen: isAnotherTried(leg, pair, { candidates, row }) });
+      : suspendedUntilMs(pair, { nowMs, isTryOpen: isAnotherTried(leg, pair, { candidates, row }) });
     if (untilMs > nowMs) {
-      const detail = `earlier deliveries ${
-        pair === undefined ? "" : "from this sender "
-      }to this receiver cost gas and had no effect`;
-      transition(leg, row, { to: "held", reason: "suspended", detail, nextAttemptAtMs: untilMs });
-      return false;
+      const whose = pair === undefined ? "" : "from this sender ";
+      const detail = `earlier deliveries ${whose}to this receiver cost gas and had no effect`;
+      return { reason: "suspended", detail, untilMs };
     }
-    if (pair === undefined) return true;
-    if (pair.trial !== row.commitment) {
+    if (pair !== undefined && pair.trial !== row.commitment) {
       const chosen = { ...pair, trial: row.commitment };
       suspensions.write(chosen);
       active.set(name, chosen);
     }
-    return true;
-  });
+    return undefined;
+  };
 }
 
 /** True while another message of the pair is being retried: submitted, or among the candidates. */
@@ -312,36 +306,22 @@ export function explainClosed(gate: Gate | undefined, { target }: TargetContext)
   return `the receiving module accepts deliveries of ${toHex(account)} only`;
 }
 
-/** Holds what must not be proved now: messages to modules with another relayer, and those of suspended pairs. */
-export async function holdBack(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
-  const open = await holdGated(leg, candidates);
-  return leg.ledger.transaction(() => holdSuspended(leg, open));
-}
-
-/** Holds messages to modules with another relayer before anything is proved; returns the others. May throw an `RpcFault`. */
-async function holdGated(leg: LegRun, candidates: readonly Candidate[]): Promise<readonly Candidate[]> {
+/** Reads which modules have another relayer, and judges messages by that. May throw an `RpcFault`. */
+export async function judgeGates(leg: LegRun, candidates: readonly Candidate[]): Promise<Judge | undefined> {
   const { gates } = leg.target;
-  if (gates === undefined || candidates.length === 0) return candidates;
+  if (gates === undefined || candidates.length === 0) return undefined;
   // Its gate may have closed since it was read: see `hold`.
   const failed = candidates.filter(({ row: { reason } }) =>
     reason === "simulation_failed" || reason === "not_executed"
   );
   for (const { message } of failed) gates.forget(toReceiver(message));
   const found = await gates.fetchGates(candidates.map(({ message }) => toReceiver(message)), leg.signal);
-  const closed = new Map(candidates.flatMap(({ row: { commitment } }, index) => {
-    const detail = explainClosed(found[index], leg);
-    return detail === undefined
-      ? []
-      : [[commitment, { detail, nextAttemptAtMs: found[index]?.untilMs ?? 0 }]];
-  }));
-  if (closed.size === 0) return candidates;
-  return leg.ledger.transaction(() =>
-    stillOpen(leg, candidates).filter(({ row }) => {
-      const why = closed.get(row.commitment);
-      if (why !== undefined) transition(leg, row, { to: "held", reason: "gated", ...why });
-      return why === undefined;
-    })
-  );
+  const gateOf = new Map(candidates.map(({ message }, index) => [message, found[index]]));
+  return ({ message }) => {
+    const gate = gateOf.get(message);
+    const detail = explainClosed(gate, leg);
+    return detail === undefined ? undefined : { reason: "gated", detail, untilMs: gate?.untilMs ?? 0 };
+  };
 }
 
 /** Modules to which transactions of ours are under way: what they take next is known when those are mined. */
@@ -361,18 +341,16 @@ export function receiverOf({ message }: Pick<Candidate, "message">): string {
 }
 
 /** Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. */
-export function leaveToAlone(leg: LegRun, candidates: readonly Candidate[]): readonly Candidate[] {
+export function judgeAlone(leg: LegRun, candidates: readonly Candidate[]): Judge | undefined {
   const isAlone = ({ row }: Candidate): boolean => row.state === "held" && row.batchLimit === 1;
-  if (!candidates.some(isAlone)) return candidates;
+  if (!candidates.some(isAlone)) return undefined;
   const others = candidates.filter((candidate) => !isAlone(candidate));
   const busy = new Set([...listReceiversUnderWay(leg), ...others.map(receiverOf)]);
-  const nextAttemptAtMs = leg.clock.now() + leg.pollIntervalMs;
-  return candidates.filter((candidate) => {
-    if (!isAlone(candidate)) return true;
-    const { row } = candidate;
+  const untilMs = leg.clock.now() + leg.pollIntervalMs;
+  return (candidate) => {
+    if (!isAlone(candidate)) return undefined;
     const isTurn = !busy.has(receiverOf(candidate));
-    if (!isTurn) transition(leg, row, { to: "held", reason: row.reason ?? "reverted", nextAttemptAtMs });
     busy.add(receiverOf(candidate));
-    return isTurn;
-  });
+    return isTurn ? undefined : { reason: candidate.row.reason ?? "reverted", untilMs };
+  };
 }

@@ -6,7 +6,9 @@ import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { highest } from "../../../core/chains/evm/gas.ts";
 import type { DeliveryRow, MessageRow } from "../../ledger/ledger.ts";
 import type { RelayDeps, Settling, TargetContext } from "../leg.ts";
-import { parseRow, toEndState, transition } from "../messages.ts";
+import * as z from "zod";
+import { keepOn } from "../limits/spending.ts";
+import { endReasons, parseRow, transition } from "../messages.ts";
 import { MAX_RECEIPTS_AT_ONCE, recordSeenDelivery } from "../receipts.ts";
 
 /** Marks found receipts, and those missing when they were to be proved, as final, or reverts them; true when a message has to be delivered again. */
@@ -51,22 +53,18 @@ function confirmOne(
   }
   context.ledger.deliveries.remove(delivery.commitment, delivery.dest);
   if (message.state !== "delivered") return false;
-  if (receipt === undefined) transition(context, message, { to: "ready", detail: "the receipt is gone" });
-  else {
-    const end = toEndState("delivered_by_other");
-    transition(context, message, { to: end.state, reason: end.reason });
-  }
+  transition(
+    context,
+    message,
+    receipt === undefined
+      ? { to: "ready", detail: "the receipt is gone" }
+      : { to: "delivered_by_other", reason: endReasons.delivered_by_other },
+  );
   return false;
 }
 
-/**
- * Longer than any configured chain takes to finality, ms: the age of ended messages that are checked after a start, and
- * at which each is checked for the last time.
- */
+/** Age of ended messages that are checked with a database that has none of it noted, ms. */
 const LOOKBACK_MS = 3_600_000;
-
-/** Pause between last checks, ms. */
-const LAST_CHECK_MS = 900_000;
 
 /** Poll interval while a delivery is not final yet, ms. */
 const POLL_INTERVAL_MS = 15_000;
@@ -78,81 +76,52 @@ interface Span {
   readonly untilMs: number;
 }
 
+/** Everything that ended up to this time is final, Unix ms. */
+const checked = keepOn("deliveries of others checked", z.number());
+
 /**
  * Deliveries of other relayers on one target. They are checked when the block in which they were seen should be final.
- * A reorganisation may have put them into a later block meanwhile, and the next one may remove them from that: each is
- * checked a last time when every such block is final. Which ones were is in the ledger.
+ * A reorganisation may have put them into a later block meanwhile, and the next one may remove them from that: so they
+ * are checked again when the newest block of the first check is final.
  */
 export class CompetitorDeliveries {
   readonly #context: TargetContext;
-  /** Everything that ended up to this time is final. */
-  #finalUntilMs: number;
-  /** Deliveries seen up to `untilMs` are final once `height` is. */
-  #watched: { readonly untilMs: number; readonly height: bigint } | undefined;
+  /** Deliveries seen up to `untilMs` are checked once `height` is final, for the second time where `isAgain`. */
+  #watched: { readonly untilMs: number; readonly height: bigint; readonly isAgain: boolean } | undefined;
   #pollAfterMs = 0;
-  #lastCheckAfterMs: number;
 
   constructor(context: TargetContext) {
     this.#context = context;
-    const nowMs = context.clock.now();
-    this.#finalUntilMs = nowMs - LOOKBACK_MS;
-    this.#lastCheckAfterMs = nowMs + LAST_CHECK_MS;
-    if (context.ledger.meta.find(this.#key) === undefined) this.#noteChecked(this.#finalUntilMs);
+    if (checked.read(context) === undefined) this.#noteChecked(context.clock.now() - LOOKBACK_MS);
   }
 
   /** Checks once, if it is time; true when a message has to be delivered again. May throw an `RpcFault`. */
   async check(signal: AbortSignal): Promise<boolean> {
-    return await this.#checkLast(signal) || await this.#checkFinal(signal);
-  }
-
-  get #key(): string {
-    return `deliveries of others checked on ${this.#context.target.id.stateMachine}`;
-  }
-
-  #noteChecked(untilMs: number): void {
-    const { ledger } = this.#context;
-    ledger.transaction(() => ledger.meta.write(this.#key, untilMs.toString()));
-  }
-
-  async #checkLast(signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#context.clock.now();
-    if (nowMs < this.#lastCheckAfterMs) return false;
-    this.#lastCheckAfterMs = nowMs + LAST_CHECK_MS;
-    const span = {
-      afterMs: Number(this.#context.ledger.meta.find(this.#key) ?? 0),
-      untilMs: nowMs - LOOKBACK_MS,
-    };
-    if (this.#page(span, 1).length === 0) {
-      this.#noteChecked(span.untilMs);
-      return false;
-    }
-    const height = await this.#context.target.reads.fetchFinalHeight(signal);
-    const { hasChanges, isSure } = await this.#confirm(span, height, signal);
-    if (isSure) this.#noteChecked(span.untilMs);
-    return hasChanges;
-  }
-
-  async #checkFinal(signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#context.clock.now();
+    const { clock, target: { reads } } = this.#context;
+    const nowMs = clock.now();
     if (nowMs < this.#pollAfterMs) return false;
     this.#pollAfterMs = nowMs + POLL_INTERVAL_MS;
+    const afterMs = checked.read(this.#context) ?? 0;
     if (this.#watched === undefined) {
       // Rows of the current millisecond may still be written.
       const untilMs = nowMs - 1;
-      if (this.#page({ afterMs: this.#finalUntilMs, untilMs }, 1).length > 0) {
-        this.#watched = { untilMs, height: await this.#context.target.reads.fetchHeight(signal) };
+      if (this.#page({ afterMs, untilMs }, 1).length > 0) {
+        this.#watched = { untilMs, height: await reads.fetchHeight(signal), isAgain: false };
       }
       return false;
     }
-    const { untilMs, height } = this.#watched;
-    if (await this.#context.target.reads.fetchFinalHeight(signal) < height) return false;
-    const span = { afterMs: this.#finalUntilMs, untilMs };
-    const { hasChanges, isSure } = await this.#confirm(span, height, signal);
+    const { untilMs, height, isAgain } = this.#watched;
+    if (await reads.fetchFinalHeight(signal) < height) return false;
+    const head = isAgain ? height : await reads.fetchHeight(signal);
+    const { hasChanges, isSure } = await this.#confirm({ afterMs, untilMs }, height, signal);
     if (!isSure) return hasChanges; // checked again later
-    this.#finalUntilMs = untilMs;
-    this.#watched = undefined;
-    this.#pollAfterMs = 0;
+    if (isAgain) this.#noteChecked(untilMs);
+    this.#watched = isAgain ? undefined : { untilMs, height: head, isAgain: true };
     return hasChanges;
+  }
+
+  #noteChecked(untilMs: number): void {
+    this.#context.ledger.transaction(() => checked.write(this.#context, untilMs));
   }
 
   #page(span: Span, limit: number, afterKey?: MessageRow): readonly MessageRow[] {

@@ -5,8 +5,8 @@ import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { never } from "./chain_fixture.ts";
-import { blockHash, chainAt, deliveryOfPosts, node, readHost } from "./scripted_node.ts";
+import { accepted, never } from "./chain_fixture.ts";
+import { blockHash, chainAt, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
 
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
 const oracleAbi = parseAbi([
@@ -24,13 +24,18 @@ const isthmus: OperatorFee = (gas) => gas * SCALAR / 1_000_000n + CONSTANT;
 const jovian: OperatorFee = (gas) => gas * SCALAR * 100n + CONSTANT;
 
 /** A node of the OP stack with a receipt of our transaction. */
-function opNode(operatorFee: OperatorFee, receipt: Readonly<Record<string, unknown>> = {}): ScriptedRpc {
+function opNode(
+  operatorFee: OperatorFee,
+  receipt: Readonly<Record<string, unknown>> = {},
+  oracle = (_name: string): "answers" | "fails" | "none" => "answers",
+): ScriptedRpc {
   return node({
-    eth_getCode: () => "0x60",
     eth_call: ([call, tag], ...rest) => {
       const { to, data } = call as { readonly to: string; readonly data: `0x${string}` };
       if (to !== opStackOracle) return readHost([call, tag], ...rest);
       const { functionName, args } = decodeFunctionData({ abi: oracleAbi, data });
+      const state = oracle(functionName);
+      if (state !== "answers") return state === "none" ? "0x" : new ScriptedError(-32603, "internal error");
       if (functionName !== "getOperatorFee") return word(functionName === "gasPrice" ? 100n : 40n);
       const wei = operatorFee(args[0], String(tag));
       return wei instanceof ScriptedError ? wei : word(wei);
@@ -51,7 +56,9 @@ function opNode(operatorFee: OperatorFee, receipt: Readonly<Record<string, unkno
 
 const named = { operatorFeeScalar: "0x7", operatorFeeConstant: "0x1388" };
 
-const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint][] = [
+const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint, bigint?][] = [
+  ["on a chain without such fees", () => reverts, { l1Fee: null, effectiveGasPrice: "0x50" }, 0n, 80n],
+  ["where the node does not tell it", () => reverts, { l1Fee: "much", effectiveGasPrice: undefined }, 0n],
   ["before Isthmus", () => reverts, {}, L1_FEE],
   ["since Isthmus", isthmus, named, L1_FEE + 1n + CONSTANT],
   ["since Jovian", jovian, named, L1_FEE + GAS * 700n + CONSTANT],
@@ -66,19 +73,16 @@ const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, b
   ],
 ];
 
-for (const [what, operatorFee, receipt, dataCostWei] of mined) {
-  Deno.test(`costs: the operator fee of a mined transaction counts, ${what}`, async () => {
+for (const [what, operatorFee, receipt, dataCostWei, gasPriceWei = 100n] of mined) {
+  Deno.test(`costs: what a mined transaction cost is what its receipt and the oracle say, ${what}`, async () => {
     await using rpc = opNode(operatorFee, receipt);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
-    const simulation = await chain.simulator.simulate(delivery, never);
-    assert.ok(simulation.kind === "accepted");
-    const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-    assert.ok(signed.kind === "signed");
-    const outcome = await chain.outcomes.fetchOutcome(signed.submission, never);
+    const simulation = await accepted(chain, delivery);
+    const outcome = await chain.outcomes.fetchOutcome(await sign(chain, { simulation }, delivery), never);
     assert.deepEqual(outcome.kind === "included" && outcome.spent, {
       gasUsed: GAS,
-      gasPriceWei: 100n,
+      gasPriceWei,
       dataCostWei,
     });
   });
@@ -89,13 +93,10 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
     await using rpc = opNode(fee);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
-    const simulation = await chain.simulator.simulate(delivery, never);
-    assert.ok(simulation.kind === "accepted");
-    const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-    assert.ok(signed.kind === "signed");
+    const simulation = await accepted(chain, delivery);
+    const submission = await sign(chain, { simulation }, delivery);
     const atMost = fee(simulation.gasLimit, "latest");
     assert.ok(!(atMost instanceof ScriptedError));
-    const { submission } = signed;
     const state = await chain.replacement.fetchReplacementState(submission, never);
     const again = await chain.replacement.resign(submission, state.offered, never);
     const bounds = [simulation.maxDataCostWei, submission.dataCostWei, state.dataCostWei, again.dataCostWei];
@@ -104,20 +105,19 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
 });
 
 Deno.test("costs: one answer does not decide for good whether a chain is one of the OP stack", async () => {
-  await using rpc = opNode(jovian);
+  let hasOracle = false;
+  await using rpc = opNode(jovian, {}, () => hasOracle ? "answers" : "none");
   const clock = new FakeClock();
   const { chain } = chainAt([rpc], {}, clock);
   const simulate = async (): Promise<bigint | string> => {
     const result = await chain.simulator.simulate(deliveryOfPosts(1), never);
     return result.kind === "accepted" ? result.dataCostWei : result.kind;
   };
-  rpc.on("eth_getCode", () => "0x");
   assert.equal(await simulate(), 0n);
-  rpc.on("eth_getCode", () => "0x60");
+  hasOracle = true;
   await clock.advance(10 * 60_000);
   assert.ok(await simulate() as bigint > CONSTANT, "a node that was wrong once");
-  rpc.on("eth_call", readHost);
-  rpc.on("eth_getCode", () => "0x");
+  hasOracle = false;
   assert.equal((await catchFault(simulate())).code, "malformed", "never taken for nothing at once");
   assert.equal(await simulate(), 0n);
 });
@@ -128,5 +128,17 @@ Deno.test("costs: elsewhere nothing is asked beside the price once the chain is 
   await chain.gas.fetchGasQuote(never);
   const before = rpc.calls.length;
   await chain.gas.fetchGasQuote(never);
-  assert.deepEqual(rpc.calls.slice(before).map(({ method }) => method), ["eth_gasPrice"]);
+  const methods = rpc.calls.slice(before).map(({ method }) => method);
+  assert.deepEqual(methods, ["eth_gasPrice", "eth_getBlockByNumber"]);
+});
+
+Deno.test("costs: what an oracle of the OP stack does not say just now is a fault, never nothing", async () => {
+  for (const [silent, code] of [["gasPrice", "server_error"], ["getL1Fee", "server_error"]] as const) {
+    let isSilent = true;
+    await using rpc = opNode(jovian, {}, (name) => isSilent && name === silent ? "fails" : "answers");
+    const { chain } = chainAt([rpc]);
+    assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(1), never))).code, code);
+    isSilent = false;
+    assert.ok((await accepted(chain, deliveryOfPosts(1))).dataCostWei > CONSTANT);
+  }
 });

@@ -187,7 +187,7 @@ Deno.test("account: a balance below 100 deliveries is a warning, one below a sin
   assert.equal(result(0n, 0n), "failed", "an account without anything cannot send, whatever gas costs");
 });
 
-Deno.test("host view: an expired, frozen or foreign client of the hub is named", () => {
+Deno.test("host view: an expired, expiring, frozen or foreign client of the hub is named", () => {
   const client = toAddress(`0x${"33".repeat(20)}`);
   const authorities = { id: 1n, length: 1, root: toHash256(new Uint8Array(32)) };
   const view: HostConsensusView = {
@@ -205,7 +205,9 @@ Deno.test("host view: an expired, frozen or foreign client of the hub is named",
     pendingSetId: 1n,
   };
   const judge = (change: Partial<HostConsensusView>, isRouter = true): readonly [string, string] => {
-    const { result, found } = judgeHostView({ ...view, ...change }, { hub: "KUSAMA-4009/PAS0", isRouter });
+    const { result, found } = judgeHostView({ ...view, ...change }, {
+      ...{ chain: "EVM-97", hub: "KUSAMA-4009/PAS0", isRouter },
+    });
     return [result, found];
   };
   assert.deepEqual(judge({}), [
@@ -214,6 +216,11 @@ Deno.test("host view: an expired, frozen or foreign client of the hub is named",
   ]);
   assert.equal(judge({ updatedSec: 500n })[0], "failed");
   assert.match(judge({ updatedSec: 500n })[1], /has expired/);
+  assert.equal(judge({ updatedSec: 750n })[0], "ok");
+  assert.deepEqual(judge({ updatedSec: 749n }), [
+    "warning",
+    `consensus client ${client} expires 8 min after its last update: height 7 of KUSAMA-4009/PAS0, updated 4 min ago`,
+  ]);
   assert.equal(judge({ isFrozen: true })[0], "warning");
   assert.equal(judge({}, false)[0], "warning");
   assert.deepEqual(judge({ state: undefined, stateBytes: 384 }), [

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
-import { encodeAbiParameters, encodeEventTopics, parseTransaction, serializeTransaction } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
-import type { Chain } from "../../../../src/core/chains/port.ts";
-import type { SignedSubmission, Simulation } from "../../../../src/core/chains/submission.ts";
-import { fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
+import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import {
   type Answerer,
@@ -18,11 +14,19 @@ import {
 } from "../../../support/scripted_rpc.ts";
 import { hub, never } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { blockHash, blockOf, chainAt, deliveryOfPosts, host, node, post } from "./scripted_node.ts";
+import {
+  blockHash,
+  blockOf,
+  chainAt,
+  deliveryOfPosts,
+  host,
+  node,
+  post,
+  sign,
+  trySign,
+} from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
-
-const noHints = { nonceAtLeast: undefined };
 
 /** A node that has mined our transaction, with a receipt of these fields. */
 function minedNode(more: () => Readonly<Record<string, unknown>>): ScriptedRpc {
@@ -31,24 +35,6 @@ function minedNode(more: () => Readonly<Record<string, unknown>>): ScriptedRpc {
     eth_getTransactionByHash: () => ({ hash: blockHash }),
     eth_getTransactionReceipt: () => ({ ...receipt, ...more() }),
   });
-}
-
-function accept(gasUsed = 100_000n): Extract<Simulation, { kind: "accepted" }> {
-  return {
-    kind: "accepted",
-    handled: [true],
-    gasUsed,
-    gasLimit: gasUsed * 2n,
-    messageGas: [gasUsed],
-    gasPriceWei: 100n,
-    dataCostWei: 0n,
-  };
-}
-
-async function sign(chain: Chain): Promise<SignedSubmission> {
-  const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...noHints }, never);
-  if (result.kind !== "signed") throw new Error(`Not signed: ${result.kind}`);
-  return result.submission;
 }
 
 function updatedLog(height: bigint, block: number, logIndex: number): Record<string, unknown> {
@@ -105,30 +91,15 @@ Deno.test("evm chain: receipts of responses are filed under the request, and all
 });
 
 Deno.test("evm chain: a transaction is found by its receipt, one that is in no block is not, and a refusal is a fault", async () => {
-  const hash = toHash256(new Uint8Array(32).fill(9));
-  let receipt: unknown = {
-    transactionHash: hash,
-    blockNumber: "0xabc",
-    blockHash,
-    status: "0x1",
-    gasUsed: "0x5208",
-    effectiveGasPrice: "0x64",
-    logs: [],
-  };
-  await using rpc = node({
-    eth_getTransactionReceipt: (params) => {
-      assert.deepEqual(params, [hash]);
-      return receipt;
-    },
-  });
-  const { chain, requests } = chainAt([rpc]);
-  const find = (): Promise<bigint | undefined> | undefined => chain.events.findTransaction?.(hash, never);
-  assert.equal(await find(), 0xabcn);
-  assert.equal(requests.count, 1);
-  receipt = null;
+  await using rpc = minedNode(() => ({}));
+  const { events } = chainAt([rpc]).chain;
+  const find = (): Promise<bigint | undefined> => Promise.resolve(events.findTransaction?.(blockHash, never));
+  assert.equal(await find(), 0xf0n);
+  assert.deepEqual(rpc.calls.at(-1)?.params, [blockHash]);
+  rpc.on("eth_getTransactionReceipt", () => null);
   assert.equal(await find(), undefined);
   rpc.on("eth_getTransactionReceipt", () => new ScriptedError(-32601, "the method does not exist"));
-  assert.equal((await catchFault(Promise.resolve(find()))).code, "missing_method");
+  assert.equal((await catchFault(find())).code, "missing_method");
 });
 
 Deno.test("evm chain: the start-up check names a host without the hub, and a handler without batches", async () => {
@@ -193,51 +164,51 @@ Deno.test("evm chain: a log that cannot be read is skipped with one warning; its
   assert.equal(log.events("warn").length, 1);
 });
 
-Deno.test("evm chain: a range that is too wide is halved until it fits, and the width is remembered (F8)", async () => {
-  await using rpc = node();
-  rpc.on("eth_getLogs", () => {
-    const [from = 0, to = 0] = ranges(rpc).at(-1) ?? [];
-    return to - from + 1 > 10
-      ? new ScriptedError(-32005, "query returned more than 10000 results")
-      : [updatedLog(BigInt(from), from, 0)];
-  });
-  const { chain } = chainAt([rpc]);
-  const events = await chain.events.fetchEvents(1n, 40n, never);
-  assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
-  assert.deepEqual(events.map((event) => event.at.height), [1n, 11n, 21n, 31n]);
-  await chain.events.fetchEvents(41n, 60n, never);
-  assert.deepEqual(ranges(rpc).slice(6), [[41, 50], [51, 60]]);
-});
+/** What an endpoint says to more than ten blocks at once; a number is an HTTP status. */
+const tooWide: readonly (readonly [string, ScriptedError | number])[] = [
+  ["the node has a limit", new ScriptedError(-32005, "query returned more than 10000 results")],
+  ["a gateway in front of it gives up", 504],
+  ["geth gives up", new ScriptedError(-32002, "request timed out")],
+  ["the node gives up", new ScriptedError(-32000, "context deadline exceeded")],
+  ["the plan ends", new ScriptedError(-32600, "please upgrade your tier")],
+];
 
-Deno.test("evm chain: halving ends at one block; then the fault is the caller's (F8)", async () => {
-  await using rpc = node({ eth_getLogs: () => new ScriptedError(-32000, "block range too large") });
-  const { chain } = chainAt([rpc]);
-  assert.equal((await catchFault(chain.events.fetchEvents(1n, 8n, never))).code, "range_too_wide");
-  assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
-});
-
-for (
-  const [who, refusal] of [
-    ["a gateway in front of it gives up", "HTTP 504"],
-    ["geth gives up", new ScriptedError(-32002, "request timed out")],
-    ["the node gives up", new ScriptedError(-32000, "context deadline exceeded")],
-    ["the plan ends", new ScriptedError(-32600, "please upgrade your tier")],
-  ] as const
-) {
-  Deno.test(`evm chain: a query of logs that takes too long is narrowed until it ends in time: ${who}`, async () => {
-    await using rpc = node();
-    const isTooMuch = ([from = 0, to = 0]: readonly number[]): boolean => to - from + 1 > 10;
-    if (refusal instanceof ScriptedError) {
-      rpc.on(
-        "eth_getLogs",
-        (params) => isTooMuch(rangeOf([{ method: "eth_getLogs", params }])) ? refusal : [],
-      );
-    } else rpc.onBatch((calls) => isTooMuch(rangeOf(calls)) ? { kind: "status", status: 504 } : undefined);
-    const { chain } = chainAt([rpc]);
-    await chain.events.fetchEvents(1n, 40n, never);
-    assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
+/** Refuses logs of more than so many blocks. */
+function refuseWide(rpc: ScriptedRpc, refusal: ScriptedError | number, most = 10): void {
+  const isTooMuch = ([from = 0, to = 0]: readonly number[]): boolean => to - from + 1 > most;
+  if (typeof refusal === "number") {
+    rpc.onBatch((calls) => isTooMuch(rangeOf(calls)) ? { kind: "status", status: refusal } : undefined);
+    return;
+  }
+  rpc.on("eth_getLogs", (params) => {
+    const [from = 0, to = 0] = rangeOf([{ method: "eth_getLogs", params }]);
+    if (ranges(rpc).length > 20) throw new Error("asked without end");
+    return isTooMuch([from, to]) ? refusal : [updatedLog(BigInt(from), from, 0)];
   });
 }
+
+for (const [who, refusal] of tooWide) {
+  Deno.test(`evm chain: a range that is too wide is halved until it fits, and the width is remembered (F8): ${who}`, async () => {
+    await using rpc = node();
+    refuseWide(rpc, refusal);
+    const { chain } = chainAt([rpc]);
+    const events = await chain.events.fetchEvents(1n, 40n, never);
+    assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
+    if (typeof refusal !== "number") assert.deepEqual(events.map(({ at }) => at.height), [1n, 11n, 21n, 31n]);
+    await chain.events.fetchEvents(41n, 60n, never);
+    assert.deepEqual(ranges(rpc).slice(6), [[41, 50], [51, 60]]);
+  });
+}
+
+Deno.test("evm chain: halving ends at one block; then the fault is the caller's (F8)", async () => {
+  await using rpc = node();
+  refuseWide(rpc, new ScriptedError(-32000, "block range too large"), 0);
+  assert.equal(
+    (await catchFault(chainAt([rpc]).chain.events.fetchEvents(1n, 8n, never))).code,
+    "range_too_wide",
+  );
+  assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
+});
 
 Deno.test("evm chain: an endpoint that is down is not asked for less: the caller hears of it at once", async () => {
   await using rpc = node();
@@ -250,10 +221,7 @@ Deno.test("evm chain: an endpoint that is down is not asked for less: the caller
 Deno.test("evm chain: each endpoint is asked for what it can do: the width is its own, and grows again slowly", async () => {
   await using narrow = node();
   await using wide = node();
-  narrow.onBatch((calls) => {
-    const [from = 0, to = 0] = rangeOf(calls);
-    return to - from + 1 > 10 ? { kind: "status", status: 504 } : undefined;
-  });
+  refuseWide(narrow, 504);
   const { chain } = chainAt([narrow, wide]);
   // The second one serves what is too much for the first, which is asked for less from then on.
   await chain.events.fetchEvents(1n, 16n, never);
@@ -271,12 +239,7 @@ Deno.test("evm chain: each endpoint is asked for what it can do: the width is it
 Deno.test("evm chain: what is too wide is narrowed also behind an endpoint that cannot answer at all", async () => {
   await using behind = node({ eth_blockNumber: () => "0x10" });
   await using narrow = node();
-  narrow.on("eth_getLogs", (params) => {
-    const [from = 0, to = 0] = rangeOf([{ method: "eth_getLogs", params }]);
-    const isTooMuch = to - from + 1 > 10;
-    if (ranges(narrow).length > 20) throw new Error("asked without end");
-    return isTooMuch ? new ScriptedError(-32000, "block range too large") : [];
-  });
+  refuseWide(narrow, new ScriptedError(-32000, "block range too large"));
   const { chain } = chainAt([behind, narrow]);
   await chain.events.fetchEvents(33n, 72n, never);
   assert.deepEqual(ranges(narrow), [[33, 72], [33, 52], [33, 42], [43, 52], [53, 62], [63, 72]]);
@@ -335,9 +298,7 @@ Deno.test("evm chain: with five URLs a delivery takes one request more than with
       never,
     );
     await chain.simulator.simulate(delivery, never);
-    const signing = await chain.sender.sign(delivery, { simulation: accept(), nonceAtLeast: 5n }, never);
-    assert.ok(signing.kind === "signed");
-    await chain.sender.broadcast(signing.submission, never);
+    await chain.sender.broadcast(await sign(chain, { nonceAtLeast: 5n }, delivery), never);
     // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
     // compared with, once: the fee history, which these nodes lack, the chain id that tells so, and the price of two others.
     assert.equal(requests.count, 10);
@@ -352,61 +313,17 @@ Deno.test("evm chain: a transaction from the database is signed again only when 
   const { chain } = chainAt([rpc]);
   const own = await sign(chain);
   const price = { type: "eip1559", maxFeeWei: 10n ** 10n, maxPriorityFeeWei: 1n } as const;
-  const foreignCall = { to: host, data: "0x12345678", chainId: 1, gas: 21_000n, gasPrice: 1n } as const;
-  const thief = privateKeyToAccount(DEVNET_KEYS.user);
-  const foreign = fromHex(await thief.signTransaction({ ...foreignCall, nonce: Number(own.nonce) }));
-  const unsigned = fromHex(serializeTransaction({ ...foreignCall, nonce: Number(own.nonce) }));
   // The data of a delivery is in the middle of its bytes.
-  const altered = own.raw.with(own.raw.length >> 1, (own.raw[own.raw.length >> 1] ?? 0) ^ 1);
-  for (const raw of [foreign, unsigned, altered, new Uint8Array()]) {
-    const tampered = { ...own, raw };
-    const refusal = /none of ours.*nothing is signed in its place/;
-    await assert.rejects(chain.replacement.resign(tampered, price, never), refusal);
-    await assert.rejects(chain.replacement.cancel(tampered, price, never), refusal);
-    await assert.rejects(chain.replacement.fetchReplacementState(tampered, never), refusal);
-  }
+  const tampered = {
+    ...own,
+    raw: own.raw.with(own.raw.length >> 1, (own.raw[own.raw.length >> 1] ?? 0) ^ 1),
+  };
+  const refusal = /none of ours: nothing is signed in its place/;
+  await assert.rejects(chain.replacement.resign(tampered, price, never), refusal);
+  await assert.rejects(chain.replacement.cancel(tampered, price, never), refusal);
+  await assert.rejects(chain.replacement.fetchReplacementState(tampered, never), refusal);
   await assert.rejects(chain.replacement.resign({ ...own, nonce: 99n }, price, never), /another nonce/);
   assert.equal((await chain.replacement.resign(own, price, never)).nonce, own.nonce);
-});
-
-Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are final, and the tag is not asked again", async () => {
-  await using rpc = node();
-  rpc.on(
-    "eth_getBlockByNumber",
-    () => new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix"),
-  );
-  const clock = new FakeClock();
-  const { chain } = chainAt([rpc], {}, clock);
-  assert.equal(await chain.reads.fetchFinalHeight(never), 0x100n - 64n);
-  assert.equal(await chain.reads.fetchFinalHeight(never), 0x100n - 64n);
-  assert.equal(rpc.calls.filter(({ method }) => method === "eth_getBlockByNumber").length, 1);
-  rpc.on("eth_getBlockByNumber", () => ({ number: "0xf0", hash: blockHash, timestamp: "0x1" }));
-  await clock.advance(10 * 60_000);
-  assert.equal(await chain.reads.fetchFinalHeight(never), 0xf0n);
-});
-
-Deno.test("evm chain: without debug_traceCall and eth_simulateV1 a call that does not revert counts as handled and as using all its gas, reported once", async () => {
-  await using rpc = node();
-  const { chain, log } = chainAt([rpc]);
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
-  assert.deepEqual(simulation, {
-    kind: "accepted",
-    handled: [true, true],
-    gasUsed: 8_000_000n,
-    gasLimit: 8_000_000n,
-    messageGas: [4_000_000n, 4_000_000n],
-    gasPriceWei: 100n,
-    dataCostWei: 0n,
-    isBlind: true,
-    maxDataCostWei: 0n,
-  });
-  await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.equal(log.events("warn").length, 1);
-  assert.equal(rpc.calls.filter(({ method }) => method === "debug_traceCall").length, 1);
-
-  rpc.on("eth_call", () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e"));
-  const refused = await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "duplicate");
 });
 
 Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than the account can pay (F22)", async () => {
@@ -425,20 +342,6 @@ Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than t
   await chainAt([geth]).chain.simulator.simulate(deliveryOfPosts(1), never);
   const traced = geth.calls.filter(({ method }) => method === "debug_traceCall");
   assert.ok(traced.length === 1 && !JSON.stringify(traced).includes("gasPrice"));
-});
-
-Deno.test("evm chain: on Arbitrum the gas is the estimate, which holds the layer 1 part (F22)", async () => {
-  await using rpc = node({
-    eth_chainId: () => "0xa4b1",
-    debug_traceCall: () => traceVector.succeeds.trace,
-    eth_estimateGas: () => "0x200000",
-  });
-  const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.equal(simulation.kind === "accepted" ? simulation.gasUsed : undefined, 0x200000n);
-  // Host parameters, the simulation, and the fee history that the first price is compared with; the node lacks it, as the
-  // answer to another call shows.
-  assert.equal(requests.count, 4);
 });
 
 Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the maximum, not the tip", async () => {
@@ -477,8 +380,7 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
   await using rpc = node();
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
   const signAt = async (maxGasPriceWei: bigint): Promise<unknown> => {
-    const hints = { nonceAtLeast: undefined, maxGasPriceWei };
-    const result = await chain.sender.sign(deliveryOfPosts(1), { simulation: accept(), ...hints }, never);
+    const result = await trySign(chain, { maxGasPriceWei });
     return result.kind === "signed" ? result.submission.gasPriceWei : JSON.stringify(result);
   };
   assert.match(String(await signAt(99n)), /too_expensive.*gas costs 100 wei now, 99 wei may be paid/);
@@ -489,50 +391,26 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
   assert.match(String(await signAt(119n)), /too_expensive/);
 });
 
-const broadcasts: readonly (readonly [ScriptedError, unknown])[] = [
-  [new ScriptedError(-32000, "already known"), { kind: "alreadyKnown" }],
-  [new ScriptedError(-32000, "nonce too low: next nonce 7, tx nonce 5"), { kind: "nonceUsed" }],
-  [new ScriptedError(-32000, "replacement transaction underpriced"), { kind: "underpriced" }],
-  [new ScriptedError(-32000, "oversized data"), {
-    kind: "refused",
-    refusal: { code: "too_large", detail: "oversized data" },
-  }],
-  [new ScriptedError(-32000, "exceeds block gas limit"), {
-    kind: "refused",
-    refusal: { code: "unspecified", detail: "exceeds block gas limit" },
-  }],
-  [new ScriptedError(3, "execution reverted", "0x2ad4ae2e"), {
-    kind: "refused",
-    refusal: { code: "duplicate", detail: "DuplicateMessage", step: 0 },
-  }],
-];
-
-for (const [error, result] of broadcasts) {
-  Deno.test(`evm chain: broadcast answered by "${error.message}"`, async () => {
-    await using rpc = node({ eth_sendRawTransaction: () => error });
-    const { chain } = chainAt([rpc]);
-    assert.deepEqual(await chain.sender.broadcast(await sign(chain), never), result);
-  });
-}
-
-Deno.test("evm chain: a broadcast without an answer is a fault, not a result", async () => {
-  await using rpc = node({ eth_sendRawTransaction: () => blockHash });
-  const { chain } = chainAt([rpc]);
-  const submission = await sign(chain);
-  rpc.failNext({ kind: "cut" });
-  assert.equal((await catchFault(chain.sender.broadcast(submission, never))).code, "malformed");
-});
-
-Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered", async () => {
+Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered; without the tag, 64 blocks below are final", async () => {
   await using rpc = node();
-  const { chain } = chainAt([rpc]);
-  const count = (): number => rpc.calls.filter(({ method }) => method === "eth_blockNumber").length;
-  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0xf0n, 1]);
-  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0xf0n, 1]);
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const read = async (method: string): Promise<readonly [bigint, number]> => {
+    const height = await chain.reads.fetchFinalHeight(never);
+    return [height, rpc.calls.filter((call) => call.method === method).length];
+  };
+  assert.deepEqual([await read("eth_blockNumber"), await read("eth_blockNumber")], [[0xf0n, 1], [0xf0n, 1]]);
   // Behind the same URL another node answers, which does not know the tag.
-  rpc.on("eth_getBlockByNumber", () => null);
-  assert.equal((await catchFault(chain.reads.fetchFinalHeight(never))).code, "lagging");
-  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0x100n - 64n, 2]);
+  rpc.on(
+    "eth_getBlockByNumber",
+    () => new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix"),
+  );
+  await assert.rejects(chain.reads.fetchFinalHeight(never));
+  assert.deepEqual(await read("eth_blockNumber"), [0x100n - 64n, 2]);
+  assert.deepEqual(await read("eth_getBlockByNumber"), [0x100n - 64n, 4], "it is not asked again");
+  rpc.on("eth_getBlockByNumber", () => ({ number: "0xf0", hash: blockHash, timestamp: "0x1" }));
+  await clock.advance(10 * 60_000);
+  assert.equal((await read("eth_blockNumber"))[0], 0xf0n);
 });
 
 Deno.test("evm chain: the nonces of the account are those of the further of two endpoints", async () => {
@@ -554,37 +432,6 @@ Deno.test("evm chain: the nonces of the account are those of the further of two 
     (await catchFault(chainAt([behind, ahead]).chain.replacement.fetchNonces(never))).code,
     "server_error",
   );
-});
-
-Deno.test("evm chain: handled events count only when the host itself emitted them (F15)", async () => {
-  const handled = (address: string): unknown => ({
-    address,
-    topics: [hostEventTopics.PostRequestHandled, blockHash],
-    data: `0x${"00".repeat(12)}${"ab".repeat(20)}`,
-  });
-  const logs = [handled("0x00000000000000000000000000000000000000aa"), handled(host)];
-  await using rpc = minedNode(() => ({ logs }));
-  const { chain } = chainAt([rpc]);
-  const outcome = await chain.outcomes.fetchOutcome(await sign(chain), never);
-  assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
-  assert.deepEqual(outcome.handled, [{ commitment: blockHash, relayer: fromHex("ab".repeat(20)) }]);
-});
-
-Deno.test("evm chain: what a transaction cost is what its receipt says, with the fee for data on the L1", async () => {
-  let more: Record<string, unknown> = { effectiveGasPrice: "0x50", l1Fee: "0x2710" };
-  await using rpc = minedNode(() => more);
-  const { chain } = chainAt([rpc]);
-  const submission = await sign(chain);
-  const spent = async (): Promise<unknown> => {
-    const outcome = await chain.outcomes.fetchOutcome(submission, never);
-    return outcome.kind === "included" ? outcome.spent : outcome.kind;
-  };
-  assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 10_000n });
-  more = { effectiveGasPrice: "0x50", l1Fee: null };
-  assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 0n });
-  more = { l1Fee: "much" };
-  const offered = { gasUsed: 21_000n, gasPriceWei: submission.gasPriceWei, dataCostWei: 0n };
-  assert.deepEqual(await spent(), offered, "a node that does not tell");
 });
 
 Deno.test("evm chain: a reverted transaction that ran out of gas says so", async () => {

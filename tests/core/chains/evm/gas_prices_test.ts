@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { parseTransaction } from "viem";
 import { boundPrice, type PriceFacts } from "../../../../src/core/chains/evm/gas_prices.ts";
 import { defaultMaximumPrice } from "../../../../src/core/chains/evm/gas.ts";
-import type { SigningResult } from "../../../../src/core/chains/submission.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { Answerer } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
-import { blockHash, chainAt, deliveryOfPosts, node } from "./scripted_node.ts";
+import { blockHash, chainAt, node, sign, trySign } from "./scripted_node.ts";
 
 const gwei = 10n ** 9n;
 const minuteMs = 60_000;
@@ -171,25 +170,11 @@ const priced = (times: bigint): Readonly<Record<string, Answerer>> => ({
   eth_getBalance: () => `0x${(10n ** 24n).toString(16)}`,
 });
 
-/** Signs a transaction now. */
-async function signed(chain: ReturnType<typeof chainAt>["chain"]): Promise<SigningResult> {
-  const simulation = {
-    kind: "accepted",
-    handled: [true],
-    gasUsed: 100_000n,
-    gasLimit: 200_000n,
-    messageGas: [100_000n],
-    gasPriceWei: 22n * gwei,
-    dataCostWei: 0n,
-  } as const;
-  return await chain.sender.sign(deliveryOfPosts(1), { simulation, nonceAtLeast: undefined }, never);
-}
-
 /** Highest price and tip of a transaction signed now, gwei; or why it was not. */
 async function offered(
   chain: ReturnType<typeof chainAt>["chain"],
 ): Promise<readonly [bigint, bigint] | string> {
-  const result = await signed(chain);
+  const result = await trySign(chain);
   if (result.kind !== "signed") return result.kind === "refused" ? result.refusal.detail : result.kind;
   const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(toHex(result.submission.raw));
   return [maxFeePerGas / gwei, maxPriorityFeePerGas / gwei];
@@ -225,13 +210,22 @@ Deno.test("gas prices: what an endpoint that calls gas free says counts for noth
   await using second = node(priced(1n));
   const { chain } = chainAt([first, second]);
   assert.deepEqual(await offered(chain), [27n, 2n]);
-  first.on("eth_gasPrice", () => "0x0");
-  assert.deepEqual(await offered(chain), [27n, 2n]);
+  for (const [method, answer] of Object.entries(priced(0n))) first.on(method, answer);
+  assert.deepEqual(await offered(chain), [22n, 22n]);
+});
+
+Deno.test("gas prices: an endpoint that names next to nothing, at the start too, names at least the base fee of its block", async () => {
+  const low = { ...priced(1n), eth_gasPrice: () => "0x1" };
+  for (const [nodes, expected] of [[[priced(1n), low], [27n, 2n]], [[low, priced(1n)], [25n, 0n]]] as const) {
+    await using first = node(nodes[0]);
+    await using second = node(nodes[1]);
+    assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
+  }
 });
 
 Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {
   await using first = node(priced(1n));
-  await using low = node({ ...priced(1n), eth_gasPrice: () => "0x1" });
+  await using low = node({ ...priced(0n), eth_gasPrice: () => "0x1" });
   await using third = node(priced(1n));
   const { chain, log } = chainAt([first, low, third]);
   assert.deepEqual(await offered(chain), [27n, 2n]);
@@ -270,9 +264,7 @@ Deno.test("gas prices: without a base fee the buffer is paid once, however often
   });
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 20 });
   const pay = async (): Promise<bigint> => {
-    const result = await signed(chain);
-    assert.ok(result.kind === "signed");
-    return parseTransaction(toHex(result.submission.raw)).gasPrice ?? 0n;
+    return parseTransaction(toHex((await sign(chain)).raw)).gasPrice ?? 0n;
   };
   for (let count = 0; count < 400; count++) last = await pay();
   assert.equal(last, 120n * gwei);
@@ -284,13 +276,12 @@ Deno.test("gas prices: the tip of a replacement is no market for what follows", 
   let tip = 2n * gwei;
   await using rpc = node({ ...priced(1n), eth_gasPrice: () => `0x${(20n * gwei + tip).toString(16)}` });
   const { chain } = chainAt([rpc]);
-  const first = await signed(chain);
-  assert.ok(first.kind === "signed");
+  const first = await sign(chain);
   const price = { type: "eip1559", maxFeeWei: 40n * gwei, maxPriorityFeeWei: 3n * gwei } as const;
-  await chain.replacement.resign(first.submission, price, never);
+  await chain.replacement.resign(first, price, never);
   tip = 3n * gwei;
   assert.deepEqual(await offered(chain), [27n, 2n]);
-  const { market } = await chain.replacement.fetchReplacementState(first.submission, never);
+  const { market } = await chain.replacement.fetchReplacementState(first, never);
   assert.deepEqual(market, { type: "eip1559", maxFeeWei: 27n * gwei, maxPriorityFeeWei: 2n * gwei });
   tip = 4n * gwei;
   assert.deepEqual(await offered(chain), [29n, 4n], "others pay more by now");

@@ -4,8 +4,8 @@ import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { never } from "./chain_fixture.ts";
-import { chainAt, deliveryOfPosts, node, zeros } from "./scripted_node.ts";
+import { accepted, never } from "./chain_fixture.ts";
+import { chainAt, deliveryOfPosts, node, sign, zeros } from "./scripted_node.ts";
 
 const oldHandler = hostVector.reads.hostParams.decoded.handler.toLowerCase();
 const newHandler = `0x${"ab".repeat(20)}`;
@@ -60,11 +60,8 @@ Deno.test("host changes: a waiting transaction to a handler that governance repl
   await using rpc = hostWith(() => handler);
   const { chain } = chainAt([rpc]);
   const delivery = deliveryOfPosts(1);
-  const simulation = await chain.simulator.simulate(delivery, never);
-  assert.ok(simulation.kind === "accepted");
-  const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-  assert.ok(signing.kind === "signed");
-  const { submission } = signing;
+  const simulation = await accepted(chain, delivery);
+  const submission = await sign(chain, { simulation }, delivery);
   const cancelling = await chain.replacement.cancel(
     submission,
     { type: "legacy", gasPriceWei: 1_000n },

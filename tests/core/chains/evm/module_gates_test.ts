@@ -7,7 +7,7 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { never } from "./chain_fixture.ts";
-import { chainAt, node, zeros } from "./scripted_node.ts";
+import { chainAt, hostAnswers, node, zeros } from "./scripted_node.ts";
 
 const DAY_MS = 86_400_000;
 const RELAYER = "0x8406c079";
@@ -24,12 +24,7 @@ function nodeWith(answers: Readonly<Record<string, unknown>>): ScriptedRpc {
 }
 
 function answerBy(answers: () => Readonly<Record<string, unknown>>): Answerer {
-  return ([call]) => {
-    const { data, to } = call as { readonly data: string; readonly to: string };
-    if (data === hostReads.hostParams.encode()) return hostVector.reads.hostParams.result;
-    const found = answers()[`${to} ${data}`] ?? answers()[data];
-    return found === undefined ? reverted : found;
-  };
+  return hostAnswers(([call]) => answers()[(call as { readonly data: string }).data] ?? reverted);
 }
 
 function gatesAt(rpcs: readonly ScriptedRpc[], clock = new FakeClock()): ModuleGates {

@@ -1,6 +1,7 @@
-/** State proofs of a node that refuses more slots than Geth does. */
+/** State proofs of nodes that refuse more slots than Geth does, or now and then. */
 import assert from "node:assert/strict";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import { ScriptedError } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 import { chainAt, hostStateRoot as stateRoot, node, proveEmpty } from "./scripted_node.ts";
@@ -23,3 +24,16 @@ for (const [count, asked] of [[1, [1]], [1_024, [1_024]], [2_500, [1_024, 1_024,
     assert.deepEqual(parts.map(({ params: [, slots] }) => Object(slots).length), asked);
   });
 }
+
+Deno.test("proofs: a single refusal is of one node behind a URL; that none is given counts when it is refused again", async () => {
+  let asked = 0;
+  await using rare = node({
+    eth_getBlockByNumber: () => ({ number: "0x9", hash: stateRoot, timestamp: "0x10", stateRoot }),
+    eth_getProof: (params, self) =>
+      asked++ % 2 === 0 ? new ScriptedError(-32019, "block is out of range") : proveEmpty(params, self),
+  });
+  const { proofChecks } = chainAt([rare]).chain;
+  await proofChecks.requireProofs(9n, never);
+  rare.on("eth_getProof", () => new ScriptedError(-32000, "this is not for you"));
+  assert.equal((await catchFault(proofChecks.requireProofs(9n, never))).code, "refused");
+});

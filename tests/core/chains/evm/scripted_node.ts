@@ -1,6 +1,13 @@
 /** A scripted node of chain 1 with a host on it, and deliveries to it. */
 import { encodeAbiParameters, pad, toRlp } from "viem";
-import type { Delivery } from "../../../../src/core/chains/submission.ts";
+import type { Chain } from "../../../../src/core/chains/port.ts";
+import type {
+  AcceptedSimulation,
+  Delivery,
+  SignedSubmission,
+  SigningInput,
+  SigningResult,
+} from "../../../../src/core/chains/submission.ts";
 import type { EvmChainOptions } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { fromHex, type Hex, keccak256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
@@ -11,7 +18,7 @@ import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts"
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { type ChainUnderTest, chainUnderTest, deliveryOf, hub } from "./chain_fixture.ts";
+import { type ChainUnderTest, chainUnderTest, deliveryOf, hub, never } from "./chain_fixture.ts";
 
 /** The host of the recorded answers. */
 export const host: Hex = "0x2279b7a0a67db372996a5fab50d91eaa73d2ebe6";
@@ -27,11 +34,16 @@ export function blockOf(baseFeePerGas: string): unknown {
 /** ABI words that are zero. */
 export const zeros = (words: number): Hex => `0x${"00".repeat(32 * words)}`;
 
+/** Answers calls of the host: its parameters as recorded, and everything else as `other` does. */
+export function hostAnswers(other: Answerer): Answerer {
+  return (params, rpc) =>
+    JSON.stringify(params[0]).includes(hostReads.hostParams.encode())
+      ? hostVector.reads.hostParams.result
+      : other(params, rpc);
+}
+
 /** Answers calls of the host: its parameters as recorded, and zeros for everything else. */
-export const readHost: Answerer = ([call]) =>
-  JSON.stringify(call).includes(hostReads.hostParams.encode())
-    ? hostVector.reads.hostParams.result
-    : zeros(2);
+export const readHost: Answerer = hostAnswers(() => zeros(2));
 
 /** Answers of a node at height 0x100 on which everything works but tracing and simulating. */
 export const nodeAnswers: Readonly<Record<string, Answerer>> = {
@@ -120,4 +132,31 @@ export function deliveryOfPosts(count: number): Delivery {
     items: [],
     leafIndices: messages.map((_, index) => BigInt(index)),
   });
+}
+
+/** The simulation of a delivery of one post that the chain takes, 100,000 gas at 100 wei. */
+export const simulated: AcceptedSimulation = {
+  kind: "accepted",
+  handled: [true],
+  gasUsed: 100_000n,
+  gasLimit: 200_000n,
+  messageGas: [100_000n],
+  gasPriceWei: 100n,
+  dataCostWei: 0n,
+};
+
+/** Signs a delivery after such a simulation. */
+export function trySign(
+  { sender }: Pick<Chain, "sender">,
+  hints: Partial<SigningInput> = {},
+  delivery: Delivery = deliveryOfPosts(1),
+): Promise<SigningResult> {
+  return sender.sign(delivery, { simulation: simulated, nonceAtLeast: undefined, ...hints }, never);
+}
+
+/** The same, for a delivery that is signed. */
+export async function sign(...asked: Parameters<typeof trySign>): Promise<SignedSubmission> {
+  const result = await trySign(...asked);
+  if (result.kind === "signed") return result.submission;
+  throw new Error(`Not signed: ${result.kind === "refused" ? result.refusal.detail : result.kind}`);
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { waitUntil } from "../../../../devnet/waiting.ts";
 import { WITNESS_TIMEOUT_MS } from "../../../../src/core/chains/evm/rpc_batch.ts";
 import type {
-  SignedSubmission,
   SigningInput,
+  SigningResult,
   SubmissionOutcome,
 } from "../../../../src/core/chains/submission.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
@@ -11,20 +11,10 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { type ChainUnderTest, never } from "./chain_fixture.ts";
-import { blockHash, chainAt, deliveryOfPosts, node } from "./scripted_node.ts";
+import { blockHash, chainAt, node, sign, trySign } from "./scripted_node.ts";
 
 type Methods = Readonly<Record<string, Answerer>>;
 type Hints = Partial<Pick<SigningInput, "nonceAtLeast" | "heldNonces">>;
-
-const simulation = {
-  kind: "accepted",
-  handled: [true],
-  gasUsed: 100_000n,
-  gasLimit: 200_000n,
-  messageGas: [100_000n],
-  gasPriceWei: 100n,
-  dataCostWei: 0n,
-} as const;
 
 /** A chain at nodes of which each differs in some methods. */
 async function withNodes(
@@ -38,20 +28,6 @@ async function withNodes(
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
-}
-
-/** The nonce that is signed, or why none is. */
-async function sign({ chain }: ChainUnderTest, hints: Hints = {}): Promise<SignedSubmission | string> {
-  const input = { simulation, nonceAtLeast: undefined, ...hints };
-  const result = await chain.sender.sign(deliveryOfPosts(1), input, never);
-  if (result.kind === "signed") return result.submission;
-  return result.kind === "refused" ? `${result.refusal.code}: ${result.refusal.detail}` : result.kind;
-}
-
-async function signed(on: ChainUnderTest): Promise<SignedSubmission> {
-  const submission = await sign(on, { nonceAtLeast: 5n });
-  if (typeof submission === "string") throw new Error(submission);
-  return submission;
 }
 
 const otherHash = toHash256(new Uint8Array(32).fill(8));
@@ -152,7 +128,7 @@ const outcomes: readonly (readonly [string, readonly Methods[], readonly string[
 for (const [name, nodes, expected] of outcomes) {
   Deno.test(`outcome: ${name}`, () =>
     withNodes(nodes.map(() => ({})), async (on) => {
-      const submission = await signed(on);
+      const submission = await sign(on.chain, { nonceAtLeast: 5n });
       on.rpcs.forEach((rpc, index) =>
         Object.entries(nodes[index] ?? {}).forEach(([method, answer]) => rpc.on(method, answer))
       );
@@ -175,7 +151,7 @@ for (
 ) {
   Deno.test(`outcome: a receipt with ${name} is no answer`, () =>
     withNodes([{}], async (on) => {
-      const submission = await signed(on);
+      const submission = await sign(on.chain, { nonceAtLeast: 5n });
       for (const [method, answer] of Object.entries(holding({ ...receipt, ...odd }))) {
         on.rpcs[0]?.on(method, answer);
       }
@@ -218,6 +194,14 @@ const broadcasts: readonly (readonly [string, readonly Methods[], string])[] = [
     refuse("insufficient funds"),
     { ...refuse("insufficient funds"), ...poor("0x200") },
   ], "insufficient_funds"],
+  ["it is there already", [refuse("already known")], "alreadyKnown"],
+  ["it is too large", [refuse("oversized data")], "too_large"],
+  ["it has too much gas", [refuse("exceeds block gas limit")], "unspecified"],
+  [
+    "it would revert",
+    [{ eth_sendRawTransaction: () => new ScriptedError(3, "", "0x2ad4ae2e") }],
+    "duplicate",
+  ],
   ["a nonce that one pool calls used", [refuse("nonce too low: next nonce 9, tx nonce 5"), take], "sent"],
   ["a nonce that all pools call used", [refuse("nonce too low"), refuse("nonce too low")], "nonceUsed"],
   ["one does not answer, and one calls it underpriced", [
@@ -230,7 +214,7 @@ const broadcasts: readonly (readonly [string, readonly Methods[], string])[] = [
 for (const [name, nodes, expected] of broadcasts) {
   Deno.test(`broadcast: ${name}`, () =>
     withNodes(nodes.map(() => ({})), async (on) => {
-      const submission = await signed(on);
+      const submission = await sign(on.chain, { nonceAtLeast: 5n });
       on.rpcs.forEach((rpc, index) =>
         Object.entries(nodes[index] ?? {}).forEach(([method, answer]) => rpc.on(method, answer))
       );
@@ -251,7 +235,7 @@ for (const [name, nodes, expected] of broadcasts) {
 for (const slow of [0, 1]) {
   Deno.test(`broadcast: endpoint ${slow + 1} of two is not waited for when the other one has taken it`, () =>
     withNodes([take, take], async (on) => {
-      const submission = await signed(on);
+      const submission = await sign(on.chain, { nonceAtLeast: 5n });
       on.rpcs[slow]?.failAlways({ kind: "hang" });
       const sending = on.chain.sender.broadcast(submission, never);
       let isSent = false;
@@ -306,12 +290,16 @@ const nonces: readonly (readonly [string, readonly Methods[], Hints, readonly un
   }, [6n]],
 ];
 
+function nonceOf(result: SigningResult): unknown {
+  return result.kind === "signed" ? result.submission.nonce : result.kind;
+}
+
 for (const [name, nodes, hints, expected] of nonces) {
   Deno.test(`nonce: ${name}`, () =>
     withNodes(nodes, async (on) => {
       for (const each of expected) {
-        const result = await sign(on, hints);
-        assert.equal(typeof result === "string" ? result.split(":")[0] : result.nonce, each);
+        const result = await trySign(on.chain, hints);
+        assert.equal(result.kind === "refused" ? result.refusal.code : nonceOf(result), each);
         await on.clock.advance(60_000);
       }
     }));
@@ -321,6 +309,5 @@ Deno.test("nonce: a blip of the only endpoint signs nothing", () =>
   withNodes([{}], async (on) => {
     let asked = 0;
     on.rpcs[0]?.on("eth_getTransactionCount", () => ++asked <= 2 ? "0x195" : "0x5");
-    const result = await sign(on, { nonceAtLeast: 5n, heldNonces: [] });
-    assert.equal(typeof result === "string" ? result : result.nonce, 5n);
+    assert.equal((await sign(on.chain, { nonceAtLeast: 5n, heldNonces: [] })).nonce, 5n);
   }));

@@ -67,16 +67,17 @@ for (
 ) {
   Deno.test(`withdrawal threshold: ${name}: ${verdict} (F25)`, () => {
     const decision = decideWithdrawal({ ...facts, available });
-    assert.equal(decision.kind === "skip" ? decision.reason : "withdraw", verdict);
-    assert.equal(decision.numbers.available, available);
+    assert.equal(decision.skip ?? "withdraw", verdict);
+    assert.equal(decision.available, available);
   });
 }
 
 Deno.test("withdrawal threshold: the decision has all three numbers", () => {
-  assert.deepEqual(decideWithdrawal({ ...usdc, hubMinimum: undefined, available: 5n }).numbers, {
+  assert.deepEqual(decideWithdrawal({ ...usdc, hubMinimum: undefined, available: 5n }), {
     available: 5n,
     configuredMinimum: 100_000_000n,
     hubMinimum: 10_000_000_000_000_000_000n,
+    skip: "below_configured",
   });
 });
 

@@ -5,34 +5,32 @@ import {
   judgePayment,
   ORDER_PATIENCE_MS,
   type OrderObservation,
-  type OrderStatus,
 } from "../../../../src/messaging/fees/withdrawals/withdrawal_orders.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
-function order(status: OrderStatus, change: Partial<OrderObservation> = {}): OrderObservation {
+function order(status: OrderObservation["order"], change: Partial<OrderObservation> = {}): OrderObservation {
   return { nowMs: NOW + 1_000, order: status, hubNonce: 3n, isScanned: false, ...change };
 }
 
 for (
   const [name, seen, kind] of [
-    ["not handed over yet is sent", order("unsent"), "send"],
-    ["out of the pool is sent again", order("gone"), "send"],
-    ["in the pool waits", order("pending"), "wait"],
+    ["out of the pool is sent again", order("dropped"), "send"],
+    ["in the pool waits", order("open"), "wait"],
     ["in a block waits for finality", order("included"), "wait"],
-    ["final waits for the search of its payment", order("finalized"), "wait"],
-    ["with a used nonce waits for the search of its payment", order("gone", { hubNonce: 4n }), "wait"],
-    ["final without a payment is void", order("finalized", { isScanned: true }), "void"],
-    ["whose nonce a claim used is void", order("pending", { hubNonce: 4n, isScanned: true }), "void"],
-    ["that the hub refuses is void", order("refused"), "void"],
-    ["that was refused but paid before is searched", order("refused", { hubNonce: 4n }), "wait"],
+    ["final waits for the search of its payment", order("final"), "wait"],
+    ["with a used nonce waits for the search of its payment", order("dropped", { hubNonce: 4n }), "wait"],
+    ["final without a payment is void", order("final", { isScanned: true }), "void"],
+    ["whose nonce a claim used is void", order("open", { hubNonce: 4n, isScanned: true }), "void"],
+    ["that the hub refuses is void", order("failed"), "void"],
+    ["that was refused but paid before is searched", order("failed", { hubNonce: 4n }), "wait"],
     [
       "gone for ten minutes less a moment is sent",
-      order("gone", { nowMs: NOW + ORDER_PATIENCE_MS - 1 }),
+      order("dropped", { nowMs: NOW + ORDER_PATIENCE_MS - 1 }),
       "send",
     ],
-    ["gone for ten minutes is void", order("gone", { nowMs: NOW + ORDER_PATIENCE_MS }), "void"],
-    ["in the pool for an hour still waits", order("pending", { nowMs: NOW + 3_600_000 }), "wait"],
+    ["gone for ten minutes is void", order("dropped", { nowMs: NOW + ORDER_PATIENCE_MS }), "void"],
+    ["in the pool for an hour still waits", order("open", { nowMs: NOW + 3_600_000 }), "wait"],
   ] as const
 ) {
   Deno.test(`withdrawal: an order ${name}`, () => {
@@ -42,7 +40,7 @@ for (
 
 Deno.test("withdrawal: a payment of an order without a nonce of ours is never taken for spent", () => {
   const found = { nonce: undefined, createdAtMs: NOW };
-  assert.equal(decideOrder(found, order("pending", { hubNonce: 9n, isScanned: true })).kind, "wait");
+  assert.equal(decideOrder(found, order("open", { hubNonce: 9n, isScanned: true })).kind, "wait");
 });
 
 Deno.test("withdrawal: each reason of its message says whether a payment comes soon, waits, or was refused", () => {

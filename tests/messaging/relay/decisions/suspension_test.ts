@@ -7,8 +7,8 @@ import {
   afterFailure,
   afterSuccess,
   isWithinRisk,
-  judgeSuspended,
   type PairHistory,
+  suspendedUntilMs,
 } from "../../../../src/messaging/relay/limits/suspension.ts";
 
 const DAY_MS = 86_400_000;
@@ -46,7 +46,7 @@ Deno.test("suspension: a success sets the pair free, and its failures are forgot
 
 Deno.test("suspension: one message is tried when the time has come, the others wait for what becomes of it", () => {
   const pair = { nextTryAtMs: 100 };
-  const decide = (nowMs: number, isTryOpen: boolean): unknown => judgeSuspended(pair, { nowMs, isTryOpen });
+  const decide = (nowMs: number, isTryOpen: boolean): unknown => suspendedUntilMs(pair, { nowMs, isTryOpen });
   assert.deepEqual(decide(99, false), 100);
   assert.deepEqual(decide(100, false), 0);
   assert.deepEqual(decide(100, true), 600_100);

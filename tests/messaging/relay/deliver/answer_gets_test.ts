@@ -6,8 +6,8 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { hold } from "../../../../src/messaging/relay/messages.ts";
 import { forge } from "../../../support/memory_host.ts";
-import { answer, readAgain, round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
+import { answer, mine, readAgain, round } from "../rounds.ts";
+import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, sender } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -55,11 +55,8 @@ async function prepare(hub: { challengePeriodSec?: bigint } = {}): Promise<Case>
   return { fixture, relayer, leg, ask };
 }
 
-const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
-  assert.ok(message !== undefined);
-  const { state, reason } = relayer.row(message, names.hub);
-  return [state, reason];
-};
+const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] =>
+  message === undefined ? [] : relayer.stateOf(message, names.hub);
 
 const count = (calls: readonly string[], method: string): number =>
   calls.filter((called) => called === method).length;
@@ -68,11 +65,10 @@ Deno.test("answer: questions about one block are answered at once, and the respo
   const { fixture, relayer, leg, ask } = await prepare();
   const endsSoon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 120n;
   const gets = await ask({}, { keys: [slot(1, 2)], timeoutTimestampSec: endsSoon });
-  assert.deepEqual(await answer(relayer, leg), { hasMore: false });
+  assert.equal(await answer(relayer, leg), false);
   assert.equal(count(relayer.hub.calls, "prepareCall"), 1);
   assert.equal(count(relayer.two.calls, "proveState"), 1);
-  await fixture.blocks(1);
-  await settle(relayer, relayer.hub);
+  await mine(relayer, 1, relayer.hub);
   for (const get of gets) assert.deepEqual(stateOf(relayer, get), ["delivered", "handled_by_us"]);
   await fixture.clock.advance(600_000);
   await fixture.blocks(1);
@@ -108,9 +104,9 @@ Deno.test("answer: a block that the hub has skipped is never known, so the quest
   const { fixture, relayer, leg, ask } = await prepare();
   const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1000)) + 9_000n;
   const [get, other] = await ask({ height: 4n, timeoutTimestampSec }, {});
+  assert.ok(get !== undefined);
   await answer(relayer, leg);
   assert.deepEqual(stateOf(relayer, get), ["held", "height_unknown"]);
-  assert.ok(get !== undefined);
   assert.equal(stateOf(relayer, other)[0], "submitted");
   await readAgain(relayer, leg, answer);
   assert.equal(relayer.row(get, names.hub).nextAttemptAtMs, NEVER_MS);
@@ -183,11 +179,7 @@ Deno.test("answer: what another relayer answers before we submit ends as deliver
   });
   const gets = await ask({}, {});
   await answer(competitor, theirs);
-  relayer.hub.faults.add("dryRunCall", {
-    kind: "interrupt",
-    when: "before",
-    act: () => void fixture.hub.produceBlock(),
-  });
+  interrupt(relayer.hub, "dryRunCall", () => void fixture.hub.produceBlock());
   await answer(relayer, leg);
   assert.deepEqual(gets.map((get) => stateOf(relayer, get)[0]), ["held", "held"]);
   await fixture.blocks(20);
@@ -248,13 +240,9 @@ Deno.test("answer: a refusal that is about the chain is not asked about every qu
   const { fixture, relayer, leg, ask } = await prepare();
   const gets = await ask({}, {}, {});
   // The hub loses the block between our look and its own.
-  relayer.hub.faults.add("dryRunCall", {
-    kind: "interrupt",
-    when: "before",
-    act: () => {
-      fixture.hub.veto(fixture.one);
-      fixture.hub.produceBlock();
-    },
+  interrupt(relayer.hub, "dryRunCall", () => {
+    fixture.hub.veto(fixture.one);
+    fixture.hub.produceBlock();
   });
   await answer(relayer, leg);
   for (const get of gets) assert.deepEqual(stateOf(relayer, get), ["held", "hub_refused"]);

@@ -10,7 +10,7 @@ import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import type { MemoryTransaction } from "../../../support/memory_block.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { delivered, Fixture, getRequest, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
 import { trust } from "../rounds.ts";
 
 interface Case {
@@ -71,24 +71,9 @@ const stepsOf = (fixture: Fixture): string[][] =>
 
 const setOf = (fixture: Fixture): bigint | undefined => fixture.two.head.state.setId;
 
-const stateOf = (relayer: Relayer, message: Message | undefined): unknown[] => {
-  assert.ok(message !== undefined);
-  const { state, reason } = relayer.row(message);
-  return [state, reason];
-};
-
 /** A response on the hub to a request of the second chain, whose fee is `fee`. */
 async function answer(fixture: Fixture, fee: bigint): Promise<Message> {
-  const get: GetRequest = {
-    source: names.two,
-    dest: names.one,
-    nonce: 1n,
-    from: new Uint8Array(20),
-    keys: [new Uint8Array(20)],
-    height: 1n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 0n,
-  };
+  const get: GetRequest = getRequest();
   fixture.two.dispatch(getMessage(get), fee);
   const response = getResponseMessage({ get, values: [] });
   fixture.hub.dispatch(response);
@@ -100,29 +85,27 @@ Deno.test("consensus proofs: proof and messages go in one transaction, without a
   const { fixture, relayer, leg } = await prepare();
   const messages = await pay(fixture, [0n, 0n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
-    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-    assert.deepEqual(fixture.two.reverted(), []);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
+  assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
+  assert.deepEqual(fixture.two.reverted(), []);
 });
 
 Deno.test("consensus proofs: nothing is sent while no message is due, and an old proof is not sent again (F16)", async () => {
   const { fixture, relayer, leg } = await prepare();
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(20);
-    assert.deepEqual(stepsOf(fixture), []);
-    assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while no message needs them");
-    assert.ok(relayer.hub.calls.includes("fetchAcceptedIndex"));
-    await pay(fixture, [0n]);
-    await prove(fixture);
-    await fixture.blocks(10);
-    await payAndUpdate(fixture, [0n]);
-    await fixture.blocks(10);
-    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(20);
+  assert.deepEqual(stepsOf(fixture), []);
+  assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while no message needs them");
+  assert.ok(relayer.hub.calls.includes("fetchAcceptedIndex"));
+  await pay(fixture, [0n]);
+  await prove(fixture);
+  await fixture.blocks(10);
+  await payAndUpdate(fixture, [0n]);
+  await fixture.blocks(10);
+  assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
 });
 
 Deno.test("consensus proofs: a message that pays for itself but not for the proof waits for another relayer's update", async () => {
@@ -130,17 +113,16 @@ Deno.test("consensus proofs: a message that pays for itself but not for the proo
   const required18 = COST_18 + COST_18 / 10n;
   const [message] = await pay(fixture, [required18]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(8);
-    assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
-    const row = message && relayer.row(message);
-    assert.deepEqual([row?.requiredUsd18, row?.offeredUsd18], [required18, required18]);
-    await fixture.update(fixture.hub, fixture.two);
-    await prove(fixture);
-    await fixture.blocks(60);
-    assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stepsOf(fixture), [["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(8);
+  assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
+  const row = message && relayer.row(message);
+  assert.deepEqual([row?.requiredUsd18, row?.offeredUsd18], [required18, required18]);
+  await fixture.update(fixture.hub, fixture.two);
+  await prove(fixture);
+  await fixture.blocks(60);
+  assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
+  assert.deepEqual(stepsOf(fixture), [["messages"]]);
 });
 
 Deno.test("consensus proofs: messages that are one unit short of the proof wait, and go together with a later one", async () => {
@@ -149,17 +131,16 @@ Deno.test("consensus proofs: messages that are one unit short of the proof wait,
   // The proof costs as much as three messages; each of these has one and a half left over.
   const early = await pay(fixture, [required18 * 5n / 2n, required18 * 5n / 2n - 1n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(90);
-    for (const message of early) {
-      assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
-    }
-    await pay(fixture, [required18 + 1n]);
-    await prove(fixture);
-    await fixture.blocks(8);
-    assert.equal(delivered(fixture.two).length, 3);
-    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(90);
+  for (const message of early) {
+    assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
+  }
+  await pay(fixture, [required18 + 1n]);
+  await prove(fixture);
+  await fixture.blocks(8);
+  assert.equal(delivered(fixture.two).length, 3);
+  assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
 });
 
 Deno.test("consensus proofs: a response that pays for the proof is not kept waiting by requests that do not", async () => {
@@ -167,12 +148,11 @@ Deno.test("consensus proofs: a response that pays for the proof is not kept wait
   const [poor] = await pay(fixture, [COST_18 + COST_18 / 10n]);
   const response = await answer(fixture, 10n * COST_18);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(20);
-    assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stateOf(relayer, poor), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(20);
+  assert.deepEqual(relayer.stateOf(response), ["delivered", "handled_by_us"]);
+  assert.deepEqual(relayer.stateOf(poor), ["delivered", "handled_by_us"]);
+  assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
 });
 
 Deno.test("consensus proofs: a request and a response that pay for the proof only together share it", async () => {
@@ -182,12 +162,11 @@ Deno.test("consensus proofs: a request and a response that pay for the proof onl
   const response = await answer(fixture, COST_18 * 18n / 10n);
   trust(leg, [request, response]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(20);
-    assert.deepEqual(stateOf(relayer, request), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stateOf(relayer, response), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stepsOf(fixture), [["consensus", "messages", "messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(20);
+  assert.deepEqual(relayer.stateOf(request), ["delivered", "handled_by_us"]);
+  assert.deepEqual(relayer.stateOf(response), ["delivered", "handled_by_us"]);
+  assert.deepEqual(stepsOf(fixture), [["consensus", "messages", "messages"]]);
 });
 
 Deno.test("consensus proofs: a round ends when the host learned the height since it began, whatever else waits", async () => {
@@ -202,15 +181,14 @@ Deno.test("consensus proofs: a round ends when the host learned the height since
     fixture.two.accept(fixture.hub, height);
     fixture.two.produceBlock();
   };
-  relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
-  await running(relayer, leg, async () => {
-    await fixture.blocks(20);
-    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.known").length, 1);
-    for (const message of [request, response]) {
-      assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
-    }
-    assert.deepEqual(stepsOf(fixture), [["messages"], ["messages"]]);
-  });
+  interrupt(relayer.two, "sign", act);
+  await using _ = running(relayer, leg);
+  await fixture.blocks(20);
+  assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.known").length, 1);
+  for (const message of [request, response]) {
+    assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
+  }
+  assert.deepEqual(stepsOf(fixture), [["messages"], ["messages"]]);
 });
 
 Deno.test("consensus proofs: a message times out also on a host that never learned a height of the hub", async () => {
@@ -224,13 +202,12 @@ Deno.test("consensus proofs: a message times out also on a host that never learn
   fixture.hub.dispatch(message);
   await fixture.blocks(3);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.deepEqual(stateOf(relayer, message), ["held", "too_close_to_timeout"]);
-    await fixture.blocks(60);
-    assert.deepEqual(stateOf(relayer, message), ["timed_out", "expired"]);
-    assert.deepEqual(stepsOf(fixture), []);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.deepEqual(relayer.stateOf(message), ["held", "too_close_to_timeout"]);
+  await fixture.blocks(60);
+  assert.deepEqual(relayer.stateOf(message), ["timed_out", "expired"]);
+  assert.deepEqual(stepsOf(fixture), []);
 });
 
 Deno.test("consensus proofs: what the host can verify already neither pays for a newer proof nor waits for it", async () => {
@@ -238,12 +215,11 @@ Deno.test("consensus proofs: what the host can verify already neither pays for a
   const [known] = await payAndUpdate(fixture, [COST_18 + COST_18 / 10n]);
   const [poor] = await pay(fixture, [COST_18 + COST_18 / 10n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.equal(stateOf(relayer, known)[0], "delivered");
-    assert.deepEqual(stateOf(relayer, poor), ["held", "consensus_proofs_unprofitable"]);
-    assert.deepEqual(stepsOf(fixture), [["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.equal(relayer.stateOf(known)[0], "delivered");
+  assert.deepEqual(relayer.stateOf(poor), ["held", "consensus_proofs_unprofitable"]);
+  assert.deepEqual(stepsOf(fixture), [["messages"]]);
 });
 
 Deno.test("consensus proofs: what the host can verify is sent before the hub is asked for proofs at all", async () => {
@@ -256,11 +232,10 @@ Deno.test("consensus proofs: what the host can verify is sent before the hub is 
     askedBefore ??= relayer.hub.calls.filter((method) => /Proofs|Rotations|ProofBytes/.test(method));
     return broadcast.call(relayer.two, submission, signal);
   };
-  await running(relayer, leg, async () => {
-    await fixture.blocks(5);
-    assert.deepEqual(askedBefore, []);
-    assert.deepEqual(stepsOf(fixture), [["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(5);
+  assert.deepEqual(askedBefore, []);
+  assert.deepEqual(stepsOf(fixture), [["messages"]]);
 });
 
 /** What a proof costs, dollars x 10^18. */
@@ -280,13 +255,12 @@ for (const [rotations, steps] of caughtUp) {
     const fee18 = proofs18 + COST_18;
     const [message] = await pay(fixture, [fee18 + fee18 / 10n]);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(90);
-      assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.equal(setOf(fixture), BigInt(rotations));
-      assert.deepEqual(stepsOf(fixture), steps);
-      assert.deepEqual(fixture.two.reverted(), []);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(90);
+    assert.equal(relayer.stateOf(message)[0], "delivered");
+    assert.equal(setOf(fixture), BigInt(rotations));
+    assert.deepEqual(stepsOf(fixture), steps);
+    assert.deepEqual(fixture.two.reverted(), []);
   });
 }
 
@@ -295,12 +269,11 @@ Deno.test("consensus proofs: more rotations than are simulated with messages are
   for (let rotation = 0; rotation < 9; rotation++) await prove(fixture, "rotation");
   const [message] = await pay(fixture, [1_000n * PROOF_COST_18]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(90);
-    assert.deepEqual(stepsOf(fixture), []);
-    assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
-    assert.match(String(message && relayer.row(message).detail), /^10 consensus proofs of the hub must come/);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(90);
+  assert.deepEqual(stepsOf(fixture), []);
+  assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
+  assert.match(String(message && relayer.row(message).detail), /^10 consensus proofs of the hub must come/);
 });
 
 for (const rotations of [1, 3]) {
@@ -310,23 +283,21 @@ for (const rotations of [1, 3]) {
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
     const [message] = await pay(fixture, [proofs18 + proofs18 / 10n]);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(200);
-      assert.deepEqual(stepsOf(fixture), []);
-      assert.deepEqual(stateOf(relayer, message), ["held", "consensus_proofs_unprofitable"]);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), []);
+    assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
   });
 }
 
 Deno.test("consensus proofs: rotations alone are not sent without a hub account that is rewarded", async () => {
   const { fixture, relayer, leg } = await prepare();
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
-  await running(relayer, leg, async () => {
-    await fixture.blocks(200);
-    assert.deepEqual(stepsOf(fixture), []);
-    assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while nobody pays");
-    assert.deepEqual(relayer.log.events("warn"), []);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(200);
+  assert.deepEqual(stepsOf(fixture), []);
+  assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while nobody pays");
+  assert.deepEqual(relayer.log.events("warn"), []);
 });
 
 const unrewarded: readonly [string, CaseOptions, string][] = [
@@ -345,15 +316,14 @@ for (const [what, options, reason] of unrewarded) {
   Deno.test(`consensus proofs: no rotation goes alone while the hub ${what}, and one line says so`, async () => {
     const { fixture, relayer, leg } = await prepare(options);
     await prove(fixture, "rotation");
-    await running(relayer, leg, async () => {
-      await fixture.blocks(200);
-      assert.deepEqual(stepsOf(fixture), []);
-      const told = relayer.log.lines.filter(({ event }) => event === "rotations_unprofitable");
-      assert.deepEqual(told.map(({ level, fields }) => [level, fields["reason"]]), [["info", reason]]);
-      relayer.hub.rewards.everyRotation = 10n ** 15n;
-      await fixture.blocks(70);
-      assert.equal(setOf(fixture), options.tokenPrice === "none" ? 0n : 1n);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), []);
+    const told = relayer.log.lines.filter(({ event }) => event === "rotations_unprofitable");
+    assert.deepEqual(told.map(({ level, fields }) => [level, fields["reason"]]), [["info", reason]]);
+    relayer.hub.rewards.everyRotation = 10n ** 15n;
+    await fixture.blocks(70);
+    assert.equal(setOf(fixture), options.tokenPrice === "none" ? 0n : 1n);
   });
 }
 
@@ -363,14 +333,13 @@ for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const [message] = await pay(fixture, [0n]);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(40);
-      assert.equal(setOf(fixture), BigInt(rotations));
-      assert.equal(stateOf(relayer, message)[0], "delivered");
-      const alone = groups.map((count) => Array.from({ length: count }, () => "consensus"));
-      assert.deepEqual(stepsOf(fixture), [...alone, ["consensus", "messages"]]);
-      assert.deepEqual(fixture.two.reverted(), []);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(40);
+    assert.equal(setOf(fixture), BigInt(rotations));
+    assert.equal(relayer.stateOf(message)[0], "delivered");
+    const alone = groups.map((count) => Array.from({ length: count }, () => "consensus"));
+    assert.deepEqual(stepsOf(fixture), [...alone, ["consensus", "messages"]]);
+    assert.deepEqual(fixture.two.reverted(), []);
   });
 }
 
@@ -378,26 +347,24 @@ Deno.test("consensus proofs: rotations that are rewarded go without any message,
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   await fixture.blocks(2_010);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.equal(setOf(fixture), 1n);
-    await prove(fixture, "rotation");
-    await fixture.blocks(10);
-    assert.equal(setOf(fixture), 2n);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.equal(setOf(fixture), 1n);
+  await prove(fixture, "rotation");
+  await fixture.blocks(10);
+  assert.equal(setOf(fixture), 2n);
 });
 
 Deno.test("consensus proofs: a rotation that is not mined yet is not sent again, and messages continue beside it", async () => {
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   fixture.two.isFull = true;
-  await running(relayer, leg, async () => {
-    await fixture.blocks(15);
-    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 1);
-    fixture.two.isFull = false;
-    await fixture.blocks(5);
-    assert.deepEqual(stepsOf(fixture), [["consensus"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(15);
+  assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 1);
+  fixture.two.isFull = false;
+  await fixture.blocks(5);
+  assert.deepEqual(stepsOf(fixture), [["consensus"]]);
 });
 
 Deno.test("consensus proofs: a rotation that the chain does not take holds up no message that it can verify", async () => {
@@ -409,15 +376,14 @@ Deno.test("consensus proofs: a rotation that the chain does not take holds up no
     delivery.steps.some(({ kind }) => kind === "messages")
       ? simulate.call(relayer.two, delivery, signal)
       : Promise.resolve({ kind: "refused", refusal: { code: "bad_proof", detail: "no" } });
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-    assert.equal(setOf(fixture), 0n);
-    assert.equal(relayer.log.events("warn").length, 1);
-    relayer.two.simulate = simulate;
-    await fixture.blocks(70);
-    assert.equal(setOf(fixture), 1n, "it is tried again");
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.equal(relayer.stateOf(message)[0], "delivered");
+  assert.equal(setOf(fixture), 0n);
+  assert.equal(relayer.log.events("warn").length, 1);
+  relayer.two.simulate = simulate;
+  await fixture.blocks(70);
+  assert.equal(setOf(fixture), 1n, "it is tried again");
 });
 
 Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no node refuses a transaction above 128 KiB", async () => {
@@ -427,16 +393,15 @@ Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no 
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(30);
-    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 4);
-    assert.equal(setOf(fixture), 3n);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-    assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus"], ["consensus"], [
-      "consensus",
-      "messages",
-    ]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(30);
+  assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 4);
+  assert.equal(setOf(fixture), 3n);
+  assert.equal(relayer.stateOf(message)[0], "delivered");
+  assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus"], ["consensus"], [
+    "consensus",
+    "messages",
+  ]]);
 });
 
 Deno.test("consensus proofs: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
@@ -444,12 +409,13 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
   relayer.hub.acceptedProofs.proofBytes = 30_000;
   fixture.two.maxTransactionBytes = 70_000;
   for (let rotation = 0; rotation < 4; rotation++) await prove(fixture, "rotation");
-  await running(relayer, leg, async () => {
+  {
+    await using _ = running(relayer, leg);
     await fixture.blocks(100);
     assert.equal(setOf(fixture), 4n);
     assert.deepEqual(stepsOf(fixture), [["consensus", "consensus"], ["consensus", "consensus"]]);
     assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 3);
-  });
+  }
   const next = new Relayer(fixture, relayer.ledger);
   next.hub.rewards.everyRotation = relayer.hub.rewards.everyRotation;
   next.hub.acceptedProofs.proofBytes = 30_000;
@@ -460,11 +426,10 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
     profit: profitOf(next, 0),
     rewards: next.hub.rewards,
   });
-  await running(next, again, async () => {
-    await fixture.blocks(100);
-    assert.equal(setOf(fixture), 7n);
-    assert.equal(next.two.calls.filter((method) => method === "broadcast").length, 2);
-  });
+  await using _ = running(next, again);
+  await fixture.blocks(100);
+  assert.equal(setOf(fixture), 7n);
+  assert.equal(next.two.calls.filter((method) => method === "broadcast").length, 2);
 });
 
 /** Lets the relayer know that no node takes more than a proof of 92 kB. */
@@ -481,15 +446,14 @@ Deno.test("consensus proofs: where a proof leaves no room for messages, it goes 
   const required18 = PROOF_COST_18 + COST_18;
   const [poor] = await pay(fixture, [required18]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(100);
-    assert.deepEqual(stateOf(relayer, poor), ["held", "consensus_proofs_unprofitable"]);
-    const [rich] = await pay(fixture, [required18 + required18 / 10n]);
-    await prove(fixture);
-    await fixture.blocks(200);
-    assert.equal(stateOf(relayer, rich)[0], "delivered");
-    assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(100);
+  assert.deepEqual(relayer.stateOf(poor), ["held", "consensus_proofs_unprofitable"]);
+  const [rich] = await pay(fixture, [required18 + required18 / 10n]);
+  await prove(fixture);
+  await fixture.blocks(200);
+  assert.equal(relayer.stateOf(rich)[0], "delivered");
+  assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
 });
 
 Deno.test("consensus proofs: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
@@ -498,14 +462,13 @@ Deno.test("consensus proofs: a proof that no transaction carries is one error li
   fixture.two.maxTransactionBytes = 60_000;
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(600);
-    assert.ok(relayer.two.calls.filter((method) => method === "broadcast").length <= 2);
-    assert.equal(relayer.log.events("error").length, 1);
-    await fixture.update(fixture.hub, fixture.two);
-    await fixture.blocks(310);
-    assert.equal(stateOf(relayer, message)[0], "delivered", "others' updates still do");
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(600);
+  assert.ok(relayer.two.calls.filter((method) => method === "broadcast").length <= 2);
+  assert.equal(relayer.log.events("error").length, 1);
+  await fixture.update(fixture.hub, fixture.two);
+  await fixture.blocks(310);
+  assert.equal(relayer.stateOf(message)[0], "delivered", "others' updates still do");
 });
 
 Deno.test("consensus proofs: a gap in the rotations is one error line; nothing is sent that would not help (F16)", async () => {
@@ -514,15 +477,14 @@ Deno.test("consensus proofs: a gap in the rotations is one error line; nothing i
   fixture.hub.dropRotation(2n);
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(20);
-    assert.deepEqual(stepsOf(fixture), []);
-    const errors = relayer.log.lines.filter(({ level }) => level === "error");
-    assert.deepEqual(errors.map(({ fields }) => fields), [{ chain: names.two, missingSet: 2n }]);
-    await fixture.update(fixture.hub, fixture.two);
-    await fixture.blocks(10);
-    assert.equal(stateOf(relayer, message)[0], "delivered", "others' updates still do");
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(20);
+  assert.deepEqual(stepsOf(fixture), []);
+  const errors = relayer.log.lines.filter(({ level }) => level === "error");
+  assert.deepEqual(errors.map(({ fields }) => fields), [{ chain: names.two, missingSet: 2n }]);
+  await fixture.update(fixture.hub, fixture.two);
+  await fixture.blocks(10);
+  assert.equal(relayer.stateOf(message)[0], "delivered", "others' updates still do");
 });
 
 for (const method of ["simulate", "broadcast"]) {
@@ -534,13 +496,12 @@ for (const method of ["simulate", "broadcast"]) {
       fixture.two.accept(fixture.hub);
       if (method === "simulate") fixture.two.produceBlock();
     };
-    relayer.two.faults.add(method, { kind: "interrupt", when: "before", act });
-    await running(relayer, leg, async () => {
-      await fixture.blocks(20);
-      assert.deepEqual(messages.map((message) => stateOf(relayer, message)[0]), ["delivered", "delivered"]);
-      assert.deepEqual(stepsOf(fixture).at(-1), ["messages"]);
-      assert.equal(fixture.two.reverted().length, method === "simulate" ? 0 : 1);
-    });
+    interrupt(relayer.two, method, act);
+    await using _ = running(relayer, leg);
+    await fixture.blocks(20);
+    assert.deepEqual(messages.map((message) => relayer.stateOf(message)[0]), ["delivered", "delivered"]);
+    assert.deepEqual(stepsOf(fixture).at(-1), ["messages"]);
+    assert.equal(fixture.two.reverted().length, method === "simulate" ? 0 : 1);
   });
 }
 
@@ -548,15 +509,14 @@ Deno.test("consensus proofs: a host with a challenge period never gets a bundle 
   const { fixture, relayer, leg } = await prepare({ challengePeriodSec: 5n });
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.deepEqual(stepsOf(fixture), []);
-    assert.ok(!relayer.hub.calls.includes("fetchAcceptedIndex"));
-    await fixture.update(fixture.hub, fixture.two);
-    await fixture.blocks(15);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-    assert.deepEqual(stepsOf(fixture), [["messages"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.deepEqual(stepsOf(fixture), []);
+  assert.ok(!relayer.hub.calls.includes("fetchAcceptedIndex"));
+  await fixture.update(fixture.hub, fixture.two);
+  await fixture.blocks(15);
+  assert.equal(relayer.stateOf(message)[0], "delivered");
+  assert.deepEqual(stepsOf(fixture), [["messages"]]);
 });
 
 const downgrades: readonly [string, (relayer: Relayer, fixture: Fixture) => void, number][] = [
@@ -573,14 +533,13 @@ for (const [why, spoil, warnings] of downgrades) {
     spoil(relayer, fixture);
     const [message] = await pay(fixture, [0n]);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(20);
-      assert.deepEqual(stepsOf(fixture), []);
-      assert.equal(relayer.log.events("warn").length, warnings);
-      await fixture.update(fixture.hub, fixture.two);
-      await fixture.blocks(10);
-      assert.equal(stateOf(relayer, message)[0], "delivered");
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(20);
+    assert.deepEqual(stepsOf(fixture), []);
+    assert.equal(relayer.log.events("warn").length, warnings);
+    await fixture.update(fixture.hub, fixture.two);
+    await fixture.blocks(10);
+    assert.equal(relayer.stateOf(message)[0], "delivered");
   });
 }
 
@@ -590,17 +549,16 @@ for (const [why, spoil] of downgrades) {
     spoil(relayer, fixture);
     const [message] = await pay(fixture, [0n]);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(20);
-      relayer.hub.acceptedProofs.hasOffchainStore = true;
-      relayer.two.hasBatchCall = true;
-      await fixture.clock.advance(3_500_000);
-      assert.deepEqual(stepsOf(fixture), []);
-      await fixture.clock.advance(110_000);
-      await fixture.blocks(3);
-      assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(20);
+    relayer.hub.acceptedProofs.hasOffchainStore = true;
+    relayer.two.hasBatchCall = true;
+    await fixture.clock.advance(3_500_000);
+    assert.deepEqual(stepsOf(fixture), []);
+    await fixture.clock.advance(110_000);
+    await fixture.blocks(3);
+    assert.equal(relayer.stateOf(message)[0], "delivered");
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
   });
 }
 
@@ -612,16 +570,15 @@ Deno.test("consensus proofs: a proof whose bytes the node lacks is asked for unt
   relayer.hub.acceptedProofs.missing.add(height);
   fixture.hub.acceptProof("messaging", height);
   await fixture.blocks(3);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(10);
-    assert.deepEqual(stepsOf(fixture), []);
-    assert.deepEqual(relayer.log.events("warn"), []);
-    await fixture.clock.advance(700_000);
-    assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.not_indexed"]);
-    relayer.hub.acceptedProofs.missing.clear();
-    await fixture.blocks(10);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.deepEqual(stepsOf(fixture), []);
+  assert.deepEqual(relayer.log.events("warn"), []);
+  await fixture.clock.advance(700_000);
+  assert.deepEqual(relayer.log.events("warn"), ["proofs_unavailable.not_indexed"]);
+  relayer.hub.acceptedProofs.missing.clear();
+  await fixture.blocks(10);
+  assert.equal(relayer.stateOf(message)[0], "delivered");
 });
 
 for (const what of ["missing", "unknownKinds"] as const) {
@@ -635,20 +592,19 @@ for (const what of ["missing", "unknownKinds"] as const) {
     relayer.hub.acceptedProofs[what].add(newest);
     fixture.hub.acceptProof("messaging", newest);
     await fixture.blocks(3);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(20);
-      assert.equal(stateOf(relayer, first)[0], "delivered");
-      assert.notEqual(stateOf(relayer, second)[0], "delivered");
-      assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-      assert.deepEqual(
-        relayer.log.events("warn"),
-        what === "missing" ? [] : ["proofs_unavailable.unknown_kind"],
-      );
-      relayer.hub.acceptedProofs[what].clear();
-      await fixture.clock.advance(60_000);
-      await fixture.blocks(20);
-      assert.equal(stateOf(relayer, second)[0], "delivered");
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(20);
+    assert.equal(relayer.stateOf(first)[0], "delivered");
+    assert.notEqual(relayer.stateOf(second)[0], "delivered");
+    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
+    assert.deepEqual(
+      relayer.log.events("warn"),
+      what === "missing" ? [] : ["proofs_unavailable.unknown_kind"],
+    );
+    relayer.hub.acceptedProofs[what].clear();
+    await fixture.clock.advance(60_000);
+    await fixture.blocks(20);
+    assert.equal(relayer.stateOf(second)[0], "delivered");
   });
 }
 
@@ -657,18 +613,17 @@ Deno.test("consensus proofs: a host whose state has an unknown layout is a warni
   fixture.two.head.state.setId = undefined;
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(20);
-    assert.deepEqual(stepsOf(fixture), []);
-    const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
-    assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.bytes]), [[
-      "host_unusable.unknown_layout",
-      96,
-    ]]);
-    await fixture.update(fixture.hub, fixture.two);
-    await fixture.blocks(10);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(20);
+  assert.deepEqual(stepsOf(fixture), []);
+  const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
+  assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.bytes]), [[
+    "host_unusable.unknown_layout",
+    96,
+  ]]);
+  await fixture.update(fixture.hub, fixture.two);
+  await fixture.blocks(10);
+  assert.equal(relayer.stateOf(message)[0], "delivered");
 });
 
 /** Another relayer's transaction with the newest proof alone, ready to be put into the pool. */
@@ -704,16 +659,15 @@ for (const isMined of [true, false]) {
       submit();
       if (isMined) fixture.two.produceBlock();
     };
-    relayer.two.faults.add("sign", { kind: "interrupt", when: "before", act });
-    await running(relayer, leg, async () => {
-      await fixture.blocks(8);
-      assert.deepEqual(stepsOf(fixture).slice(1), isMined ? [["messages"]] : []);
-      fixture.two.isFull = false;
-      await fixture.blocks(8);
-      assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
-      assert.deepEqual(fixture.two.reverted(), []);
-    });
+    interrupt(relayer.two, "sign", act);
+    await using _ = running(relayer, leg);
+    await fixture.blocks(8);
+    assert.deepEqual(stepsOf(fixture).slice(1), isMined ? [["messages"]] : []);
+    fixture.two.isFull = false;
+    await fixture.blocks(8);
+    assert.equal(relayer.stateOf(message)[0], "delivered");
+    assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
+    assert.deepEqual(fixture.two.reverted(), []);
   });
 }
 
@@ -725,14 +679,13 @@ for (const reward18 of [PROOF_COST_18, undefined]) {
     const submit = await competitorOf(fixture, relayer);
     fixture.two.isFull = true;
     submit();
-    await running(relayer, leg, async () => {
-      await fixture.blocks(10);
-      assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 0);
-      fixture.two.isFull = false;
-      await fixture.blocks(10);
-      assert.equal(stateOf(relayer, message)[0], "delivered");
-      assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(10);
+    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 0);
+    fixture.two.isFull = false;
+    await fixture.blocks(10);
+    assert.equal(relayer.stateOf(message)[0], "delivered");
+    assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
   });
 }
 
@@ -744,38 +697,36 @@ async function wasteProof(): Promise<Case> {
   await prove(fixture);
   const submit = await competitorOf(fixture, relayer);
   relayer.two.reportsKnownProofs = false;
-  relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act: submit });
+  interrupt(relayer.two, "broadcast", submit);
   return prepared;
 }
 
 Deno.test("consensus proofs: a proof that came second is no lost race, and messages that the host can verify go at once", async () => {
   const { fixture, relayer, leg } = await wasteProof();
-  await running(relayer, leg, async () => {
-    await fixture.blocks(8);
-    assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
-    assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.wasted").length, 1);
-    const next = await payAndUpdate(fixture, [0n, 0n]);
-    await fixture.blocks(4);
-    for (const message of next) assert.deepEqual(stateOf(relayer, message), ["delivered", "handled_by_us"]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(8);
+  assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
+  assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.wasted").length, 1);
+  const next = await payAndUpdate(fixture, [0n, 0n]);
+  await fixture.blocks(4);
+  for (const message of next) assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
 });
 
 Deno.test("consensus proofs: who paid for one that was wasted leaves the next to the other relayer for a while, until one of ours counts again", async () => {
   const { fixture, relayer, leg } = await wasteProof();
-  await running(relayer, leg, async () => {
-    await fixture.blocks(8);
-    const [next] = await pay(fixture, [0n]);
-    await prove(fixture);
-    await fixture.blocks(8);
-    assert.notEqual(stateOf(relayer, next)[0], "delivered", "the other one has its time");
-    await fixture.blocks(60);
-    assert.equal(stateOf(relayer, next)[0], "delivered");
-    assert.deepEqual(stepsOf(fixture).at(-1), ["consensus", "messages"]);
-    const [last] = await pay(fixture, [0n]);
-    await prove(fixture);
-    await fixture.blocks(8);
-    assert.equal(stateOf(relayer, last)[0], "delivered", "a proof of ours was the first again");
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(8);
+  const [next] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await fixture.blocks(8);
+  assert.notEqual(relayer.stateOf(next)[0], "delivered", "the other one has its time");
+  await fixture.blocks(60);
+  assert.equal(relayer.stateOf(next)[0], "delivered");
+  assert.deepEqual(stepsOf(fixture).at(-1), ["consensus", "messages"]);
+  const [last] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await fixture.blocks(8);
+  assert.equal(relayer.stateOf(last)[0], "delivered", "a proof of ours was the first again");
 });
 
 Deno.test("consensus proofs: no proof goes ahead of messages whose real size does not pay, or whose module fails behind it", async () => {
@@ -785,16 +736,14 @@ Deno.test("consensus proofs: no proof goes ahead of messages whose real size doe
     fixture.two.maxTransactionBytes = 93_100;
     // Enough for a usual message.
     const [message] = await pay(fixture, [2n * (PROOF_COST_18 + 2n * COST_18)]);
-    assert.ok(message !== undefined);
     if (kind === "large") fixture.two.messageGas = 1_600_000n;
     else fixture.two.failing.add(message.commitment);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      await fixture.blocks(200);
-      assert.deepEqual(stepsOf(fixture), [], kind);
-      const reason = kind === "large" ? "unprofitable" : "simulation_failed";
-      assert.equal(stateOf(relayer, message)[1], reason);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), [], kind);
+    const reason = kind === "large" ? "unprofitable" : "simulation_failed";
+    assert.equal(relayer.stateOf(message)[1], reason);
   }
 });
 
@@ -805,16 +754,15 @@ Deno.test("consensus proofs: one proof at most goes ahead of the messages of a p
   const attempt = async ({ two, hub }: Relayer): Promise<void> => {
     hub.acceptedProofs.proofBytes = 92_000;
     const [message] = await pay(fixture, [100n * PROOF_COST_18]);
-    assert.ok(message !== undefined);
     // The module succeeds until the proof is paid for.
-    const act = (): void => void fixture.two.failing.add(message.commitment);
-    two.faults.add("broadcast", { kind: "interrupt", when: "before", act });
+    interrupt(two, "broadcast", () => void fixture.two.failing.add(message.commitment));
     await prove(fixture);
     await fixture.blocks(60);
   };
-  await running(relayer, leg, async () => {
+  {
+    await using _ = running(relayer, leg);
     for (let message = 0; message < 4; message++) await attempt(relayer);
-  });
+  }
   assert.equal(proofs(), 1);
   assert.deepEqual(delivered(fixture.two), []);
   for (const [laterMs, expected] of [[0, 1], [86_400_000, 2]] as const) {
@@ -822,7 +770,8 @@ Deno.test("consensus proofs: one proof at most goes ahead of the messages of a p
     const next = new Relayer(fixture, relayer.ledger);
     const bundles = { hub: next.hub, receiver: next.two };
     const again = next.leg(next.hub, next.two, { bundles, profit: profitOf(next, 10) });
-    await running(next, again, async () => await attempt(next));
+    await using _ = running(next, again);
+    await attempt(next);
     assert.equal(proofs(), expected, `restarted after ${laterMs} ms`);
   }
 });
@@ -835,49 +784,47 @@ Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher 
     const required18 = times * (PROOF_COST_18 + COST_18);
     await pay(fixture, [required18 + required18 / 10n]);
     await prove(fixture);
-    await running(relayer, leg, async () => {
-      const { broadcast } = relayer.two;
-      relayer.two.broadcast = async (submission, signal) => {
-        fixture.two.isFull = true;
-        return await broadcast.call(relayer.two, submission, signal);
-      };
-      await fixture.blocks(70);
-      const sent = relayer.ledger.submissions.listUnresolved(names.two);
-      assert.equal(sent.length, 1);
-      await fixture.clock.advance(STUCK_AFTER_MS);
-      const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-      await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit: leg.profit } });
-      const nonce = sent[0]?.submission.nonce ?? 0n;
-      const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
-      assert.equal(rows.at(-1)?.kind, expected, `${times}`);
-    });
+    await using _ = running(relayer, leg);
+    const { broadcast } = relayer.two;
+    relayer.two.broadcast = async (submission, signal) => {
+      fixture.two.isFull = true;
+      return await broadcast.call(relayer.two, submission, signal);
+    };
+    await fixture.blocks(70);
+    const sent = relayer.ledger.submissions.listUnresolved(names.two);
+    assert.equal(sent.length, 1);
+    await fixture.clock.advance(STUCK_AFTER_MS);
+    const replacement = new MemoryReplacing(fixture.two, relayer.two);
+    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
+    const nonce = sent[0]?.submission.nonce ?? 0n;
+    const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
+    assert.equal(rows.at(-1)?.kind, expected, `${times}`);
   }
 });
 
 Deno.test("consensus proofs: while one is on its way no second proof is paid for", async () => {
   const { fixture, relayer, leg } = await prepare();
-  await running(relayer, leg, async () => {
-    // Transactions that went through make room for several at a time.
-    for (let round = 0; round < 3; round++) {
-      await pay(fixture, [0n]);
-      await prove(fixture);
-      await fixture.blocks(8);
-    }
-    const before = stepsOf(fixture).length;
-    fixture.two.isFull = true;
-    const [first] = await pay(fixture, [0n]);
+  await using _ = running(relayer, leg);
+  // Transactions that went through make room for several at a time.
+  for (let round = 0; round < 3; round++) {
+    await pay(fixture, [0n]);
     await prove(fixture);
-    await fixture.blocks(4);
-    const [second] = await pay(fixture, [0n]);
-    await prove(fixture);
-    await fixture.blocks(4);
-    assert.equal(relayer.ledger.submissions.listUnresolved(names.two).length, 1);
-    fixture.two.isFull = false;
-    await fixture.blocks(12);
-    assert.deepEqual(stateOf(relayer, first), ["delivered", "handled_by_us"]);
-    assert.deepEqual(stateOf(relayer, second), ["delivered", "handled_by_us"]);
-    assert.equal(stepsOf(fixture).length, before + 2);
-  });
+    await fixture.blocks(8);
+  }
+  const before = stepsOf(fixture).length;
+  fixture.two.isFull = true;
+  const [first] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await fixture.blocks(4);
+  const [second] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await fixture.blocks(4);
+  assert.equal(relayer.ledger.submissions.listUnresolved(names.two).length, 1);
+  fixture.two.isFull = false;
+  await fixture.blocks(12);
+  assert.deepEqual(relayer.stateOf(first), ["delivered", "handled_by_us"]);
+  assert.deepEqual(relayer.stateOf(second), ["delivered", "handled_by_us"]);
+  assert.equal(stepsOf(fixture).length, before + 2);
 });
 
 /** Makes gas more expensive between the simulation of proofs alone and their signature, until it is called. */
@@ -899,13 +846,12 @@ Deno.test("consensus proofs: rewarded rotations are not signed when gas has beco
   const { fixture, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
   await prove(fixture, "rotation");
   const calm = spikeAfterSimulation({ fixture, relayer });
-  await running(relayer, leg, async () => {
-    await fixture.blocks(30);
-    assert.deepEqual(stepsOf(fixture), []);
-    calm();
-    await fixture.blocks(70);
-    assert.deepEqual(stepsOf(fixture), [["consensus"]]);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(30);
+  assert.deepEqual(stepsOf(fixture), []);
+  calm();
+  await fixture.blocks(70);
+  assert.deepEqual(stepsOf(fixture), [["consensus"]]);
 });
 
 Deno.test("consensus proofs: proofs ahead of messages are not signed when gas has become more expensive than these messages pay for", async () => {
@@ -916,14 +862,13 @@ Deno.test("consensus proofs: proofs ahead of messages are not signed when gas ha
   const [message] = await pay(fixture, [required18 + required18 / 10n]);
   await prove(fixture);
   const calm = spikeAfterSimulation({ fixture, relayer });
-  await running(relayer, leg, async () => {
-    // The first one is refused as too large, and nothing is paid for it.
-    await fixture.blocks(200);
-    assert.deepEqual(stepsOf(fixture), []);
-    calm();
-    await fixture.blocks(200);
-    assert.equal(stateOf(relayer, message)[0], "delivered");
-  });
+  await using _ = running(relayer, leg);
+  // The first one is refused as too large, and nothing is paid for it.
+  await fixture.blocks(200);
+  assert.deepEqual(stepsOf(fixture), []);
+  calm();
+  await fixture.blocks(200);
+  assert.equal(relayer.stateOf(message)[0], "delivered");
 });
 
 Deno.test("consensus proofs: no proof goes ahead of messages that are suspended", async () => {
@@ -931,7 +876,6 @@ Deno.test("consensus proofs: no proof goes ahead of messages that are suspended"
   relayer.hub.acceptedProofs.proofBytes = 92_000;
   learnSize({ relayer, leg });
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);
-  assert.ok(message !== undefined);
   relayer.ledger.suspensions.write({
     ...toSuspensionKey(message, names.two),
     failures: 1,
@@ -941,11 +885,10 @@ Deno.test("consensus proofs: no proof goes ahead of messages that are suspended"
     lastTransaction: message.commitment,
   });
   await prove(fixture);
-  await running(relayer, leg, async () => {
-    await fixture.blocks(200);
-    assert.deepEqual(stateOf(relayer, message), ["held", "suspended"]);
-    assert.deepEqual(stepsOf(fixture), []);
-  });
+  await using _ = running(relayer, leg);
+  await fixture.blocks(200);
+  assert.deepEqual(relayer.stateOf(message), ["held", "suspended"]);
+  assert.deepEqual(stepsOf(fixture), []);
 });
 
 for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
@@ -953,14 +896,12 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
     const { fixture, relayer, leg } = await prepare({ reward18: times * PROOF_COST_18 });
     await prove(fixture, "rotation");
     fixture.two.isFull = true;
-    await running(relayer, leg, async () => {
-      await fixture.blocks(5);
-      await fixture.clock.advance(STUCK_AFTER_MS);
-      const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-      const replacing = { replacement, profit: leg.profit };
-      await settleAll({ ...relayer.on(relayer.two), replacing });
-      const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
-      assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
-    });
+    await using _ = running(relayer, leg);
+    await fixture.blocks(5);
+    await fixture.clock.advance(STUCK_AFTER_MS);
+    const replacement = new MemoryReplacing(fixture.two, relayer.two);
+    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
+    const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
+    assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
   });
 }

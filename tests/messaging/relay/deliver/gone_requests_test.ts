@@ -2,22 +2,13 @@ import assert from "node:assert/strict";
 import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { confirmUnknown } from "../../../../src/messaging/relay/deliver/profitability.ts";
 import { outbound } from "../rounds.ts";
-import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { Fixture, getRequest, memoryLedger, Relayer } from "../fixture.ts";
 
 Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
   const fixture = new Fixture();
   await fixture.blocks(2);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const get = {
-    source: names.two,
-    dest: names.one,
-    nonce: 7n,
-    from: new Uint8Array(20),
-    keys: [],
-    height: 1n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 0n,
-  };
+  const get = getRequest({ nonce: 7n, keys: [] });
   const refusal = { code: "unknown_message", detail: "UnknownMessage" } as const;
   const refused = [
     { message: getResponseMessage({ get, values: [] }), ...refusal },

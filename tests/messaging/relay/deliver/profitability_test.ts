@@ -6,8 +6,17 @@ import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.
 import { readBatchLimit, rememberCompetitors } from "../../../../src/messaging/relay/limits/competitors.ts";
 import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
-import { inbound, readAgain, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
+import { inbound, mine, readAgain, round, trust } from "../rounds.ts";
+import {
+  delivered,
+  Fixture,
+  getRequest,
+  interrupt,
+  memoryLedger,
+  names,
+  Relayer,
+  sender,
+} from "../fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
 
@@ -19,8 +28,7 @@ async function prepare(fees: readonly bigint[], settings: Partial<RelaySettings>
 }> {
   const fixture = new Fixture();
   const messages = await payAndUpdate(fixture, fees);
-  const [first] = messages;
-  assert.ok(first !== undefined);
+  const [first = fixture.message()] = messages;
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   return { fixture, relayer, messages, first };
 }
@@ -102,11 +110,7 @@ for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what",
     }`,
     async () => {
       const { relayer, fixture, first } = await prepare([fee18]);
-      relayer.two.faults.add("sign", {
-        kind: "interrupt",
-        when: "before",
-        act: () => void (fixture.two.priceWei = PRICE_WEI * 2n),
-      });
+      interrupt(relayer.two, "sign", () => void (fixture.two.priceWei = PRICE_WEI * 2n));
       assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, sent);
       const { state, reason, requiredUsd18 } = relayer.row(first);
       if (sent === 1) {
@@ -212,14 +216,12 @@ Deno.test("profitability: without a price nothing is sent, and the row says so",
 Deno.test("profitability: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18]);
   const [other] = await payAndUpdate(fixture, [REQUIRED_18], { source: names.two });
-  assert.ok(other !== undefined);
   const { leg } = withProfitRule(relayer);
   relayer.one.faults.add("fetchFees", { kind: "throw", code: "unreachable" });
   assert.equal((await round(relayer, leg)).sent, 1);
-  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  assert.deepEqual(relayer.stateOf(first), ["held", "fee_unknown"]);
   assert.equal(relayer.row(other).state, "submitted");
-  await fixture.blocks(3);
-  await settle(relayer);
+  await mine(relayer, 3);
   assert.equal((await round(relayer, leg)).sent, 1);
   await fixture.blocks(1);
   assert.equal(delivered(fixture.two).length, 2);
@@ -232,11 +234,10 @@ Deno.test("profitability: a request that its source has forgotten ends, the rest
   await fixture.blocks(1);
   const { leg } = withProfitRule(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
-  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "request_gone"]);
-  await fixture.blocks(3);
-  await settle(relayer);
+  assert.deepEqual(relayer.stateOf(first), ["held", "request_gone"]);
+  await mine(relayer, 3);
   await readAgain(relayer, leg);
-  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
+  assert.deepEqual(relayer.stateOf(first), ["gone", "request_gone"]);
   assert.deepEqual(messages.map((message) => relayer.submissions(message).length), [0, 1]);
 });
 
@@ -245,7 +246,7 @@ Deno.test("profitability: a request that a node behind does not know yet waits, 
   const { leg } = withProfitRule(relayer);
   relayer.one.readsBehind = fixture.one.head.height - 1n;
   assert.equal((await round(relayer, leg)).sent, 0);
-  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  assert.deepEqual(relayer.stateOf(first), ["held", "fee_unknown"]);
   relayer.one.readsBehind = 0n;
   await fixture.clock.advance(10_000);
   assert.equal((await round(relayer, leg)).sent, 1);
@@ -258,12 +259,12 @@ Deno.test("profitability: a request that no endpoint knows does not end without 
   await fixture.blocks(1);
   relayer.one.areWitnessesUp = false;
   await round(relayer, leg);
-  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["held", "fee_unknown"]);
+  assert.deepEqual(relayer.stateOf(first), ["held", "fee_unknown"]);
   relayer.one.areWitnessesUp = true;
   await fixture.clock.advance(10_000);
   await round(relayer, leg);
   await readAgain(relayer, leg);
-  assert.deepEqual([relayer.row(first).state, relayer.row(first).reason], ["gone", "request_gone"]);
+  assert.deepEqual(relayer.stateOf(first), ["gone", "request_gone"]);
 });
 
 Deno.test("profitability: a price that comes back is used within minutes, also without a retry frequency", async () => {
@@ -299,7 +300,6 @@ const fromHub = async (settings: Partial<RelaySettings>): Promise<[Relayer, Mess
   const fixture = new Fixture();
   fixture.two.priceWei = PRICE_WEI;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-  assert.ok(message !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   await round(relayer, withProfitRule(relayer).leg);
   return [relayer, message];
@@ -347,7 +347,6 @@ async function withdraw(amount: bigint, percent: number, state: string): Promise
   const fixture = new Fixture();
   fixture.two.priceWei = PRICE_WEI;
   const [ours, theirs] = await fixture.sendFrom(fixture.hub, fixture.two, 2, { source: names.hub });
-  assert.ok(ours !== undefined && theirs !== undefined);
   const relayer = paidBy(fixture, ours, amount);
   trust(relayer.on(relayer.two), [theirs]);
   await round(relayer, withProfitRule(relayer, percent).leg);
@@ -378,7 +377,6 @@ for (const percent of [0, 10]) {
     const fixture = new Fixture();
     fixture.two.priceWei = PRICE_WEI;
     const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-    assert.ok(ours !== undefined);
     const relayer = paidBy(fixture, ours, 20n * COST_18);
     const { simulate } = relayer.two;
     relayer.two.simulate = async (delivery, signal) => {
@@ -387,18 +385,16 @@ for (const percent of [0, 10]) {
       return simulation;
     };
     await round(relayer, withProfitRule(relayer, percent).leg);
-    assert.deepEqual([relayer.row(ours).state, relayer.row(ours).reason], ["held", "unprofitable"]);
+    assert.deepEqual(relayer.stateOf(ours), ["held", "unprofitable"]);
   });
 
   Deno.test(`profitability: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
     const fixture = new Fixture();
     fixture.two.priceWei = PRICE_WEI;
     const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-    assert.ok(ours !== undefined);
     const relayer = paidBy(fixture, ours, 1_000n * COST_18);
     await round(relayer, withProfitRule(relayer, percent).leg);
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
     assert.equal(relayer.row(ours).state, "delivered");
     const [submission] = relayer.submissions(ours);
     const spent = submission && relayer.ledger.spending.find(submission.id);
@@ -414,16 +410,7 @@ for (const retryFrequencySec of [undefined, 3_600]) {
   Deno.test(`profitability: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
     const fixture = new Fixture();
     fixture.two.priceWei = PRICE_WEI;
-    const get: GetRequest = {
-      source: names.two,
-      dest: names.one,
-      nonce: 1n,
-      from: fromHex(sender),
-      keys: [new Uint8Array(20)],
-      height: 1n,
-      context: new Uint8Array(),
-      timeoutTimestampSec: 0n,
-    };
+    const get: GetRequest = getRequest({ from: fromHex(sender) });
     const asked = getMessage(get);
     const response = getResponseMessage({ get, values: [] });
     fixture.two.dispatch(asked, REQUIRED_18 - 1n);
@@ -433,7 +420,7 @@ for (const retryFrequencySec of [undefined, 3_600]) {
     const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec } });
     const { leg } = withProfitRule(relayer);
     await round(relayer, leg);
-    assert.deepEqual([relayer.row(response).state, relayer.row(response).reason], ["held", "unprofitable"]);
+    assert.deepEqual(relayer.stateOf(response), ["held", "unprofitable"]);
     const back = relayer.leg(relayer.two, relayer.hub);
     await fixture.update(fixture.two, fixture.hub);
     await round(relayer, back);
@@ -448,16 +435,9 @@ for (const retryFrequencySec of [undefined, 3_600]) {
 Deno.test("profitability: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
   const fixture = new Fixture();
   fixture.two.priceWei = PRICE_WEI;
-  const ask = (nonce: bigint): GetRequest => ({
-    source: names.two,
-    dest: names.one,
-    nonce,
-    from: fromHex(sender),
-    keys: [new Uint8Array(20)],
-    height: 1n,
-    context: new Uint8Array(),
-    timeoutTimestampSec: 1n,
-  });
+  const ask = (
+    nonce: bigint,
+  ): GetRequest => (getRequest({ nonce, from: fromHex(sender), timeoutTimestampSec: 1n }));
   const gets = [ask(1n), ask(2n)];
   const responses = gets.map((get) => getResponseMessage({ get, values: [] }));
   for (const [index, get] of gets.entries()) {
@@ -470,14 +450,12 @@ Deno.test("profitability: a response is paid by the fee of its request, and goes
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
-  assert.ok(post !== undefined);
   assert.deepEqual(
     [post, ...responses].map((message) => relayer.row(message).state),
     ["seen", "submitted", "held"],
     "requests share no transaction with responses",
   );
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal((await round(relayer, leg)).sent, 1);
   assert.equal(relayer.row(post).state, "submitted");
 });
@@ -489,7 +467,6 @@ Deno.test("profitability: a large message that does not pay for its own bytes is
   const [large] = await payAndUpdate(fixture, [COST_18 * 3n], { body });
   const [small] = await payAndUpdate(fixture, [REQUIRED_18 * 2n]);
   const [paying] = await payAndUpdate(fixture, [COST_18 * 100n], { body });
-  assert.ok(large !== undefined && small !== undefined && paying !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const simulated: number[] = [];
   const { two } = relayer;

@@ -6,17 +6,16 @@ import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { signDelivery } from "../competitor.ts";
-import { outbound, readAgain, round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { mine, outbound, readAgain, round, settle } from "../rounds.ts";
+import { delivered, Fixture, interrupt, memoryLedger, type Messages, names, Relayer } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
-async function prepare(count: number, ledger?: Ledger): Promise<
-  { fixture: Fixture; relayer: Relayer; messages: Message[]; first: Message; leg: LegRun }
+async function prepare<N extends number>(count: N, ledger?: Ledger): Promise<
+  { fixture: Fixture; relayer: Relayer; messages: Messages<N>; first: Message; leg: LegRun }
 > {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
-  const [first] = messages;
-  assert.ok(first !== undefined);
+  const [first = fixture.message()]: Message[] = messages;
   const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture));
   return { fixture, relayer, messages, first, leg: outbound(relayer) };
 }
@@ -24,13 +23,9 @@ async function prepare(count: number, ledger?: Ledger): Promise<
 Deno.test("send: the journal has the transaction before its bytes leave", async () => {
   const { relayer, fixture, first, leg } = await prepare(3);
   let states: string[] = [];
-  relayer.two.faults.add("broadcast", {
-    kind: "interrupt",
-    when: "before",
-    act: () => {
-      assert.equal(fixture.two.mempoolSize, 0);
-      states = relayer.submissions(first).map(({ state }) => state);
-    },
+  interrupt(relayer.two, "broadcast", () => {
+    assert.equal(fixture.two.mempoolSize, 0);
+    states = relayer.submissions(first).map(({ state }) => state);
   });
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
   assert.deepEqual(states, ["signed"]);
@@ -77,15 +72,10 @@ for (const [when, method, moment] of deaths) {
 Deno.test("send: what others deliver while we sign is ended, and the rest is proved again", async () => {
   const { relayer, fixture, messages, leg } = await prepare(4);
   const [taken] = messages;
-  assert.ok(taken !== undefined);
   const { submission } = await signDelivery(fixture, [taken]);
-  relayer.two.faults.add("sign", {
-    kind: "interrupt",
-    when: "before",
-    act: () => {
-      fixture.two.submit(submission.hash);
-      fixture.two.produceBlock();
-    },
+  interrupt(relayer.two, "sign", () => {
+    fixture.two.submit(submission.hash);
+    fixture.two.produceBlock();
   });
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
   assert.equal(relayer.row(taken).state, "delivered_by_other");
@@ -98,7 +88,6 @@ Deno.test("send: what others deliver while we sign is ended, and the rest is pro
 Deno.test("send: a message that waits in the pool in another's transaction is held, and the rest goes at once", async () => {
   const { relayer, fixture, messages, leg } = await prepare(4);
   const [contested, ...others] = messages;
-  assert.ok(contested !== undefined);
   relayer.two.isContested = (message) => message.commitment === contested.commitment;
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
   const { state, reason, nextAttemptAtMs } = relayer.row(contested);
@@ -108,15 +97,14 @@ Deno.test("send: a message that waits in the pool in another's transaction is he
 });
 
 Deno.test("send: when the answer to the broadcast is lost, nothing else is sent until it is found", async () => {
-  const { relayer, fixture, first, leg } = await prepare(2);
+  const { relayer, first, leg } = await prepare(2);
   relayer.two.faults.add("broadcast", { kind: "loseAnswer", code: "timeout" });
   await round(relayer, leg);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["signed"]);
   assert.equal(hasRoom(leg), false);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast"]);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(hasRoom(leg), true);
 });
@@ -128,8 +116,7 @@ Deno.test("send: bytes that never arrived are sent again", async () => {
   assert.equal(fixture.two.mempoolSize, 0);
   await settle(relayer);
   assert.equal(fixture.two.mempoolSize, 1);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
@@ -139,8 +126,7 @@ Deno.test("send: bytes that never arrived stay here once another relayer has del
   await round(relayer, leg);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, outbound(competitor));
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(fixture.two.mempoolSize, 0);
   assert.equal(fixture.two.reverted().length, 0);
   assert.equal(relayer.row(first).state, "delivered_by_other");
@@ -149,13 +135,12 @@ Deno.test("send: bytes that never arrived stay here once another relayer has del
 
 Deno.test("send: a nonce that something else used gives the messages back after the receipts were read (F18)", async () => {
   const { relayer, fixture, first, leg } = await prepare(1);
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   const act = (): void => {
     fixture.two.useNonce(account);
     fixture.two.produceBlock();
   };
-  relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act });
+  interrupt(relayer.two, "broadcast", act);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
   await settle(relayer);
@@ -163,22 +148,17 @@ Deno.test("send: a nonce that something else used gives the messages back after 
   assert.equal(relayer.row(first).state, "ready");
   await fixture.clock.advance(5_000);
   await round(relayer, leg);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("send: an answer that names the nonce used by these very bytes is no reason to send again (F18)", async () => {
   const { relayer, fixture, first, leg } = await prepare(1);
   // The first endpoint took the bytes and the block was made; the second one was asked as well.
-  relayer.two.faults.add("broadcast", {
-    kind: "interrupt",
-    when: "before",
-    act: () => {
-      const [journalled] = relayer.submissions(first);
-      if (journalled !== undefined) fixture.two.submit(journalled.submission.hash);
-      fixture.two.produceBlock();
-    },
+  interrupt(relayer.two, "broadcast", () => {
+    const [journalled] = relayer.submissions(first);
+    if (journalled !== undefined) fixture.two.submit(journalled.submission.hash);
+    fixture.two.produceBlock();
   });
   await round(relayer, leg);
   await settle(relayer);
@@ -193,48 +173,43 @@ Deno.test("send: an answer that names the nonce used by these very bytes is no r
 Deno.test("send: an underpriced transaction is taken back and tried again", async () => {
   const { relayer, fixture, first, leg } = await prepare(1);
   const act = (): void => void (fixture.two.priceWei = 200n);
-  relayer.two.faults.add("broadcast", { kind: "interrupt", when: "before", act });
+  interrupt(relayer.two, "broadcast", act);
   await round(relayer, leg);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["dropped"]);
   assert.equal(relayer.row(first).state, "held");
   await fixture.clock.advance(3_000);
   await round(relayer, leg);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
 for (const method of ["sign", "broadcast"]) {
   Deno.test(`send: without funds (found at ${method}) messages wait, and go once there are some (F18)`, async () => {
     const { relayer, fixture, first, leg } = await prepare(2);
-    const { account } = relayer.two;
-    assert.ok(account !== undefined);
+    const { account } = relayer;
     const act = (): void => void fixture.two.unfunded.add(account);
-    relayer.two.faults.add(method, { kind: "interrupt", when: "before", act });
+    interrupt(relayer.two, method, act);
     await round(relayer, leg);
-    assert.equal(relayer.row(first).state, "held");
-    assert.equal(relayer.row(first).reason, "unfunded");
+    assert.deepEqual(relayer.stateOf(first), ["held", "unfunded"]);
     await fixture.clock.advance(60_000);
     await round(relayer, leg);
     assert.equal(relayer.row(first).reason, "unfunded");
     fixture.two.unfunded.clear();
     await fixture.clock.advance(60_000);
     await round(relayer, leg);
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
     assert.equal(relayer.row(first).state, "delivered");
     assert.deepEqual(relayer.log.events("error"), []);
   });
 }
 
 Deno.test("send: a transaction that is mined and settled before the broadcast is answered stays settled", async () => {
-  const { relayer, fixture, first, leg } = await prepare(1);
+  const { relayer, first, leg } = await prepare(1);
   const { two } = relayer;
   const broadcast = two.broadcast.bind(two);
   two.broadcast = async (...args) => {
     const answer = await broadcast(...args);
-    await fixture.blocks(4);
-    await settle(relayer);
+    await mine(relayer, 4);
     assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["final"]);
     return answer;
   };
@@ -245,15 +220,11 @@ Deno.test("send: a transaction that is mined and settled before the broadcast is
 
 Deno.test("send: a row that another transaction took up meanwhile is left alone", async () => {
   const { relayer, first, leg } = await prepare(1);
-  relayer.two.faults.add("sign", {
-    kind: "interrupt",
-    when: "after",
-    act: () => {
-      const { messages } = relayer.ledger;
-      messages.transition(first.commitment, names.two, { to: "ready" });
-      messages.transition(first.commitment, names.two, { to: "submitted" });
-    },
-  });
+  interrupt(relayer.two, "sign", () => {
+    const { messages } = relayer.ledger;
+    messages.transition(first.commitment, names.two, { to: "ready" });
+    messages.transition(first.commitment, names.two, { to: "submitted" });
+  }, "after");
   assert.equal((await round(relayer, leg)).sent, 0);
   assert.equal(relayer.submissions(first).length, 0);
   assert.equal(relayer.two.calls.includes("broadcast"), false);
@@ -295,8 +266,7 @@ for (const [what, detail, isRefused, expected] of refusals) {
     if (isLimited) {
       await fixture.sendFrom(fixture.hub, fixture.two, 2);
       await round(relayer, leg);
-      await fixture.blocks(1);
-      await settle(relayer);
+      await mine(relayer);
     }
     const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
     const { two } = relayer;
@@ -311,8 +281,7 @@ for (const [what, detail, isRefused, expected] of refusals) {
     };
     for (let turn = 0; turn < 12; turn++) {
       await round(relayer, leg);
-      await fixture.blocks(1);
-      await settle(relayer);
+      await mine(relayer);
       await fixture.clock.advance(4_000);
     }
     assert.deepEqual(sizes, expected);
@@ -323,14 +292,12 @@ for (const [what, detail, isRefused, expected] of refusals) {
 
 Deno.test("send: a nonce above the one that the journal expects is reported once a day", async () => {
   const { relayer, fixture, leg } = await prepare(1);
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   for (let day = 0; day < 2; day++) {
     await round(relayer, leg);
     await fixture.blocks(1);
     fixture.two.useNonce(account);
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
     await fixture.sendFrom(fixture.hub, fixture.two, 1);
   }
   await round(relayer, leg);
@@ -382,7 +349,6 @@ Deno.test("send: nothing is sent when the journal cannot be written", async () =
   const relayer = new Relayer(fixture, ledger);
   await assert.rejects(round(relayer, outbound(relayer)), /disk full/);
   assert.equal(relayer.two.calls.includes("broadcast"), false);
-  assert.ok(first !== undefined);
   assert.notEqual(relayer.row(first).state, "submitted");
 });
 
@@ -400,8 +366,7 @@ Deno.test("send: the first transaction goes alone, later ones may wait together"
       inTurn += one.sent / 2;
     }
     sent.push(inTurn);
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
   }
   assert.deepEqual(sent, [1, 8, 2, 0]);
   assert.equal(delivered(fixture.two).length, 22);
@@ -421,8 +386,7 @@ async function startWithPairs(): Promise<{
   const leg = outbound(relayer);
   await fixture.sendFrom(fixture.hub, fixture.two, 2);
   await round(relayer, leg);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   return { fixture, relayer, leg };
 }
 
@@ -451,8 +415,7 @@ Deno.test("send: the next batches are proved while one is signed, two at most, a
     assert.ok(proved >= Math.min(batches, sent + 2) && proved <= sent + 3, steps.join(" "));
   }
   assert.equal(countBefore(steps.length, "prove"), batches);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(new Set(delivered(fixture.two)).size, 2 + 2 * batches);
   assert.equal(fixture.two.reverted().length, 0);
 });
@@ -478,8 +441,7 @@ for (const count of [1, 99, 100, 101, 201]) {
     const { relayer, fixture, messages, leg } = await prepare(count);
     for (let turn = 0; turn < 5; turn++) {
       while ((await round(relayer, leg)).sent > 0);
-      await fixture.blocks(1);
-      await settle(relayer);
+      await mine(relayer);
     }
     assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
     const sizes = new Map<string, number>();
@@ -497,7 +459,6 @@ Deno.test("send: a message that exceeds the bytes of a transaction alone is held
   const [large] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { body: new Uint8Array(120_000) });
   const [small] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
-  assert.ok(large !== undefined && small !== undefined);
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.equal(relayer.row(large).reason, "too_large");
   assert.equal(relayer.row(small).state, "submitted");
@@ -507,11 +468,10 @@ Deno.test("send: a node that is behind does not make us use a nonce again that i
   const { relayer, fixture, leg } = await prepare(1);
   assert.deepEqual(await round(relayer, leg), { sent: 1, hasMore: false });
   fixture.two.isFull = true;
-  const [second] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  await fixture.sendFrom(fixture.hub, fixture.two, 1);
   fixture.two.isFull = false;
   fixture.two.produceBlock();
   await settle(relayer);
-  assert.ok(second !== undefined);
   relayer.two.blocksBehind = 1n;
   assert.equal((await round(relayer, leg)).sent, 1);
   const nonces = relayer.ledger.submissions.listUnresolved(names.two).map(({ submission }) =>

@@ -3,7 +3,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { CompetitorDeliveries } from "../../../../src/messaging/relay/settle/receipt_checks.ts";
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
-import { outbound, round, settle } from "../rounds.ts";
+import { mine, outbound, round, settle } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 
 interface Case {
@@ -17,11 +17,9 @@ interface Case {
 async function prepare(): Promise<Case> {
   const fixture = new Fixture({ two: { finalityLag: 40n } });
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, outbound(competitor));
-  await fixture.blocks(1);
-  await settle(competitor);
+  await mine(competitor);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   assert.equal(relayer.row(message).state, "delivered_by_other");
@@ -32,26 +30,24 @@ Deno.test("competitors: a message whose delivery a reorganisation removes is del
   const { fixture, relayer, message } = await prepare();
   fixture.two.reorganise(1, "forget");
   assert.deepEqual(delivered(fixture.two), []);
-  await running(relayer, outbound(relayer), async () => {
-    await fixture.blocks(130);
-    assert.deepEqual([relayer.row(message).state, relayer.row(message).reason], [
-      "delivered",
-      "handled_by_us",
-    ]);
-    assert.deepEqual(delivered(fixture.two), [message.commitment]);
-  });
+  await using _ = running(relayer, outbound(relayer));
+  await fixture.blocks(130);
+  assert.deepEqual(relayer.stateOf(message), [
+    "delivered",
+    "handled_by_us",
+  ]);
+  assert.deepEqual(delivered(fixture.two), [message.commitment]);
 });
 
 Deno.test("competitors: a delivery that becomes final is read once more and left alone", async () => {
   const { fixture, relayer, message } = await prepare();
-  await running(relayer, outbound(relayer), async () => {
-    await fixture.blocks(130);
-    const looks = (): number => relayer.two.calls.filter((method) => method === "fetchFinalHeight").length;
-    const before = looks();
-    await fixture.blocks(130);
-    assert.equal(looks(), before, "nothing is left to look at");
-    assert.equal(relayer.row(message).state, "delivered_by_other");
-  });
+  await using _ = running(relayer, outbound(relayer));
+  await fixture.blocks(130);
+  const looks = (): number => relayer.two.calls.filter((method) => method === "fetchFinalHeight").length;
+  const before = looks();
+  await fixture.blocks(130);
+  assert.equal(looks(), before, "nothing is left to look at");
+  assert.equal(relayer.row(message).state, "delivered_by_other");
 });
 
 Deno.test("competitors: a receipt is confirmed by a final block only, so that one removed before is noticed at once", async () => {
@@ -81,8 +77,7 @@ Deno.test("competitors: a delivery that one reorganisation moves and the next on
   await fixture.blocks(12);
   assert.equal(await others.check(relayer.signal), false);
   fixture.two.reorganise(20, "forget");
-  await fixture.clock.advance(3_600_000);
-  await fixture.blocks(50);
+  await fixture.blocks(70);
   assert.equal(relayer.row(message).state, "delivered_by_other");
   assert.equal(await others.check(relayer.signal), true);
   assert.equal(relayer.row(message).state, "ready");
@@ -91,7 +86,6 @@ Deno.test("competitors: a delivery that one reorganisation moves and the next on
 Deno.test("competitors: a delivery that turns out to be ours after a reorganisation is ours, and its fee is claimed", async () => {
   const fixture = new Fixture({ two: { finalityLag: 40n } });
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   const [ours] = relayer.submissions(message);
@@ -136,14 +130,13 @@ Deno.test("competitors: a start checks the last hour again, and nothing older", 
 Deno.test("competitors: a receipt that a second endpoint does not confirm ends nothing; the message waits and is checked again", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(message !== undefined);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, outbound(competitor));
   await fixture.blocks(1);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
-  assert.deepEqual([relayer.row(message).state, relayer.row(message).reason], ["held", "race"]);
+  assert.deepEqual(relayer.stateOf(message), ["held", "race"]);
   assert.deepEqual(relayer.submissions(message), []);
   relayer.two.areWitnessesUp = true;
   await fixture.clock.advance(10_000);
@@ -184,8 +177,7 @@ Deno.test("competitors: after a batch that another relayer spoils with one messa
     const last = spoiled === undefined ? undefined : messages[spoiled];
     if (last !== undefined) await raceWith(fixture, [last], 10 + sizes.length);
     sizes.push((await round(relayer, leg)).sent);
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
     if (last !== undefined) assert.equal((await round(relayer, leg)).sent, 0, "it pauses");
     await fixture.clock.advance(70_000);
   }

@@ -36,8 +36,8 @@ function prepare(
 }
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
-  const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-  await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit } });
+  const replacement = new MemoryReplacing(fixture.two, relayer.two);
+  await settleAll({ ...relayer.on(relayer.two), replacement, profit });
 }
 
 /** Sends what is due; messages that others may want are left to them for a while. */
@@ -101,11 +101,9 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are dist
   const fixture = new Fixture();
   const work = prepare(0, {}, fixture);
   const [lost] = await payAndUpdate(fixture, [0n]);
-  assert.ok(lost !== undefined);
   await raceWith(fixture, [lost]);
   await deliver(work);
   const [failing] = await payAndUpdate(fixture, [0n]);
-  assert.ok(failing !== undefined);
   // It behaves while it is simulated.
   assert.equal(await send(work), 1);
   fixture.two.failing.add(failing.commitment);
@@ -134,7 +132,6 @@ Deno.test("spending: what a module let fail counts as that, also when another re
   const fixture = new Fixture();
   const work = prepare(0, {}, fixture);
   const [failing] = await payAndUpdate(fixture, [0n]);
-  assert.ok(failing !== undefined);
   assert.equal(await send(work), 1);
   fixture.two.failing.add(failing.commitment);
   await fixture.blocks(1);
@@ -200,7 +197,6 @@ Deno.test("spending: every ten minutes the log says what was spent, and what ear
   const stop = new AbortController();
   const end = housekeepingWorker(work.relayer.deps).run(stop.signal).catch(() => undefined);
   const [lost] = await payAndUpdate(fixture, [COST_18 * 2n]);
-  assert.ok(lost !== undefined);
   await raceWith(fixture, [lost]);
   await deliver(work);
   await payAndUpdate(fixture, [COST_18 * 2n]);
@@ -295,7 +291,6 @@ Deno.test("daily loss: what arrived anyway is noticed, and the others say why th
   }
   const [arrived] = await payAndUpdate(fixture, [COST_18 * 2n]);
   const [waiting] = await payAndUpdate(fixture, [COST_18 * 2n]);
-  assert.ok(arrived !== undefined && waiting !== undefined);
   await raceWith(fixture, [arrived]);
   fixture.two.produceBlock();
   assert.equal((await round(relayer, work.leg)).sent, 0);
@@ -344,7 +339,6 @@ Deno.test("daily loss: one message that never fits what is left waits alone, and
   const { fixture, relayer } = work;
   const [large] = await payAndUpdate(fixture, [0n]);
   await payAndUpdate(fixture, [0n, 0n]);
-  assert.ok(large !== undefined);
   const simulate = relayer.two.simulate.bind(relayer.two);
   relayer.two.simulate = async (delivery, signal) => {
     const found = await simulate(delivery, signal);

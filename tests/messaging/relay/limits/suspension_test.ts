@@ -5,8 +5,8 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import { releaseSuspended } from "../../../../src/messaging/commands/hold.ts";
 import type { HoldSubject } from "../../../../src/messaging/relay/decisions/route.ts";
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
-import { outbound, round, settle, trust } from "../rounds.ts";
-import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { mine, outbound, round, trust } from "../rounds.ts";
+import { Fixture, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
 import { COST_18, payAndUpdate, profitOf } from "../market.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
@@ -18,11 +18,10 @@ const deceiver: Hex = "0x00000000000000000000000000000000000000cc";
 const toDeceiver = { to: fromHex(deceiver) };
 
 /** Rounds until nothing is due and nothing under way. */
-async function work(fixture: Fixture, relayer: Relayer): Promise<void> {
+async function work(relayer: Relayer): Promise<void> {
   for (let turn = 0; turn < 4; turn++) {
     await round(relayer, outbound(relayer));
-    await fixture.blocks(3);
-    await settle(relayer);
+    await mine(relayer, 3);
   }
 }
 
@@ -44,11 +43,8 @@ function listSent({ ledger }: Relayer): { readonly id: number }[] {
   }
 }
 
-const stateOf = (relayer: Relayer, message: Message | undefined): string => {
-  assert.ok(message !== undefined);
-  const { state, reason } = relayer.row(message);
-  return `${state} ${reason}`;
-};
+const stateOf = (relayer: Relayer, message: Message | undefined): string =>
+  message === undefined ? "" : relayer.stateOf(message).join(" ");
 
 Deno.test("suspension: a module that behaves in simulations only is paid three times at most, however many messages come", async () => {
   const fixture = new Fixture();
@@ -56,7 +52,7 @@ Deno.test("suspension: a module that behaves in simulations only is paid three t
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec: 600 } });
   for (let time = 0; time < 80; time++) {
     await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
-    await work(fixture, relayer);
+    await work(relayer);
     await fixture.clock.advance(DAY_MS / 4);
   }
   assert.equal(countVain(relayer), 3);
@@ -75,11 +71,11 @@ Deno.test("suspension: after one delivery without effect messages of the pair, a
     fixture.two.deceivers.add(deceiver);
     const relayer = new Relayer(fixture, ledger);
     const [bad] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
-    await work(fixture, relayer);
+    await work(relayer);
     assert.equal(stateOf(relayer, bad), "held not_executed");
     assert.equal(relayer.log.events("warn").length, 1);
     const [later] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
-    await work(fixture, relayer);
+    await work(relayer);
     assert.equal(stateOf(relayer, later), "held suspended");
 
     const again = new Relayer(fixture, reopen());
@@ -89,7 +85,7 @@ Deno.test("suspension: after one delivery without effect messages of the pair, a
       from: fromHex("0x00000000000000000000000000000000000000dd"),
     });
     const [otherReceiver] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-    await work(fixture, again);
+    await work(again);
     assert.deepEqual([fresh, otherSender, otherReceiver].map((message) => stateOf(again, message)), [
       "held suspended",
       "held suspended",
@@ -104,9 +100,9 @@ Deno.test("suspension: after a day one message is tried; when it is delivered th
   fixture.two.deceivers.add(deceiver);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
-  await work(fixture, relayer);
+  await work(relayer);
   const later = await fixture.sendFrom(fixture.hub, fixture.two, 5, toDeceiver);
-  await work(fixture, relayer);
+  await work(relayer);
   fixture.two.deceivers.clear();
   assert.equal((await round(relayer, outbound(relayer))).sent, 0);
   await fixture.clock.advance(DAY_MS);
@@ -117,28 +113,24 @@ Deno.test("suspension: after a day one message is tried; when it is delivered th
     ["held", "held", "held", "held", "submitted"],
   );
   assert.equal((await round(relayer, outbound(relayer))).sent, 0, "one at a time");
-  await fixture.blocks(3);
-  await settle(relayer);
+  await mine(relayer, 3);
   assert.equal((await round(relayer, outbound(relayer))).sent, 4);
 });
 
 Deno.test("suspension: what was prepared before the failure was seen is not sent", async () => {
   const fixture = new Fixture();
   const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const [suspended, free] = [
-    ...await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver),
-    ...await fixture.sendFrom(fixture.hub, fixture.two, 1),
-  ];
-  assert.ok(suspended !== undefined && free !== undefined);
+  const [suspended] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+  const [free] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   trust(relayer.on(relayer.two), [suspended, free]);
   const { suspensions } = relayer.ledger;
   const lastTransaction = suspended.commitment;
   const failed = { failures: 1, isActive: true, nextTryAtMs: NEVER_MS, trial: undefined, lastTransaction };
-  relayer.two.faults.add("sign", {
-    kind: "interrupt",
-    when: "before",
-    act: () => suspensions.write({ ...toSuspensionKey(suspended, names.two), ...failed }),
-  });
+  interrupt(
+    relayer.two,
+    "sign",
+    () => suspensions.write({ ...toSuspensionKey(suspended, names.two), ...failed }),
+  );
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.equal(stateOf(relayer, suspended), "held suspended");
   assert.equal(relayer.row(free).state, "submitted");
@@ -152,12 +144,11 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   for (const days of [0, 1, 3, 400]) {
     await fixture.clock.advance(days * DAY_MS);
     await fixture.sendFrom(fixture.hub, fixture.two, 2, toDeceiver);
-    await work(fixture, relayer);
+    await work(relayer);
   }
   assert.equal(countVain(relayer), 3);
   const [last] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
-  assert.ok(last !== undefined);
-  await work(fixture, relayer);
+  await work(relayer);
   assert.equal(relayer.row(last).nextAttemptAtMs, NEVER_MS);
   fixture.two.deceivers.clear();
   const { ledger } = relayer;
@@ -172,7 +163,7 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   const released = releaseSuspended(scope, { kind: "module", module: toHex(from) });
   assert.deepEqual(released.map((pair) => pair.failures), [3]);
   assert.deepEqual(releaseSuspended(scope, undefined), []);
-  await work(fixture, relayer);
+  await work(relayer);
   assert.equal(relayer.row(last).state, "delivered");
 });
 
@@ -182,13 +173,11 @@ Deno.test("suspension: a failure whose block is gone does not count", async () =
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   await round(relayer, outbound(relayer));
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(stateOf(relayer, first), "held not_executed");
   fixture.two.deceivers.clear();
   fixture.two.reorganise(1);
-  await fixture.blocks(4);
-  await settle(relayer);
+  await mine(relayer, 4);
   assert.equal(stateOf(relayer, first), "delivered handled_by_us");
   assert.deepEqual(relayer.ledger.suspensions.listActive(names.two), []);
 });
@@ -203,7 +192,7 @@ Deno.test("strangers: pairs without a delivery share no transaction with others,
       const from = fixture.two.deliveries().length;
       for (const index of [1, 1, 2, 3]) await fixture.sendFrom(fixture.hub, fixture.two, 1, clone(index));
       const before = listSent(relayer).length;
-      await work(fixture, relayer);
+      await work(relayer);
       assert.equal(fixture.two.deliveries().length, from + 4);
       return listSent(relayer).slice(before).map(({ id }) => relayer.ledger.submissions.itemsOf(id).length);
     };
@@ -222,8 +211,8 @@ function limited(fixture: Fixture, dollars: bigint): {
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   const profit = profitOf(relayer, 10);
   const leg = relayer.leg(relayer.hub, relayer.two, { profit });
-  const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-  const settling = { ...relayer.on(relayer.two), replacing: { replacement, profit } };
+  const replacement = new MemoryReplacing(fixture.two, relayer.two);
+  const settling = { ...relayer.on(relayer.two), replacement, profit };
   /** Delivers one message that pays to each of these receivers; 20 cents each, and twice as much is planned. */
   const deliver = async (...receivers: readonly number[]): Promise<readonly string[]> => {
     const sent: Message[] = [];
@@ -267,9 +256,8 @@ Deno.test("strangers: one that makes a transaction revert alone is suspended wit
       ...toDeceiver,
       from: new Uint8Array(20).fill(from),
     });
-    assert.ok(message !== undefined);
     fixture.two.spoiling.add(message.commitment);
-    await work(fixture, relayer);
+    await work(relayer);
   }
   assert.equal(fixture.two.reverted().length, 1);
   assert.deepEqual(relayer.log.events("warn"), ["modules_suspended"]);

@@ -3,7 +3,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
-import { outbound, round, settle, trust } from "../rounds.ts";
+import { mine, outbound, round, settle, trust } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
@@ -23,8 +23,7 @@ async function roundAndSettle(fixture: Fixture, relayer: Relayer, leg: LegRun): 
   await fixture.clock.advance(5_000);
 }
 
-function spoil(fixture: Fixture, message: Message | undefined): Message {
-  assert.ok(message !== undefined);
+function spoil(fixture: Fixture, message: Message): Message {
   fixture.two.spoiling.add(message.commitment);
   return message;
 }
@@ -86,7 +85,8 @@ Deno.test("reverting message: after a restart the members of a reverted batch st
 
 Deno.test("reverting message: what does not pay in the small batch it got is tried again, and goes once it does", async () => {
   const fixture = new Fixture();
-  const messages = await payAndUpdate(fixture, Array.from({ length: 4 }, () => 2n * COST_18));
+  const fee18 = 2n * COST_18;
+  const messages = await payAndUpdate(fixture, [fee18, fee18, fee18, fee18]);
   const spoiler = spoil(fixture, messages[0]);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = { ...outbound(relayer), profit: profitOf(relayer, 10) };
@@ -100,7 +100,10 @@ Deno.test("reverting message: what does not pay in the small batch it got is tri
     assert.ok(relayer.row(message).nextAttemptAtMs < fixture.clock.now() + 60_000);
   }
   fixture.two.priceWei = PRICE_WEI;
-  await running(relayer, leg, () => fixture.blocks(120));
+  {
+    await using _ = running(relayer, leg);
+    await fixture.blocks(120);
+  }
   assert.equal(delivered(fixture.two).length, 3);
   assert.equal(relayer.row(spoiler).reason, "reverted");
 });
@@ -112,15 +115,12 @@ Deno.test("reverting message: after a host froze no message is blamed, and the b
   const leg = outbound(relayer);
   await round(relayer, leg);
   fixture.two.freeze(true);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   fixture.two.freeze(false);
-  await fixture.blocks(3);
-  await settle(relayer);
+  await mine(relayer, 3);
   await fixture.clock.advance(5_000);
   assert.equal((await round(relayer, leg)).sent, 4);
-  await fixture.blocks(3);
-  await settle(relayer);
+  await mine(relayer, 3);
   assert.deepEqual(wasted(fixture), [4]);
   assert.deepEqual(
     relayer.submissions(messages[0] ?? fixture.message()).map(({ id }) =>

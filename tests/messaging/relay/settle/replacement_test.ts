@@ -3,17 +3,12 @@ import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/led
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import type {
-  FeeReader,
-  LegProfit,
-  LegRun,
-  ReplacementContext,
-} from "../../../../src/messaging/relay/leg.ts";
+import type { FeeReader, LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
 import { outbound, round } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { delivered, Fixture, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
@@ -28,23 +23,17 @@ interface Waiting {
 
 async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waiting> {
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(first !== undefined);
   const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture));
   const leg = outbound(relayer);
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   fixture.two.isFull = true;
   assert.equal((await round(relayer, leg)).sent, 1);
-  const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  const replacing = new MemoryReplacing(fixture.two, relayer.two);
   return { fixture, relayer, leg, first, replacing, account };
 }
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
-  const how: ReplacementContext = {
-    replacement: replacing,
-    profit,
-  };
-  return settleAll({ ...relayer.on(relayer.two), replacing: how });
+  return settleAll({ ...relayer.on(relayer.two), replacement: replacing, profit });
 }
 
 /** Everything at the first nonce of the account. */
@@ -179,14 +168,14 @@ for (const when of ["before", "after"] as const) {
       await withLedgerFile(fixture.clock, async (ledger, reopen) => {
         const work = await waiting(ledger, fixture);
         const act = (): void => work.relayer.kill();
-        work.relayer.two.faults.add("broadcast", { kind: "interrupt", when, act });
+        interrupt(work.relayer.two, "broadcast", act, when);
         await assert.rejects(patience(work), /killed/);
         if (isMined) {
           fixture.two.isFull = false;
           await fixture.blocks(1);
         }
         const relayer = new Relayer(fixture, reopen(), { seed: 2 });
-        const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+        const replacing = new MemoryReplacing(fixture.two, relayer.two);
         const successor = { ...work, relayer, replacing };
         assert.equal(rowsOf(successor).length, 2, "the replacement is in the journal");
         await fixture.clock.advance(60_000);
@@ -230,11 +219,7 @@ Deno.test("replacement: what others have delivered meanwhile is cancelled, not s
 Deno.test("replacement: a replacement that the node finds too cheap starts from its price next time (F18)", async () => {
   const work = await waiting();
   work.fixture.two.priceWei = 100n;
-  work.relayer.two.faults.add("broadcast", {
-    kind: "interrupt",
-    when: "before",
-    act: () => void (work.fixture.two.priceWei = 150n),
-  });
+  interrupt(work.relayer.two, "broadcast", () => void (work.fixture.two.priceWei = 150n));
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped"]);
   assert.equal(work.relayer.row(work.first).state, "submitted");
@@ -248,11 +233,7 @@ Deno.test("replacement: a price refused at the height of a spike does not bind o
   const work = await waiting();
   const { two } = work.fixture;
   two.priceWei = 3_000n;
-  work.relayer.two.faults.add("broadcast", {
-    kind: "interrupt",
-    when: "before",
-    act: () => void (two.priceWei = 5_000n),
-  });
+  interrupt(work.relayer.two, "broadcast", () => void (two.priceWei = 5_000n));
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped"]);
   // Less than a quarter of the refused price, and more than the transaction that waits offers.
@@ -295,9 +276,8 @@ async function withGap(): Promise<Waiting & { readonly second: Message; readonly
   await round(relayer, leg);
   const [third] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await round(relayer, leg);
-  assert.ok(second !== undefined && third !== undefined);
   const [lost, above] = [...rowsOf(work, 1n), ...rowsOf(work, 2n)];
-  assert.ok(lost !== undefined && above !== undefined);
+  assert.ok(above !== undefined && lost !== undefined);
   fixture.two.clearMempool();
   relayer.ledger.transaction(() => {
     relayer.ledger.submissions.update(lost.id, { state: "dropped" });
@@ -368,7 +348,6 @@ for (const isLate of [false, true]) {
     fixture.two.isFull = true;
     const [next] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
     await round(work.relayer, work.leg);
-    assert.ok(next !== undefined);
     const nonces = { latest: 0n, pending: 0n };
     const read = replacing.fetchReplacementState.bind(replacing);
     replacing.fetchNonces = () => Promise.resolve(nonces);
@@ -394,8 +373,7 @@ Deno.test("balance (F18): an empty account suspends its chain: one check a minut
   await fixture.sendFrom(fixture.hub, fixture.two, 2);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   fixture.two.unfunded.add(account);
   const signs = (): number => relayer.two.calls.filter((method) => method === "sign").length;
   for (let second = 0; second < 600; second += 10) {
@@ -406,7 +384,6 @@ Deno.test("balance (F18): an empty account suspends its chain: one check a minut
   const told = relayer.log.lines.filter(({ level }) => level === "warn");
   assert.equal(told.length, 2);
   const [late] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(late !== undefined);
   await round(relayer, leg);
   assert.ok(relayer.ledger.messages.find(late.commitment, names.two), "planning continues");
   fixture.two.unfunded.clear();
@@ -420,8 +397,7 @@ Deno.test("replacement: a batch in which a message has timed out is cancelled, n
   const work = await waiting();
   const { fixture, relayer } = work;
   const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1000)) + 600n;
-  const [short] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec });
-  assert.ok(short !== undefined);
+  await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec });
   await mine(work);
   fixture.two.isFull = true;
   assert.equal((await round(relayer, work.leg)).sent, 1);
@@ -436,7 +412,6 @@ Deno.test("replacement: a nonce that endpoints call used is no other program's w
   await mine(work);
   const { relayer, fixture } = work;
   const [next] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(next !== undefined);
   await round(relayer, work.leg);
   relayer.two.fetchOutcome = () => Promise.resolve({ kind: "replaced" });
   await fixture.blocks(1);
@@ -456,7 +431,6 @@ for (const what of ["others have delivered", "has timed out"]) {
     await round(relayer, leg);
     const [third] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
     await round(relayer, leg);
-    assert.ok(second !== undefined && third !== undefined);
     assert.equal(relayer.row(third).state, "submitted", "two are on their way");
     fixture.two.clearMempool();
     fixture.two.isFull = false;

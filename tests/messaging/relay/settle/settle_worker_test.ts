@@ -7,8 +7,17 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../../support/memory_node.ts";
 import { raceWith } from "../competitor.ts";
-import { inbound, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
+import { inbound, mine, outbound, round, settle, trust } from "../rounds.ts";
+import {
+  delivered,
+  Fixture,
+  getRequest,
+  interrupt,
+  memoryLedger,
+  names,
+  Relayer,
+  type RelayerOptions,
+} from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -22,8 +31,7 @@ interface Case {
 async function sent(count: number, options: RelayerOptions = {}, lag = 2n): Promise<Case> {
   const fixture = new Fixture({ two: { finalityLag: lag } });
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
-  const [first] = messages;
-  assert.ok(first !== undefined);
+  const [first = fixture.message()] = messages;
   const relayer = new Relayer(fixture, memoryLedger(fixture), options);
   const leg = outbound(relayer);
   assert.equal((await round(relayer, leg)).sent, count);
@@ -49,16 +57,14 @@ Deno.test("settle: a handled message is delivered and recorded at inclusion, and
   await fixture.blocks(1);
   assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
   assert.equal(stateOf({ relayer, first }), "included");
-  assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(relayer.row(first).reason, "handled_by_us");
+  assert.deepEqual(relayer.stateOf(first), ["delivered", "handled_by_us"]);
   assert.deepEqual(record(relayer, first)?.block, {
     height: fixture.two.head.height,
     hash: fixture.two.head.hash,
   });
   assert.equal(record(relayer, first)?.isFinal, false);
   assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: false });
-  await fixture.blocks(2);
-  await settle(relayer);
+  await mine(relayer, 2);
   assert.equal(stateOf({ relayer, first }), "final");
   assert.equal(record(relayer, first)?.isFinal, true);
   assert.equal(record(relayer, first)?.claimState, "unclaimed");
@@ -67,10 +73,8 @@ Deno.test("settle: a handled message is delivered and recorded at inclusion, and
 Deno.test("settle: a message that was mined without effect is not delivered (F15)", async () => {
   const { fixture, relayer, messages, first } = await sent(3);
   fixture.two.failing.add(first.commitment);
-  await fixture.blocks(1);
-  await settle(relayer);
-  assert.equal(relayer.row(first).state, "held");
-  assert.equal(relayer.row(first).reason, "not_executed");
+  await mine(relayer);
+  assert.deepEqual(relayer.stateOf(first), ["held", "not_executed"]);
   assert.equal(relayer.row(first).nextAttemptAtMs, NEVER_MS, "failures are retried only where asked for");
   assert.equal(record(relayer, first), undefined);
   for (const message of messages.slice(1)) assert.equal(relayer.row(message).state, "delivered");
@@ -79,15 +83,14 @@ Deno.test("settle: a message that was mined without effect is not delivered (F15
 for (const isAgreed of [true, false]) {
   const then = isAgreed ? "counts by the receipts of the host" : "waits while endpoints disagree about those";
   Deno.test(`settle: a transaction whose logs a node leaves out ${then}`, async () => {
-    const { fixture, relayer, messages, first } = await sent(3);
+    const { relayer, messages, first } = await sent(3);
     const { two } = relayer;
     const find = two.fetchOutcome.bind(two);
     two.fetchOutcome = async (...args) => ({ ...await find(...args), handled: [] });
     if (!isAgreed) {
       two.fetchCertainReceipts = (asked) => Promise.resolve(asked.map(() => ({ kind: "unsure" })));
     }
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
     const state = isAgreed ? "delivered" : "submitted";
     for (const message of messages) assert.equal(relayer.row(message).state, state);
     assert.equal(
@@ -95,8 +98,7 @@ for (const isAgreed of [true, false]) {
       isAgreed ? relayer.submissions(first)[0]?.submission.hash : undefined,
     );
     assert.deepEqual(relayer.ledger.suspensions.listActive(names.two), []);
-    await fixture.blocks(3);
-    await settle(relayer);
+    await mine(relayer, 3);
     assert.equal(stateOf({ relayer, first }), "final");
   });
 }
@@ -104,15 +106,13 @@ for (const isAgreed of [true, false]) {
 Deno.test("settle: with a retry frequency, a message without effect is tried again, but not within a day", async () => {
   const { fixture, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } });
   fixture.two.failing.add(first.commitment);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   const { nextAttemptAtMs } = relayer.row(first);
   assert.equal(nextAttemptAtMs, fixture.clock.now() + 86_400_000);
   fixture.two.failing.clear();
   await fixture.clock.advance(86_400_000);
   await round(relayer, leg);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
@@ -120,22 +120,18 @@ Deno.test("settle: after a lost race the competitor's messages are ended and the
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
   const [first, second] = messages;
-  assert.ok(first !== undefined && second !== undefined);
   await raceWith(fixture, [first]);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(fixture.two.reverted().length, 1);
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.equal(record(relayer, first), undefined);
-  assert.equal(relayer.row(second).state, "ready");
-  assert.equal(relayer.row(second).reason, "race");
+  assert.deepEqual(relayer.stateOf(second), ["ready", "race"]);
   assert.ok(relayer.row(second).nextAttemptAtMs >= fixture.clock.now() + 30_000, "the competitor goes first");
   await fixture.clock.advance(120_000);
   await round(relayer, outbound(relayer));
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(second).state, "delivered");
   assert.equal(fixture.two.reverted().length, 1);
   assert.deepEqual(relayer.log.events("error"), []);
@@ -171,28 +167,24 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 2);
   const [first] = messages;
-  assert.ok(first !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
   trust(relayer.on(relayer.two), messages);
   await round(relayer, leg);
   fixture.two.spoiling.add(first.commitment);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.deepEqual(messages.map((each) => relayer.row(each).state), ["ready", "ready"]);
   await fixture.clock.advance(5_000);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
   fixture.two.useNonce(toHex(relayer.address));
-  await fixture.blocks(3);
-  await settle(relayer);
+  await mine(relayer, 3);
   assert.deepEqual(relayer.submissions(first).map(({ submission }) => submission.nonce), [0n, 1n]);
   assert.equal(relayer.row(first).state, "ready");
   await fixture.clock.advance(5_000);
   for (let block = 0; block < 4; block++) {
     await round(relayer, leg);
-    await fixture.blocks(1);
-    await settle(relayer);
+    await mine(relayer);
     await fixture.clock.advance(5_000);
   }
   assert.deepEqual(delivered(fixture.two), [messages[1]?.commitment]);
@@ -201,11 +193,9 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
 Deno.test("settle: attempts that failed for other reasons do not use up the prompt ones", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(first !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = outbound(relayer);
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   fixture.two.unfunded.add(account);
   for (let attempt = 0; attempt < 5; attempt++) {
     await round(relayer, leg);
@@ -215,18 +205,15 @@ Deno.test("settle: attempts that failed for other reasons do not use up the prom
   fixture.two.unfunded.clear();
   await round(relayer, leg);
   fixture.two.freeze(true);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.ok(relayer.row(first).nextAttemptAtMs <= fixture.clock.now() + 4_000);
 });
 
 Deno.test("settle: a transaction that another one replaced gives its messages back", async () => {
   const { fixture, relayer, first } = await sent(2);
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   fixture.two.useNonce(account);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(stateOf({ relayer, first }), "replaced");
   assert.equal(relayer.row(first).state, "ready");
 });
@@ -236,8 +223,7 @@ Deno.test("settle: a transaction that no node knows is sent again", async () => 
   fixture.two.clearMempool();
   assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
   assert.equal(fixture.two.mempoolSize, 1);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered");
 });
 
@@ -255,8 +241,7 @@ Deno.test("settle: what is in no block after a day is given up, whatever endpoin
   await fixture.blocks(4);
   await fixture.clock.advance(120_000);
   await round(relayer, outbound(relayer));
-  await fixture.blocks(4);
-  await settle(relayer);
+  await mine(relayer, 4);
   assert.deepEqual([relayer.row(first).state, record(relayer, first)?.isFinal], ["delivered", true]);
 });
 
@@ -288,21 +273,17 @@ Deno.test("settle: our receipts without their transaction settle it when the nod
 Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent again", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  assert.ok(first !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   fixture.hub.clearMempool();
   await settle(relayer, relayer.hub);
-  await fixture.blocks(2);
-  await settle(relayer, relayer.hub);
+  await mine(relayer, 2, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "submitted", "two blocks are too early");
-  await fixture.blocks(1);
-  await settle(relayer, relayer.hub);
+  await mine(relayer, 1, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "ready");
   await fixture.clock.advance(5_000);
   await round(relayer, inbound(relayer));
-  await fixture.blocks(1);
-  await settle(relayer, relayer.hub);
+  await mine(relayer, 1, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "delivered");
   assert.equal(relayer.ledger.deliveries.find(first.commitment, names.hub)?.claimState, "no_fee");
 });
@@ -310,14 +291,12 @@ Deno.test("settle: an extrinsic that left the pool is given up after three block
 Deno.test("settle: an equal batch of another relayer in the hub's pool ends as delivered by them", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  assert.ok(first !== undefined);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, inbound(competitor));
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   assert.equal(fixture.hub.mempoolSize, 1);
-  await fixture.blocks(4);
-  await settle(relayer, relayer.hub);
+  await mine(relayer, 4, relayer.hub);
   assert.equal(relayer.row(first, names.hub).state, "delivered_by_other");
 });
 
@@ -338,8 +317,7 @@ Deno.test("settle: after a reorganisation the same transaction counts in its new
   fixture.two.isFull = false;
   await fixture.blocks(1);
   const { height, hash } = fixture.two.head;
-  await fixture.blocks(5);
-  await settle(relayer);
+  await mine(relayer, 5);
   assert.equal(stateOf({ relayer, first }), "final");
   assert.deepEqual(record(relayer, first)?.block, { height, hash });
   assert.equal(record(relayer, first)?.isFinal, true);
@@ -350,14 +328,12 @@ Deno.test("settle: after a reorganisation back into the pool the messages are un
   const { fixture, relayer, first } = await included();
   fixture.two.reorganise(1);
   fixture.two.isFull = true;
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   assert.equal(stateOf({ relayer, first }), "broadcast");
   assert.equal(relayer.row(first).state, "submitted");
   assert.equal(record(relayer, first), undefined);
   fixture.two.isFull = false;
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   await settle(relayer);
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(record(relayer, first)?.isFinal, true);
@@ -366,20 +342,17 @@ Deno.test("settle: after a reorganisation back into the pool the messages are un
 Deno.test("settle: of two transactions with one message a reorganisation takes back both, with the record", async () => {
   const { fixture, relayer, leg, first } = await sent(1, { settings: { retryFrequencySec: 600 } }, 4n);
   fixture.two.failing.add(first.commitment);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   fixture.two.failing.delete(first.commitment);
   await fixture.clock.advance(86_400_000);
   const before = fixture.two.head.height;
   await round(relayer, leg);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["included", "included"]);
   assert.ok(record(relayer, first) !== undefined);
   fixture.two.reorganise(Number(fixture.two.head.height - before) + 1);
   fixture.two.isFull = true;
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast", "broadcast"]);
   assert.equal(record(relayer, first), undefined);
   assert.equal(relayer.row(first).state, "submitted");
@@ -388,29 +361,25 @@ Deno.test("settle: of two transactions with one message a reorganisation takes b
 Deno.test("settle: a block that is gone with everything in it is reported, and the bytes go out again", async () => {
   const { fixture, relayer, first } = await included();
   fixture.two.reorganise(1, "forget");
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   assert.equal(relayer.row(first).state, "submitted");
   assert.equal(relayer.log.linesOf("transaction_failed.reorganised").length, 1);
   await settle(relayer);
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   assert.equal(relayer.row(first).state, "delivered");
   assert.equal(record(relayer, first)?.isFinal, true);
 });
 
 Deno.test("settle: a delivery that reverts in its new block is taken back, with its record", async () => {
   const { fixture, relayer, messages, first } = await included();
-  const [, second] = messages;
-  assert.ok(second !== undefined);
+  const [, second = first] = messages;
   fixture.two.reorganise(1, "forget");
   await raceWith(fixture, [first]);
   await fixture.blocks(1);
   const [journalled] = relayer.submissions(first);
   assert.ok(journalled !== undefined);
   fixture.two.submit(journalled.submission.hash);
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   assert.equal(fixture.two.reverted().length, 1);
   assert.equal(stateOf({ relayer, first }), "failed");
   assert.equal(relayer.row(first).state, "delivered_by_other");
@@ -421,12 +390,10 @@ Deno.test("settle: a delivery that reverts in its new block is taken back, with 
 
 Deno.test("settle: a delivery whose nonce something else takes after a reorganisation is taken back", async () => {
   const { fixture, relayer, first } = await included();
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
+  const { account } = relayer;
   fixture.two.reorganise(1, "forget");
   fixture.two.useNonce(account);
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   assert.equal(stateOf({ relayer, first }), "replaced");
   assert.equal(relayer.row(first).state, "ready");
   assert.equal(record(relayer, first), undefined);
@@ -435,20 +402,17 @@ Deno.test("settle: a delivery whose nonce something else takes after a reorganis
 Deno.test("settle: a revert that a reorganisation turns into a delivery is recorded as ours", async () => {
   const fixture = new Fixture({ two: { finalityLag: 5n } });
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(first !== undefined);
   await raceWith(fixture, [first]);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.equal(stateOf({ relayer, first }), "included", "the revert is not final yet");
   fixture.two.reorganise(1, "forget");
   const [journalled] = relayer.submissions(first);
   assert.ok(journalled !== undefined);
   fixture.two.submit(journalled.submission.hash);
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   await settle(relayer);
   assert.equal(stateOf({ relayer, first }), "final");
   assert.equal(relayer.row(first).state, "delivered");
@@ -458,14 +422,12 @@ Deno.test("settle: a revert that a reorganisation turns into a delivery is recor
 Deno.test("settle: while a reverted transaction is not final, its messages may go again, one attempt each", async () => {
   const { fixture, relayer, leg, first } = await sent(1, {}, 5n);
   fixture.two.freeze(true);
-  await fixture.blocks(1);
-  await settle(relayer);
+  await mine(relayer);
   fixture.two.freeze(false);
   await fixture.blocks(1);
   await fixture.clock.advance(5_000);
   await round(relayer, leg);
-  await fixture.blocks(6);
-  await settle(relayer);
+  await mine(relayer, 6);
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["failed", "final"]);
   assert.equal(relayer.row(first).state, "delivered");
@@ -475,7 +437,6 @@ Deno.test("settle: while a reverted transaction is not final, its messages may g
 Deno.test("settle: bytes that are being sent are left alone until there is an answer", async () => {
   const fixture = new Fixture();
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  assert.ok(first !== undefined);
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.faults.add("broadcast", { kind: "delay", ms: 5_000 });
   const sending = round(relayer, outbound(relayer));
@@ -486,8 +447,7 @@ Deno.test("settle: bytes that are being sent are left alone until there is an an
   assert.equal(stateOf({ relayer, first }), "signed", "it may arrive yet, so nothing is known");
   await fixture.clock.advance(5_000);
   await sending;
-  await fixture.blocks(4);
-  await settle(relayer);
+  await mine(relayer, 4);
   assert.equal(stateOf({ relayer, first }), "failed");
   assert.equal(relayer.row(first).state, "delivered_by_other");
 });
@@ -509,8 +469,7 @@ Deno.test("settle: our receipt without a transaction is recorded, and final once
   assert.deepEqual(record(relayer, first)?.block, { height: fixture.two.head.height, hash: undefined });
   await settle(relayer);
   assert.equal(record(relayer, first)?.isFinal, false);
-  await fixture.blocks(5);
-  await settle(relayer);
+  await mine(relayer, 5);
   assert.equal(record(relayer, first)?.isFinal, true);
   assert.equal(record(relayer, first)?.claimState, "unclaimed");
 });
@@ -528,16 +487,7 @@ Deno.test("settle: a found receipt that a reorganisation removes reopens its mes
 Deno.test("settle: a found receipt of a response is confirmed, and reopened where a reorganisation removes it", async () => {
   for (const isRemoved of [false, true]) {
     const fixture = new Fixture({ two: { finalityLag: 5n } });
-    const get: GetRequest = {
-      source: names.two,
-      dest: names.one,
-      nonce: 1n,
-      from: new Uint8Array(20).fill(1),
-      keys: [new Uint8Array(20)],
-      height: 1n,
-      context: new Uint8Array(),
-      timeoutTimestampSec: 0n,
-    };
+    const get: GetRequest = getRequest({ from: new Uint8Array(20).fill(1) });
     const response = getResponseMessage({ get, values: [] });
     fixture.two.dispatch(getMessage(get), 10n ** 18n);
     fixture.hub.dispatch(response);
@@ -551,8 +501,7 @@ Deno.test("settle: a found receipt of a response is confirmed, and reopened wher
     const asked = getMessage(get);
     assert.equal(record(relayer, asked)?.isFinal, false);
     if (isRemoved) fixture.two.reorganise(1, "forget");
-    await fixture.blocks(6);
-    await settle(relayer);
+    await mine(relayer, 6);
     assert.equal(record(relayer, asked)?.isFinal, isRemoved ? undefined : true);
     assert.equal(relayer.row(response).state, isRemoved ? "ready" : "delivered");
   }
@@ -568,30 +517,22 @@ Deno.test("settle: a transaction that was given up and is mined after all is fou
     relayer.ledger.submissions.update(original.id, { state: "dropped" });
     relayer.ledger.messages.transition(first.commitment, names.two, { to: "ready" });
   });
-  const { account } = relayer.two;
-  assert.ok(account !== undefined);
-  relayer.two.faults.add("sign", {
-    kind: "interrupt",
-    when: "after",
-    act: () => fixture.two.submit(original.submission.hash),
-  });
+  interrupt(relayer.two, "sign", () => fixture.two.submit(original.submission.hash), "after");
   await round(relayer, leg);
   assert.equal(relayer.row(first).reason, "race", "its nonce is taken");
   await fixture.blocks(4);
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "delivered");
-  await fixture.blocks(3);
-  await settle(relayer);
+  await mine(relayer, 3);
   assert.equal(record(relayer, first)?.isFinal, true);
   assert.equal(delivered(fixture.two).length, 1);
   assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("settle: a message that was given up meanwhile does not stop the settling of its delivery", async () => {
-  const { fixture, relayer, first } = await sent(1);
+  const { relayer, first } = await sent(1);
   relayer.ledger.messages.transition(first.commitment, names.two, { to: "timed_out", reason: "expired" });
-  await fixture.blocks(4);
-  await settle(relayer);
+  await mine(relayer, 4);
   assert.equal(relayer.row(first).state, "timed_out");
   assert.equal(record(relayer, first)?.isFinal, true);
 });
@@ -636,7 +577,6 @@ for (const [which, targetOf, changes, expected] of claims) {
         1,
         changes,
       );
-      assert.ok(first !== undefined);
       const settings = changes.source === names.hub
         ? { moduleFilter: new Set(["0x00000000000000000000000000000000000000aa"] as const) }
         : {};

@@ -1,0 +1,339 @@
+/**
+ * Keys of the consensus relayer's file: those that several sections have, of host sections of clients too, of chains
+ * whatever their type, and of the hub. Source: docs/specification.md, "Consensus relayer configuration";
+ * docs/protocol/evm-consensus.md section 2; docs/protocol/hub-consensus.md section 3.2.
+ */
+import {
+  DEFAULT_MAX_CONCURRENT_QUERIES,
+  evmKeys,
+  hubStateMachine,
+  nodeKeys,
+  scanKeys,
+  substrateKeys,
+} from "../../core/config/chains.ts";
+import type { SourceLocation } from "../../core/config/diagnostics.ts";
+import {
+  type Accepted,
+  because,
+  describeValue,
+  type Key,
+  optional,
+  readValue,
+  replacing,
+  required,
+  type SectionValues,
+  type Type,
+  withDefault,
+  withRemarks,
+} from "../../core/config/schema.ts";
+import { substrateSigner } from "../../core/config/secrets.ts";
+import { type ConfigFiles, isTable, type TomlValue } from "../../core/config/toml.ts";
+import {
+  anyStateMachine,
+  cappedSeconds,
+  consensusStateId,
+  consensusStateIdOf,
+  integer,
+  listOf,
+  oneOf,
+  UINT32_MAX,
+  webSocketUrl,
+  wideSeconds,
+} from "../../core/config/values.ts";
+import {
+  type ConsensusStateId,
+  type StateMachine,
+  type StateMachineId,
+  stateMachineIdKey,
+  toParaId,
+} from "../../core/ismp/state_machine.ts";
+
+/** Interval between consensus updates. */
+export const updateFrequency = {
+  name: "consensus_update_frequency",
+  description: "How often the chain is polled for a consensus update.",
+};
+
+/** polytope-labs/hyperbridge: tesseract/consensus/{grandpa,bsc,op-host,arb-host}, `consensus_update_frequency`. */
+export const frequencyKey = withDefault(cappedSeconds, 300, updateFrequency);
+
+/** Keys of host sections in files of other relayers. */
+export const hostForeign = {
+  ...because("state_machine rpc_urls evm_config", "given in the chain's own section already"),
+  proposer_config: "this relayer proposes no dispute games",
+};
+
+/** Begins the description of a key that only the messaging relayer uses. */
+export const UNUSED = "Has no effect in this program: ";
+
+/** Describes a key that only the messaging relayer uses. */
+function unused<T>(key: Key<T>, why: string): Key<T> {
+  return { ...key, description: `${UNUSED}${why}.` };
+}
+
+/** Reason that keys about messages have no effect. */
+const NO_MESSAGES = "it reads no messages";
+
+/** Id of a parachain. */
+export const paraId = integer(0, UINT32_MAX);
+
+/**
+ * Adds the hub to the parachains whose heads are proved: it is a parachain itself, and would not be proved otherwise.
+ * @param listed location of the list.
+ */
+export function withHubPara(
+  paraIds: readonly number[],
+  hub: StateMachine,
+  listed: SourceLocation,
+): readonly number[] {
+  const own = toParaId(hub);
+  if (paraIds.includes(own)) return paraIds;
+  listed.warning(`a list without ${own}`, `${own}, the hub's own id, among them`, "it is added");
+  return [...paraIds, own];
+}
+
+/** A consensus state id; files of 2025 write it as an array of its four bytes. */
+export const byteConsensusStateId: Type<ConsensusStateId> = {
+  ...replacing(
+    consensusStateIdOf(
+      'a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
+    ),
+    bytesToText,
+  ),
+  json: { type: ["string", "array"] },
+};
+
+function bytesToText(given: TomlValue): TomlValue {
+  const isText = Array.isArray(given) &&
+    given.every((byte) => typeof byte === "bigint" && byte >= 0x20n && byte <= 0x7en);
+  return isText ? String.fromCharCode(...given.map(Number)) : given;
+}
+
+/** Maximum time between two updates of a chain before the program ends. */
+export interface UpdateLimit {
+  /** The chain, and the id under which its heights are stored. */
+  readonly id: StateMachineId;
+  readonly maxSec: bigint;
+}
+
+const PAIR_EXPECTED =
+  'a pair such as [{ state_id = "EVM-1", consensus_state_id = "ETH0" }, 500] or [["EVM-1", "ETH0"], 500]';
+
+const limitedId: Type<StateMachineId> = {
+  expected: PAIR_EXPECTED,
+  json: {
+    type: ["object", "array"],
+    properties: { state_id: anyStateMachine.json, consensus_state_id: byteConsensusStateId.json },
+    required: ["state_id", "consensus_state_id"],
+  },
+  read: (given, at, section) => {
+    const isShort = Array.isArray(given) && given.length === 2;
+    const named = isShort ? { state_id: given[0], consensus_state_id: given[1] } : given;
+    if (!isTable(named)) {
+      at.problem(describeValue(named), PAIR_EXPECTED);
+      return undefined;
+    }
+    const part = <T>(type: Type<T>, name: string): Accepted<T> | undefined =>
+      readValue({ type }, named[name], { table: section, location: at.child(name) });
+    const stateMachine = part(anyStateMachine, "state_id");
+    const id = part(byteConsensusStateId, "consensus_state_id");
+    return stateMachine && id &&
+      { value: { stateMachine: stateMachine.value, consensusStateId: id.value } };
+  },
+};
+
+const updateLimit: Type<UpdateLimit> = {
+  expected: PAIR_EXPECTED,
+  json: {
+    type: "array",
+    prefixItems: [limitedId.json, wideSeconds.json],
+    items: false,
+    minItems: 2,
+    maxItems: 2,
+  },
+  read: (given, at, section) => {
+    if (!Array.isArray(given) || given.length !== 2) {
+      at.problem(describeValue(given), PAIR_EXPECTED);
+      return undefined;
+    }
+    const id = limitedId.read(given[0], at.child(0), section);
+    const maxSec = wideSeconds.read(given[1], at.child(1), section);
+    return id && maxSec && { value: { id: id.value, maxSec: maxSec.value } };
+  },
+};
+
+/** Pairs of a chain and the maximum time between its updates, each id once. */
+export const updateLimits: Type<readonly UpdateLimit[]> = listOf(updateLimit, {
+  expected: "an array of pairs (empty: no chain is watched)",
+  identity: ({ id }) => stateMachineIdKey(id),
+});
+
+/** polytope-labs/hyperbridge: tesseract/messaging/substrate-evm/src/lib.rs, `SubstrateEvmClientConfig`. */
+const substrateNode = optional(webSocketUrl, {
+  name: "ws_url",
+  description: "",
+  example: "wss://polkadot-hub.example.org",
+});
+
+/** Keys of all sections of EVM chains besides `type`, with and without effect. `files` reads keys given as a path. */
+export const evmChainKeys = (files: ConfigFiles) => {
+  const { initialHeight, pollIntervalSec, tracingBatchSize, ...used } = evmKeys(files);
+  return {
+    keys: {
+      ...used,
+      consensusStateId: {
+        ...used.consensusStateId,
+        description:
+          "Name of the chain's client on the hub; of a rollup its own, by which the L1's is replaced.",
+      },
+      signer: {
+        ...used.signer,
+        description:
+          "Pays for what is sent to this chain; not the messaging relayer's. Not needed with `inbound_only = true`.",
+        example: "/run/secrets/ethereum-consensus-key",
+      },
+      queryBatchSizeBlocks: {
+        ...used.queryBatchSizeBlocks,
+        description:
+          "Only of rollups: maximum blocks of one event query on the L1. Without it, the whole range at once.",
+      },
+    },
+    withoutEffect: [
+      unused(tracingBatchSize, "one transaction at a time is traced"),
+      unused(substrateNode, "state of `substrate_evm` chains is read by the messaging relayer"),
+      unused(pollIntervalSec, "the one of [hub.substrate] counts"),
+      unused(initialHeight, NO_MESSAGES),
+    ],
+  };
+};
+
+const splitSubstrateKeys = (files: ConfigFiles) => {
+  const { initialHeight, pollIntervalSec, feeTokenDecimals, ...used } = substrateKeys(files);
+  return {
+    keys: {
+      type: required(oneOf(["substrate"]), {
+        name: "type",
+        description: "A chain that follows a hub of type `grandpa`; it needs no host section.",
+        example: "substrate",
+      }),
+      ...used,
+      stateMachine: { ...used.stateMachine, example: "SUBSTRATE-cere" },
+      rpcWs: { ...used.rpcWs, description: "A node of the chain.", example: "wss://solochain.example.org" },
+      consensusStateId: {
+        ...used.consensusStateId,
+        description: "Under which the hub knows the chain.",
+        example: "CERE",
+      },
+      signer: {
+        ...used.signer,
+        description: "Signs updates there. Any key does: without one, the hub's.",
+        example: "/run/secrets/solochain-seed",
+      },
+    },
+    withoutEffect: [
+      unused(pollIntervalSec, "`consensus_update_frequency` of [hub.grandpa] counts"),
+      unused(initialHeight, NO_MESSAGES),
+      unused(feeTokenDecimals, NO_MESSAGES),
+    ],
+  };
+};
+
+/** Values of a section of an EVM chain. */
+export interface EvmChainSection extends SectionValues<ReturnType<typeof evmChainKeys>["keys"]> {
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
+/** `type = "evm"` of a chain that no client on the hub follows: it only receives. */
+export interface ReceiveOnlyConfig extends EvmChainSection {
+  readonly type: "receive_only";
+}
+
+/**
+ * `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain on the same relay
+ * chain.
+ */
+export interface FollowerConfig extends SectionValues<ReturnType<typeof splitSubstrateKeys>["keys"]> {
+  /** Name of the section in the file. */
+  readonly section: string;
+}
+
+/** Section of a Substrate chain. `files` reads keys that are given as a path. */
+export const substrateSection = (files: ConfigFiles) => ({
+  description:
+    "A Substrate chain (not among the fields of the specification). It follows the hub by what its client " +
+    "of the hub accepts: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
+    "unless it is a sibling parachain of the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
+    "in `IsmpParachain.Parachains`.",
+  ...splitSubstrateKeys(files),
+  foreign: {
+    host: "nothing is proved of Substrate chains",
+    rpc_urls: "a key of EVM entries; substrate entries have `rpc_ws`",
+    ...because("ismp_host etherscan_api_key gas_price_buffer", "a key of EVM entries"),
+  },
+});
+
+/** 0, as in old sample files, would allow no request: it stands for the default. */
+const concurrentQueries = withRemarks(
+  replacing(
+    nodeKeys.maxConcurrentQueries.type,
+    (given) => given === 0n ? BigInt(DEFAULT_MAX_CONCURRENT_QUERIES) : given,
+  ),
+  (given) =>
+    given === 0n
+      ? [{ kind: "note", found: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
+      : [],
+);
+
+const hubSubstrateKeys = (files: ConfigFiles) => ({
+  rpcWs: required(webSocketUrl, {
+    name: "rpc_ws",
+    description: "A node of the hub.",
+    example: "wss://hub.example.org",
+  }),
+  hashing: withDefault(oneOf(["Keccak", "Blake2"]), "Keccak", {
+    name: "hashing",
+    description: "Hash of the hub's headers and tries. Compared with the node at start-up.",
+  }),
+  stateMachine: hubStateMachine,
+  maxRpcPayloadSizeBytes: nodeKeys.maxRpcPayloadSizeBytes,
+  requestsPerSecond: nodeKeys.requestsPerSecond,
+  signer: required(substrateSigner(files), {
+    name: "signer",
+    description: "The account that receives the rewards for updates. Updates themselves cost nothing.",
+    example: "/run/secrets/hub-consensus-seed",
+  }),
+  maxConcurrentQueries: withDefault(concurrentQueries, DEFAULT_MAX_CONCURRENT_QUERIES, {
+    name: nodeKeys.maxConcurrentQueries.name,
+    description: `${nodeKeys.maxConcurrentQueries.description} 0 stands for the default.`,
+  }),
+  pollIntervalSec: {
+    ...scanKeys.pollIntervalSec,
+    description:
+      "How often the hub is polled for heights of the L1s of rollups, with type `beefy` also each EVM host.",
+  },
+  consensusStateId: optional(consensusStateId, {
+    name: "consensus_state_id",
+    description: "Id under which chains know the hub. Without it, PAS0 for a `KUSAMA-n`, else DOT0.",
+    example: "DOT0",
+  }),
+});
+
+/** The values of `[hub.substrate]`. */
+export interface HubSubstrateConfig extends SectionValues<ReturnType<typeof hubSubstrateKeys>> {
+  /** Id under which other chains know the hub. */
+  readonly consensusStateId: ConsensusStateId;
+}
+
+/** Section `[hub.substrate]`. `files` is asked for keys that are given as a path. */
+export const hubSubstrateSection = (files: ConfigFiles) => ({
+  description: "The hub's parachain itself.",
+  keys: hubSubstrateKeys(files),
+  withoutEffect: [
+    unused(scanKeys.initialHeight, NO_MESSAGES),
+    unused(
+      { ...optional(integer(0, 18), { name: "fee_token_decimals", description: "", example: 6 }) },
+      NO_MESSAGES,
+    ),
+  ],
+});

@@ -1,0 +1,54 @@
+/** Plain data as text for people, for commands whose output needs no words of its own. Pure. */
+import { formatTable, shownTime } from "../runtime/text_table.ts";
+
+/** Maximum number of columns of a table; a list of larger items is a block for each. */
+const MAX_COLUMNS = 6;
+
+/**
+ * Formats an object: single values below each other, then every list and object under its name. Members without a value are
+ * left out. The name of a member is its label: `gasPriceGwei` becomes `gas price gwei`, and `costUsd` becomes `cost $`.
+ */
+export function formatData(data: object): string {
+  const members = Object.entries(data).filter(([, value]) => hasValue(value));
+  const single = members.filter(([, value]) => isSingle(value));
+  const several = members.filter(([, value]) => !isSingle(value));
+  const values = formatTable(single.map(([name, value]) => [toLabel(name), toText(value)]));
+  return [
+    ...single.length === 0 ? [] : [values],
+    ...several.map(([name, value]) => `${toLabel(name)}\n${formatMember(value).replace(/^(?=.)/gm, "  ")}`),
+  ].join("\n");
+}
+
+/** Formats a list as a table, or as blocks. */
+export function formatList(items: readonly object[]): string {
+  const names = [...new Set(items.flatMap((item) => Object.keys(item)))]
+    .filter((name) => items.some((item) => hasValue(Reflect.get(item, name))));
+  const cells = items.map((item) => names.map((name): unknown => Reflect.get(item, name)));
+  if (names.length > MAX_COLUMNS || !cells.flat().every(isSingle)) return items.map(formatData).join("\n\n");
+  return formatTable([names.map(toLabel), ...cells.map((row) => row.map(toText))]);
+}
+
+function formatMember(value: object): string {
+  return Array.isArray(value) ? formatList(value) : formatData(value);
+}
+
+function hasValue(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== "" &&
+    !(Array.isArray(value) && value.length === 0);
+}
+
+function isSingle(value: unknown): boolean {
+  return typeof value !== "object" || value === null || (Array.isArray(value) && value.every(isSingle));
+}
+
+function toLabel(name: string): string {
+  return name.replace(/Usd$/, " $").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function toText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.map(toText).join(", ");
+  const text = String(value);
+  return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? shownTime(text) ?? text : text;
+}
