@@ -233,10 +233,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
   "consensus": 2890,
   "consensus/checks": 194,
-  "consensus/clients/arbitrum": 824,
+  "consensus/clients/arbitrum": 798,
   "consensus/clients/beefy": 2626,
   "consensus/clients/bsc": 1441,
-  "consensus/clients/grandpa": 1514,
+  "consensus/clients/grandpa": 1483,
   "consensus/clients/op_stack": 1708,
   "consensus/clients/parachain": 611,
   "consensus/clients/polygon": 2049,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_794,
+  "lines of src": 77_737,
   "lines of devnet": 34_078,
-  "lines of tests": 96_873,
+  "lines of tests": 96_587,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
