@@ -253,7 +253,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 12_842,
   "core/checks": 1253,
   "core/commands": 1743,
-  "core/config": 3241,
+  "core/config": 3228,
   "core/encoding": 570,
   "core/evm": 1751,
   "core/hub_proofs": 772,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 79_337,
+  "lines of src": 79_324,
   "lines of devnet": 34_032,
-  "lines of tests": 98_733,
+  "lines of tests": 98_714,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
