@@ -9,12 +9,16 @@ import {
   calculateMmrRoot,
   hashBytes,
   hashPair,
-  leafPosition,
   MmrError,
   type MmrLeaf,
   type Subtree,
   toSubtrees,
 } from "../../src/core/merkle/mmr.ts";
+
+/** Position of leaf `index` in the order of node creation: 2 * index - popcount(index). */
+export function leafPosition(index: bigint): bigint {
+  return 2n * index - BigInt(toSubtrees(index).length);
+}
 
 /** Position of the top node of `subtree`; for height 0 the position of the leaf itself. */
 export function topPosition(subtree: Subtree): bigint {

@@ -7,7 +7,7 @@ import { wakeChanged } from "../../src/messaging/run.ts";
 import { edited } from "./config/wrong_configs.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { hub, newMessage } from "../support/ledger_rows.ts";
-import { openMemoryLedger } from "../support/memory_ledger.ts";
+import { openMemoryLedger } from "../support/ledger.ts";
 
 const target = parseStateMachine("EVM-31337");
 const other = parseStateMachine("EVM-56");

@@ -2,12 +2,22 @@
 export * from "../../src/messaging/ledger/ledger.ts";
 export { openLedger } from "../../src/messaging/ledger/open.ts";
 export type { NewSubmission } from "../../src/messaging/ledger/submissions.ts";
-export { openMemoryLedger } from "./memory_ledger.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import type { Ledger } from "../../src/messaging/ledger/ledger.ts";
-import { openLedger } from "../../src/messaging/ledger/open.ts";
+import { Database } from "../../src/messaging/ledger/database.ts";
+import { createLedger, type Ledger } from "../../src/messaging/ledger/ledger.ts";
+import { type OpenDeps, openLedger } from "../../src/messaging/ledger/open.ts";
+import { migrate } from "../../src/messaging/ledger/schema.ts";
+import { migrations } from "../../src/messaging/ledger/tables.ts";
+import { DatabaseSync } from "node:sqlite";
 import { FakeClock } from "./fake_clock.ts";
-import { openMemoryLedger } from "./memory_ledger.ts";
+
+/** Opens a ledger in memory with all tables, discarded when closed. */
+export function openMemoryLedger(deps: Pick<OpenDeps, "clock" | "migrations">): Ledger {
+  const db = new Database(new DatabaseSync(":memory:"), ":memory:", deps.clock);
+  db.execute("PRAGMA foreign_keys = ON");
+  migrate(db, deps.migrations ?? migrations, 0);
+  return createLedger(db);
+}
 
 /** Runs `work` with a fresh directory that is removed afterwards, also when the test made it unwritable. */
 export async function withDirectory(work: (directory: string) => void | Promise<void>): Promise<void> {

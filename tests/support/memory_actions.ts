@@ -40,7 +40,7 @@ export abstract class MemoryActions {
   deliverFirst(message: Message, relayer: Uint8Array): void {
     this.planned.push((state, { height }) => {
       const commitment = toReceiptKey(message);
-      if (state.receipts.has(commitment)) return [];
+      if (state.receipts.has(commitment)) return;
       state.receipts.set(commitment, relayer);
       const of = message.kind === "post" ? "post" : "get";
       return [{ kind: "handled", of, commitment, relayer, at: { height, transaction: undefined } }];
@@ -52,7 +52,6 @@ export abstract class MemoryActions {
     this.planned.push(({ bandwidth }) => {
       if (bytes === undefined) bandwidth.delete(toHex(sender));
       else bandwidth.set(toHex(sender), bytes);
-      return [];
     });
   }
 
@@ -70,7 +69,6 @@ export abstract class MemoryActions {
     this.planned.push((state) => {
       state.fees.delete(commitment);
       state.sent.delete(commitment);
-      return [];
     });
   }
 
@@ -78,7 +76,6 @@ export abstract class MemoryActions {
   acceptProof(kind: "messaging" | "rotation", height: bigint = this.finalHeight): void {
     this.planned.push((state, { height: atBlock }) => {
       noteAccepted(state.proofs, { height, atBlock, isRotation: kind === "rotation" });
-      return [];
     });
   }
 
@@ -86,7 +83,6 @@ export abstract class MemoryActions {
   dropRotation(setId: bigint): void {
     this.planned.push((state) => {
       state.proofs.rotations.delete(setId);
-      return [];
     });
   }
 
@@ -97,7 +93,7 @@ export abstract class MemoryActions {
     const key = stateMachineIdKey(source.id);
     this.planned.push((state, { height: at, nowSec }) => {
       const old = state.counterparties.get(key) ?? { latest: 0n, heights: new Map() };
-      if (height <= old.latest) return [];
+      if (height <= old.latest) return;
       const heights = [...old.heights, [height, { root, updatedAtSec: nowSec }] as const];
       state.counterparties.set(key, { latest: height, heights: new Map(heights.slice(-KEPT_HEIGHTS)) });
       const { stateMachine } = source.id;
@@ -116,7 +112,7 @@ export abstract class MemoryActions {
     const key = stateMachineIdKey(source.id);
     this.planned.push((state, { height }) => {
       const old = state.counterparties.get(key);
-      if (old === undefined) return [];
+      if (old === undefined) return;
       const heights = new Map([...old.heights].filter(([stored]) => stored !== old.latest));
       const before = [...heights.keys()].reduce((a, b) => a > b ? a : b, 0n);
       state.counterparties.set(key, { latest: this.family === "evm" ? 1n : before, heights });
@@ -134,10 +130,9 @@ export abstract class MemoryActions {
     const key = stateMachineIdKey(source.id);
     this.planned.push((state) => {
       const old = state.counterparties.get(key);
-      if (old === undefined) return [];
+      if (old === undefined) return;
       const heights = new Map([...old.heights].filter(([stored]) => stored !== old.latest));
       state.counterparties.set(key, { ...old, heights });
-      return [];
     });
   }
 
@@ -145,7 +140,6 @@ export abstract class MemoryActions {
   freeze(isFrozen: boolean): void {
     this.planned.push((state) => {
       state.isFrozen = isFrozen;
-      return [];
     });
   }
 
@@ -153,7 +147,6 @@ export abstract class MemoryActions {
   replaceHandler(): void {
     this.planned.push((state) => {
       state.handler = handlerAfter(state.handler);
-      return [];
     });
   }
 
@@ -161,7 +154,6 @@ export abstract class MemoryActions {
   useNonce(account: string): void {
     const action: Action = (state) => {
       state.nonces.set(account, (state.nonces.get(account) ?? 0n) + 1n);
-      return [];
     };
     this.foreign.add(action);
     this.planned.push(action);

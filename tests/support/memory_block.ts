@@ -1,6 +1,6 @@
 /** Blocks of a chain in memory, what stands in them, and what it cost. */
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
-import type { Delivery, Refusal, SpentGas } from "../../src/core/chains/submission.ts";
+import type { Delivery, Refusal, RefusalCode, SpentGas } from "../../src/core/chains/submission.ts";
 import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { getMessage, type Message } from "../../src/core/ismp/message.ts";
@@ -56,17 +56,17 @@ export interface Mined {
 /** A transaction of an account in a block, with what it cost. */
 export interface PaidTransaction extends SpentGas {
   readonly hash: Hash256;
-  readonly blockTimeSec: bigint;
   /** The handler that it called, where it called one. */
   readonly handler: Address | undefined;
-  readonly isReverted: boolean;
+  /** Why it reverted; `undefined`: it did not. */
+  readonly refusal: RefusalCode | undefined;
 }
 
 /** Something that the test wants to happen in the next block. */
 export type Action = (
   state: HostState,
   block: { readonly height: bigint; readonly nowSec: bigint },
-) => ChainEvent[];
+) => readonly ChainEvent[] | void;
 
 /** A block with the state after it. */
 export interface MemoryBlock {

@@ -33,7 +33,6 @@ import type { Message } from "../../src/core/ismp/message.ts";
 import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import type { Log } from "../../src/core/telemetry/log.ts";
 import type { Replacement } from "../../src/core/chains/replacement.ts";
 import type { HubLightClient } from "../../src/core/chains/hub_client.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
@@ -46,8 +45,6 @@ import { MemoryReads, type ReaderOptions } from "./memory_reads.ts";
 /** How a relayer is connected to a chain. */
 export interface MemoryChainOptions extends ReaderOptions {
   readonly limits?: Partial<ChainLimits>;
-  /** Where chains that read the host's parameters tell of changes; nowhere when absent. */
-  readonly log?: Log;
   /** True: a simulation reads what a signature needs, as the real chains do; a test about either does it apart. */
   readonly readsAlong?: boolean;
 }

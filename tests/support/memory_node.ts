@@ -163,7 +163,7 @@ export class MemoryNode extends MemoryActions {
     const actions = this.planned.splice(0);
     const isQuiet = actions.length === 0 && (this.#mempool.size === 0 || this.isFull);
     const state = isQuiet ? this.head.state : copyState(this.head.state);
-    const events = actions.flatMap((action) => action(state, { height, nowSec }));
+    const events = actions.flatMap((action) => action(state, { height, nowSec }) ?? []);
     const done = this.isFull ? undefined : this.#mine(state, this.#mempool, { height, nowSec });
     const mined = done?.mined ?? [];
     events.push(...done?.events ?? []);
@@ -314,15 +314,13 @@ export class MemoryNode extends MemoryActions {
 
   /** What an account paid for on the chain as it is now, in order. */
   paidBy(account: string): readonly PaidTransaction[] {
-    const mined = this.#blocks.flatMap((block) => block.mined.map((each) => ({ ...each, block })));
-    return mined.flatMap((each) => {
+    return this.#blocks.flatMap(({ mined }) => mined).flatMap((each) => {
       const spent = each.transaction.account === account ? spentGas(each, this) : undefined;
       if (spent === undefined) return [];
       return [{
         hash: each.transaction.hash,
-        blockTimeSec: each.block.timeSec,
         handler: each.transaction.handler,
-        isReverted: each.execution.kind === "refused",
+        refusal: each.execution.kind === "refused" ? each.execution.refusal.code : undefined,
         ...spent,
       }];
     });

@@ -176,7 +176,8 @@ export class MemoryReads {
     return new RpcFault(code, where);
   }
 
-  protected async call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+  /** Answers as the endpoint does, with its delays and faults. */
+  async call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
     signal.throwIfAborted();
     this.calls.push(method);
     const latencyMs = this.#latencyMs();

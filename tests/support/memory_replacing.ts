@@ -3,8 +3,6 @@ import type { AccountNonces, Replacement, ReplacementState } from "../../src/cor
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type GasPrice, highestPriceWei } from "../../src/core/chains/evm/gas.ts";
 import { type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
-import type { Clock } from "../../src/core/runtime/clock.ts";
-import { doFaulty } from "./fault_plan.ts";
 import type { MemoryChain } from "./memory_chain.ts";
 import type { MemoryTransaction } from "./memory_block.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -20,16 +18,14 @@ export class MemoryReplacing implements Replacement {
   dataCostWei = 0n;
   readonly #node: MemoryNode;
   readonly #chain: MemoryChain;
-  readonly #clock: Clock;
 
-  constructor(node: MemoryNode, chain: MemoryChain, clock: Clock) {
+  constructor(node: MemoryNode, chain: MemoryChain) {
     this.#node = node;
     this.#chain = chain;
-    this.#clock = clock;
   }
 
   fetchReplacementState({ hash }: SignedSubmission, signal: AbortSignal): Promise<ReplacementState> {
-    return this.#call("fetchReplacementState", signal, () => ({
+    return this.#chain.call("fetchReplacementState", signal, () => ({
       offered: { type: "legacy", gasPriceWei: this.#node.transactionOf(hash).priceWei },
       market: { type: "legacy", gasPriceWei: this.#node.priceWei },
       nonces: this.#nonces(),
@@ -40,7 +36,7 @@ export class MemoryReplacing implements Replacement {
   }
 
   fetchNonces(signal: AbortSignal): Promise<AccountNonces> {
-    return this.#call("fetchNonces", signal, () => this.#nonces());
+    return this.#chain.call("fetchNonces", signal, () => this.#nonces());
   }
 
   resign(submission: SignedSubmission, price: GasPrice): Promise<SignedSubmission> {
@@ -51,7 +47,7 @@ export class MemoryReplacing implements Replacement {
 
   cancel(submission: SignedSubmission, price: GasPrice, signal: AbortSignal): Promise<SignedSubmission> {
     const transfer = { steps: [], handler: undefined, gasLimit: TRANSFER_GAS };
-    return this.#call("cancel", signal, () => this.#sign(submission, price, transfer));
+    return this.#chain.call("cancel", signal, () => this.#sign(submission, price, transfer));
   }
 
   #sign(
@@ -93,13 +89,5 @@ export class MemoryReplacing implements Replacement {
   #nonces(): AccountNonces {
     const account = this.#account();
     return { latest: this.#node.nonceOf(account), pending: this.#node.pendingNonceOf(account) };
-  }
-
-  async #call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
-    signal.throwIfAborted();
-    this.#chain.calls.push(method);
-    await Promise.resolve();
-    const where = { chain: this.#node.id.stateMachine, method, clock: this.#clock };
-    return await doFaulty(this.#chain.faults.take(method), where, work, signal);
   }
 }

@@ -3,50 +3,27 @@
  * simulation share. Each gives sentences that begin with the invariant's number.
  * Source: docs/architecture/messaging.md, "Invariants".
  */
+import type {
+  LedgerCursor,
+  LedgerDelivery,
+  LedgerMessage,
+  LedgerSpending,
+  LedgerSubmission,
+} from "../scenario/support/ledger_reader.ts";
 
-/** A row of `message`. */
-export interface MessageFacts {
-  readonly commitment: string;
-  readonly requestCommitment: string;
-  readonly target: string;
-  readonly state: string;
-  readonly reason: string | undefined;
-}
-
-/** A row of `submission` with its items. */
-export interface SubmissionFacts {
-  readonly chain: string;
-  readonly hash: string;
-  readonly account: string | undefined;
-  readonly nonce: bigint | undefined;
-  readonly state: string;
-  readonly replaces: number | undefined;
-  readonly items: readonly {
-    readonly commitment: string;
-    readonly target: string;
-    /** `undefined` while it is open. */
-    readonly outcome: string | undefined;
-  }[];
-}
-
-/** A row of `delivery`. */
-export interface DeliveryFacts {
-  readonly commitment: string;
-  readonly dest: string;
-  /** Lower-case hex with 0x. */
-  readonly relayer: string;
-  readonly txHash: string | undefined;
-  readonly blockHeight: bigint;
-  readonly isFinal: boolean;
-  readonly claimState: string;
-}
-
-/** A row of `cursor`. */
-export interface CursorFacts {
-  readonly source: string;
-  readonly target: string;
-  readonly scanned: bigint;
-}
+/** Rows, as far as they are looked at. */
+type MessageFacts = Pick<
+  LedgerMessage,
+  "commitment" | "requestCommitment" | "target" | "state" | "reason"
+>;
+type SubmissionFacts =
+  & Pick<LedgerSubmission, "chain" | "hash" | "account" | "nonce" | "state" | "replaces">
+  & { readonly items: readonly Omit<LedgerSubmission["items"][number], "requestCommitment">[] };
+type DeliveryFacts = Pick<
+  LedgerDelivery,
+  "commitment" | "dest" | "relayer" | "txHash" | "blockHeight" | "isFinal" | "claimState"
+>;
+type SpendingFacts = Omit<LedgerSpending, "gasUsed" | "gasPriceWei" | "revenueUsd18">;
 
 /** A request or response that left a chain. */
 export interface SentFacts {
@@ -65,23 +42,6 @@ export interface HandledFacts {
   readonly relayer: string;
   readonly transaction: string;
   readonly height: bigint;
-}
-
-/** A row of `spending`. */
-export interface SpendingFacts {
-  readonly chain: string;
-  readonly hash: string;
-  readonly purpose: string;
-  readonly rule: string;
-  readonly result: string | undefined;
-  readonly maxCostWei: bigint;
-  readonly dataCostWei: bigint | undefined;
-  readonly costWei: bigint | undefined;
-  readonly costUsd18: bigint | undefined;
-  readonly offeredUsd18: bigint | undefined;
-  readonly lossMicroUsd: bigint | undefined;
-  readonly minedAtMs: number | undefined;
-  readonly createdAtMs: number;
 }
 
 /** A transaction that an account paid for, as its chain tells. */
@@ -130,12 +90,12 @@ export function repeated(values: readonly string[]): readonly string[] {
 
 /** I1: what left a source at or below the cursor, above where the leg began, has a row. */
 export function* rowsMissing(facts: {
-  readonly cursors: readonly CursorFacts[];
+  readonly cursors: readonly LedgerCursor[];
   readonly messages: readonly MessageFacts[];
   readonly hub: string;
   readonly sentFrom: (source: string) => readonly SentFacts[];
   /** Last block that the leg did not have to read; `undefined`: nobody knows. */
-  readonly startOf: (cursor: CursorFacts) => bigint | undefined;
+  readonly startOf: (cursor: LedgerCursor) => bigint | undefined;
 }): Iterable<string> {
   const rows = new Set(facts.messages.map(({ commitment, target }) => `${commitment} ${target}`));
   for (const cursor of facts.cursors) {
@@ -153,7 +113,7 @@ export function* rowsMissing(facts: {
 
 /** I2: no cursor is beyond what its target knows. */
 export function* cursorsAhead(
-  cursors: readonly CursorFacts[],
+  cursors: readonly LedgerCursor[],
   told: (source: string, target: string) => bigint,
 ): Iterable<string> {
   for (const { source, target, scanned } of cursors) {

@@ -16,8 +16,8 @@ import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import type { Execution } from "../runtime.ts";
 import { bytes, decodeStrict, hash256, u32, u64 } from "../../../src/core/encoding/scale.ts";
-import { hashPair, leafPosition } from "../../../src/core/merkle/mmr.ts";
-import { MountainRange } from "../../trie/mmr_range.ts";
+import { hashPair } from "../../../src/core/merkle/mmr.ts";
+import { leafPosition, MountainRange } from "../../trie/mmr_range.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { PalletStorage } from "../storage.ts";
 

@@ -2,7 +2,7 @@
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import { checkEndpoints } from "../../core/chains/evm/endpoint_checks.ts";
 import { createEvmEndpointSet, type EvmEndpointSetDeps } from "../../core/chains/evm/evm_endpoint_set.ts";
-import { probeTrie } from "../../core/chains/evm/proofs.ts";
+import { createTrieProbe } from "../../core/chains/evm/proofs.ts";
 import type { CheckJob } from "../../core/checks/check_row.ts";
 import type { EndpointUrl } from "../../core/config/redact.ts";
 import type { Address } from "../../core/evm/address.ts";
@@ -54,8 +54,7 @@ export function checkEvmEndpoints(
       const height = await proofs.hub.reads.fetchLatestHeight(proofs.of, signal);
       const host = typeof proofs.account === "function" ? await proofs.account(signal) : proofs.account;
       if (height === undefined || height === 0n || host === undefined) return [];
-      const place = { endpoints, host, id: proofs.of };
-      return (await probeTrie(place, height, signal)).map((row) => ({ ...row, chain }));
+      return await createTrieProbe({ clock, chain, endpoints, host })(height, signal);
     },
   };
   return () => [endpointJob, proofJob];

@@ -4,6 +4,7 @@
  */
 import { type CheckRow, findingRow } from "../../core/checks/check_row.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
+import type { Address } from "../../core/evm/address.ts";
 import {
   commitmentIdOf,
   findRollupClient,
@@ -25,36 +26,71 @@ import {
   type InitialConsensusState,
   ProverFault,
   type ProverFinding,
+  type ProverOptions,
   usualPeriods,
 } from "../prover.ts";
 import { evmCommitment } from "../spec/header_commitment.ts";
 import { proverFaultRow } from "../poll_loop.ts";
-import type { ClaimFinding, RollupDeps, RollupOptions, RollupView } from "./claims.ts";
+import type { ClaimFinding, RollupDeps, RollupView } from "./claims.ts";
 import type { FindingCode } from "../../core/checks/findings.ts";
+
+/** Configured options of any rollup. */
+export interface RollupOptions extends ProverOptions {
+  /**
+   * As configured. Where it is the L1's id or names no rollup client of the hub, the id that is known for the chain is
+   * used: read `ConsensusProver.consensusStateId` again after `check`, `next` or `fetchInitialState`.
+   */
+  readonly consensusStateId: ConsensusStateId;
+  /** `l1_state_machine` and `l1_consensus_state_id`. */
+  readonly l1: StateMachineId;
+}
 
 /** State of a client with the way in which claims are made: `unknown` where that is newer than this program. */
 type TypedState = RollupClientState & { readonly consensusType: string | undefined };
 
+/** A contract of the L1 in which claims are made. The hub's own address takes precedence. */
+export interface ClaimContract {
+  /** Key of the configuration. */
+  readonly key: string;
+  readonly configured: Address | undefined;
+  readonly stored: Address | undefined;
+}
+
+/** State of a client, and what the hub stores about its claims. */
+export interface RollupOnHub<State, Stored> {
+  readonly state: State;
+  readonly stored: Stored;
+}
+
 /** Differences between the kinds of rollups. */
-export interface RollupKind<State extends TypedState> {
+export interface RollupKind<State extends TypedState, Stored> {
   readonly clientId: ConsensusClientId;
   /** What is proved of a client whose consensus type is unknown; plural. */
   readonly noun: string;
+  /** The contracts of which the hub needs one. */
+  readonly contractNoun: string;
   /** @throws {RollupUpdateError} `undecodable_state` */
   decodeState(stored: Uint8Array): State;
-  /** Finds the newest claim that can be proved at the view's L1 block. */
-  findClaim(view: RollupView<State>, signal: AbortSignal): Promise<ClaimFinding>;
-  /** Compares what the hub stores of a rollup with the configuration and the L1. */
-  checkContracts(state: State, signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Encodes the initial state of a client in SCALE. */
   encodeInitialState(at: RollupClientState): Uint8Array;
+  /** Fetches what the hub stores about claims. @throws {ProverFault} `hub_state` */
+  fetchStored(id: StateMachineId, signal: AbortSignal): Promise<Stored>;
+  contractsOf(stored: Stored): readonly ClaimContract[];
+  /** Finds the newest claim that can be proved at the view's L1 block; none without a contract. */
+  findClaim(
+    onHub: RollupOnHub<State, Stored>,
+    view: RollupView,
+    signal: AbortSignal,
+  ): Promise<ClaimFinding> | undefined;
+  /** Compares what else the hub stores with the configuration and the L1; absent: there is nothing. */
+  checkStored?(onHub: RollupOnHub<State, Stored>, signal: AbortSignal): Promise<readonly CheckRow[]>;
 }
 
 /** Proves a rollup to the hub by claims on its L1. Sends no request before its first method is called. */
-export class RollupProver<State extends TypedState> extends BaseProver<RollupOptions>
+export class RollupProver<State extends TypedState, Stored> extends BaseProver<RollupOptions>
   implements ConsensusProver {
   readonly #deps: RollupDeps;
-  readonly #kind: RollupKind<State>;
+  readonly #kind: RollupKind<State, Stored>;
   /** `undefined` until the hub was read. */
   #id: ConsensusStateId | undefined;
 
@@ -62,7 +98,7 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
   constructor(
     deps: RollupDeps,
     options: RollupOptions,
-    kindOf: (deps: RollupDeps) => RollupKind<State>,
+    kindOf: (deps: RollupDeps) => RollupKind<State, Stored>,
   ) {
     super(options);
     this.#deps = { ...deps, log: deps.log.with({ chain: this.chain }) };
@@ -84,30 +120,33 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    return [...await this.#checkEndpoints(signal), ...await this.checkHub(signal)];
+    const { l1, l2 } = this.#deps;
+    const rows = await Promise.all([
+      checkChainIds(l1, { chain: this.chain, key: "beacon_rpc_url" }, signal),
+      checkChainIds(l2, { chain: this.chain, key: "rpc_urls" }, signal),
+    ]);
+    return [...rows.flat(), ...await this.checkHub(signal)];
   }
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
-      findingRow(this.chain, event, { result, found });
     const view = await this.#findClient(signal);
-    if (this.#id === undefined) return [row("client_missing", "failed", this.#unknownIdText())];
+    if (this.#id === undefined) return [this.#row("client_missing", "failed", this.#unknownIdText())];
     const { consensusStateId } = this.options;
     const rows: CheckRow[] = [];
     if (this.#id !== consensusStateId) {
       const found = `the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
         "consensus_state_id of a rollup names its own client";
-      rows.push(row("client_id_mismatch", "warning", found));
+      rows.push(this.#row("client_id_mismatch", "warning", found));
     }
     if (view === undefined) return rows;
     try {
       const state = this.#target.read(view);
       this.#requireChains(state);
-      rows.push(...await this.#kind.checkContracts(state, signal));
+      rows.push(...await this.#checkStored(state, signal));
       if (state.consensusType === "unknown") {
         const found = `client ${this.#id} of the hub is of a consensus type that this version does not ` +
           `know: ${this.#kind.noun} are proved; update causeway-consensus if there are none`;
-        rows.push(row("rollup_settings_unknown", "warning", found));
+        rows.push(this.#row("rollup_settings_unknown", "warning", found));
       }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
@@ -116,50 +155,66 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
     return rows;
   }
 
-  /** Compares the chain id of every endpoint of the L1 and of the rollup with the configuration. */
-  async #checkEndpoints(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const { l1, l2 } = this.#deps;
-    const found = await Promise.all([
-      checkChainIds(l1, { chain: this.chain, key: "beacon_rpc_url" }, signal),
-      checkChainIds(l2, { chain: this.chain, key: "rpc_urls" }, signal),
-    ]);
-    return found.flat();
+  /** Compares what the hub stores of a rollup with the configuration and the L1. */
+  async #checkStored(state: State, signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const id = state.stateMachineId;
+    const stored = await this.#kind.fetchStored(id, signal);
+    const contracts = this.#kind.contractsOf(stored);
+    const name = stateMachineIdKey(id);
+    if (contracts.every((each) => each.stored === undefined)) {
+      const found = `${name}: the hub holds no ${this.#kind.contractNoun}: it ignores all updates until ` +
+        "governance sets one";
+      return [this.#row("rollup_contract_missing", "warning", found)];
+    }
+    const rows = contracts.flatMap(({ key, configured, stored: onHub }) => {
+      if (configured === undefined || onHub === undefined || configured === onHub) return [];
+      const found = `${name}: ${key} is ${configured}, and the hub holds ${onHub} and refuses proofs of ` +
+        `any other contract: correct ${key}, or remove it so that the hub's is used`;
+      return [this.#row("rollup_contract_mismatch", "failed", found)];
+    });
+    return [...rows, ...await this.#kind.checkStored?.({ state, stored }, signal) ?? []];
+  }
+
+  #row(code: FindingCode, result: CheckRow["result"], found: string): CheckRow {
+    return findingRow(this.chain, code, { result, found });
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const view = await this.#findClient(signal);
+    const { reads } = this.#deps.hub;
+    const client = await this.#findClient(signal);
     if (this.#id === undefined) throw this.fault("hub_state", this.#unknownIdText());
-    const nowSec = await this.#deps.hub.reads.fetchNowSec(signal);
-    const { state, bytes } = this.#target.use(view, nowSec);
+    const { state, bytes: madeOn } = this.#target.use(client, await reads.fetchNowSec(signal));
     this.#requireChains(state);
-    const l1Id = state.l1StateMachineId;
-    const [l1Height, hubHeight] = await Promise.all([
-      this.#deps.hub.reads.fetchLatestHeight(l1Id, signal),
-      this.#deps.hub.reads.fetchLatestHeight(commitmentIdOf(state), signal),
+    const id = state.l1StateMachineId;
+    const [height, hubHeight] = await Promise.all([
+      reads.fetchLatestHeight(id, signal),
+      reads.fetchLatestHeight(commitmentIdOf(state), signal),
     ]);
-    const name = stateMachineIdKey(l1Id);
-    if (l1Height === undefined) return { kind: "nothing", reason: `the hub knows no block of ${name} yet` };
-    const commitment = await this.#deps.hub.reads.fetchCommitment({ id: l1Id, height: l1Height }, signal);
+    const name = stateMachineIdKey(id);
+    if (height === undefined) return { kind: "nothing", reason: `the hub knows no block of ${name} yet` };
+    const commitment = await reads.fetchCommitment({ id, height }, signal);
     if (commitment === undefined) {
-      return { kind: "nothing", reason: `the hub does not hold block ${l1Height} of ${name} any more` };
+      return { kind: "nothing", reason: `the hub does not hold block ${height} of ${name} any more` };
     }
-    const l1 = { height: l1Height, ...commitment };
-    return await this.#find({ state, l1, hubHeight }, bytes, signal);
+    const view = { block: { height, stateRoot: commitment.stateRoot }, hubHeight };
+    const found = await this.#findClaim(state, view, signal);
+    if (found.kind === "nothing") return found;
+    const { proof, summary } = found;
+    return { kind: "updates", proofs: [proof], madeOn, height: found.height, summary, hasMore: false };
   }
 
-  async #find(
-    view: RollupView<State>,
-    madeOn: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<ProverFinding> {
+  async #findClaim(state: State, view: RollupView, signal: AbortSignal): Promise<ClaimFinding> {
+    const id = state.stateMachineId;
     try {
-      const found = await this.#kind.findClaim(view, signal);
-      if (found.kind === "nothing") return found;
-      const { proof, height, summary } = found;
-      return { kind: "updates", proofs: [proof], madeOn, height, summary, hasMore: false };
+      const stored = await this.#kind.fetchStored(id, signal);
+      const found = await this.#kind.findClaim({ state, stored }, view, signal);
+      if (found !== undefined) return found;
     } catch (fault) {
       throw fault instanceof RpcFault ? this.#named(fault) : fault;
     }
+    // The hub would accept any update and ignore it.
+    const reason = `the hub holds no ${this.#kind.contractNoun} for ${stateMachineIdKey(id)}`;
+    return { kind: "nothing", reason };
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
@@ -204,13 +259,13 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
   }
 
   /** @throws {ProverFault} `hub_state` */
-  #requireChains(state: State): void {
+  #requireChains({ stateMachineId, l1StateMachineId }: State): void {
     const refuse = (detail: string): ProverFault =>
       this.fault("hub_state", `client ${this.consensusStateId}: ${detail}`);
-    if (state.stateMachineId.stateMachine !== this.chain) {
-      throw refuse(`it is the client of ${state.stateMachineId.stateMachine}`);
+    if (stateMachineId.stateMachine !== this.chain) {
+      throw refuse(`it is the client of ${stateMachineId.stateMachine}`);
     }
-    const [l1, configured] = [state.l1StateMachineId, this.options.l1].map(stateMachineIdKey);
+    const [l1, configured] = [l1StateMachineId, this.options.l1].map(stateMachineIdKey);
     if (l1 !== configured) throw refuse(`its L1 is ${l1}, and ${configured} is configured`);
   }
 
@@ -221,7 +276,7 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
 
   /** Converts faults of wrong or unsuitable endpoints to faults of the prover. */
   #named(fault: RpcFault): Error {
-    const { chain, endpointHost } = fault.where;
+    const { chain, endpointHost, method } = fault.where;
     const reader = [this.#deps.l1, this.#deps.l2].find((each) => each.chain === chain);
     if (reader === undefined) return fault;
     const named = (code: "bad_data" | "not_served", detail: string): ProverFault =>
@@ -232,12 +287,11 @@ export class RollupProver<State extends TypedState> extends BaseProver<RollupOpt
       case "wrong_chain":
         return named("bad_data", fault.detail ?? fault.code);
       case "pruned":
-      case "missing_method":
-        return named(
-          "not_served",
-          `${fault.where.method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
-            "hour old, so an endpoint is needed that keeps their state and serves eth_getProof",
-        );
+      case "missing_method": {
+        const detail = `${method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
+          "hour old, so an endpoint is needed that keeps their state and serves eth_getProof";
+        return named("not_served", detail);
+      }
       default:
         return fault;
     }

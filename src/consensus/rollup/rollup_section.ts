@@ -5,14 +5,14 @@ import { type ProverContext, toProverOptions } from "../client.ts";
 import { byteConsensusStateId, type EvmChainSection, frequencyKey } from "../config/keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
-import type { RollupDeps, RollupOptions } from "./claims.ts";
-import { type CheckJob, type CheckRow, findingRow } from "../../core/checks/check_row.ts";
+import type { RollupDeps } from "./claims.ts";
+import type { RollupOptions } from "./rollup_prover.ts";
+import type { CheckJob } from "../../core/checks/check_row.ts";
 import { required, type SectionValues } from "../../core/config/schema.ts";
 import { httpUrls, stateMachine } from "../../core/config/values.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_machine.ts";
-import type { FindingCode } from "../../core/checks/findings.ts";
 
 /** Keys of the host sections of all kinds of rollups. */
 export const rollupHostKeys = {
@@ -133,23 +133,4 @@ export function unlessUnreadable(found: Promise<Address | undefined>): Promise<A
     if (fault instanceof ProverFault) return undefined;
     throw fault;
   });
-}
-
-/** Row about what needs attention. */
-export function warning(id: StateMachineId, event: FindingCode, text: string): CheckRow {
-  const found = `${stateMachineIdKey(id)}: ${text}`;
-  return findingRow(id.stateMachine, event, { result: "warning", found });
-}
-
-/** Returns a row when both are present and differ. @param key of the configuration. */
-export function compareContract(
-  id: StateMachineId,
-  key: string,
-  { configured, stored }: { readonly configured: Address | undefined; readonly stored: Address | undefined },
-): readonly CheckRow[] {
-  if (configured === undefined || stored === undefined || configured === stored) return [];
-  const found =
-    `${stateMachineIdKey(id)}: ${key} is ${configured}, and the hub holds ${stored} and refuses proofs of ` +
-    `any other contract: correct ${key}, or remove it so that the hub's is used`;
-  return [findingRow(id.stateMachine, "rollup_contract_mismatch", { result: "failed", found })];
 }

@@ -54,11 +54,8 @@ export const MAX_REPLACEMENTS = 3;
 /** Preferred price bump, thousandths. */
 const WANTED_BUMP_PERMILLE = 250n;
 
-/**
- * Minimum price bump that a node requires, thousandths: 10 % in go-ethereum, 12.5 % in nodes with a stricter rule.
- * The stricter one is used when the node is unknown.
- */
-export const NODE_BUMP_PERMILLE = { geth: 100n, strict: 125n } as const;
+/** Minimum price bump that nodes require, thousandths: 10 % in go-ethereum, 12.5 % in nodes with a stricter rule. */
+const NODE_BUMP_PERMILLE = 125n;
 
 /**
  * Maximum price as a multiple of the market's where no fee sets one: three rises by a quarter double a price, and where
@@ -78,24 +75,18 @@ export const STUCK_AFTER_MS = 120_000;
 export function bumpPrice(
   old: GasPrice,
   market: GasPrice,
-  limits: { readonly capWei: bigint | undefined; readonly nodeBumpPermille?: bigint | undefined },
+  limits: { readonly capWei: bigint | undefined },
 ): GasPrice | undefined {
-  const permille = limits.nodeBumpPermille ?? NODE_BUMP_PERMILLE.strict;
-  const raised = raise(highestPriceWei(old), highestPriceWei(market), permille, limits.capWei);
+  const raised = raise(highestPriceWei(old), highestPriceWei(market), limits.capWei);
   if (raised === undefined) return undefined;
   if (old.type === "legacy") return { type: "legacy", gasPriceWei: raised };
   const marketTipWei = market.type === "eip1559" ? market.maxPriorityFeeWei : 0n;
-  const tip = raise(old.maxPriorityFeeWei, marketTipWei, permille, raised);
+  const tip = raise(old.maxPriorityFeeWei, marketTipWei, raised);
   return tip === undefined ? undefined : { type: "eip1559", maxFeeWei: raised, maxPriorityFeeWei: tip };
 }
 
-function raise(
-  oldWei: bigint,
-  marketWei: bigint,
-  nodeBumpPermille: bigint,
-  capWei: bigint | undefined,
-): bigint | undefined {
-  const minWei = bumped(oldWei, nodeBumpPermille);
+function raise(oldWei: bigint, marketWei: bigint, capWei: bigint | undefined): bigint | undefined {
+  const minWei = bumped(oldWei, NODE_BUMP_PERMILLE);
   const quarterWei = bumped(oldWei, WANTED_BUMP_PERMILLE);
   const wantedWei = [quarterWei, marketWei].reduce((a, b) => a > b ? a : b, minWei);
   if (capWei === undefined || wantedWei <= capWei) return wantedWei;
@@ -132,9 +123,6 @@ export interface ReplacementInput {
   readonly capWei: bigint | undefined;
   /** Maximum gas price for the cancelling transfer; `undefined`: none. An open nonce blocks the account. */
   readonly cancelCapWei?: bigint | undefined;
-  readonly nodeBumpPermille?: bigint | undefined;
-  /** Default {@link STUCK_AFTER_MS}. */
-  readonly patienceMs?: number | undefined;
 }
 
 /** Decision about a pending transaction. */
@@ -155,14 +143,13 @@ export type ReplacementDecision =
 /** Decides about the newest transaction of a nonce. */
 export function decideReplacement(facts: ReplacementInput): ReplacementDecision {
   if (facts.latestNonce > facts.nonce) return { kind: "look_up" };
-  const untilMs = facts.sentAtMs + (facts.patienceMs ?? STUCK_AFTER_MS);
+  const untilMs = facts.sentAtMs + STUCK_AFTER_MS;
   if (facts.nowMs < untilMs) return { kind: "wait", untilMs };
-  const { nodeBumpPermille } = facts;
   if (!facts.isCancel && facts.isHandlerReplaced !== true && facts.replacements < MAX_REPLACEMENTS) {
-    const price = bumpPrice(facts.price, facts.market, { capWei: facts.capWei, nodeBumpPermille });
+    const price = bumpPrice(facts.price, facts.market, { capWei: facts.capWei });
     if (price !== undefined) return { kind: "replace", price, number: facts.replacements + 1 };
   }
-  const price = bumpPrice(facts.price, facts.market, { capWei: facts.cancelCapWei, nodeBumpPermille });
+  const price = bumpPrice(facts.price, facts.market, { capWei: facts.cancelCapWei });
   if (price === undefined) return { kind: "rebroadcast" };
   if (facts.isCancel) return { kind: "cancel", price, why: "cancel_stuck" };
   if (facts.isHandlerReplaced === true) return { kind: "cancel", price, why: "handler_replaced" };

@@ -29,13 +29,18 @@ export interface ProvedAt {
   readonly hubHeight: bigint;
 }
 
+/** What the handler takes of a proof of the hub's mountain range. */
+type ProvedLeaves = Pick<MmrProof, "leafCount" | "items"> & {
+  readonly leafIndicesAndPos: readonly { readonly leafIndex: bigint }[];
+};
+
 /**
  * Pairs messages with the leaves of a proof and sorts them as the contract requires. The hub returns
  * `leafIndicesAndPos` in the order of the requested messages.
  */
 function sortedLeaves<T>(
   messages: readonly T[],
-  proof: MmrProof,
+  proof: ProvedLeaves,
 ): readonly { readonly message: T; readonly index: bigint }[] {
   if (messages.length !== proof.leafIndicesAndPos.length) throw new HandlerCallError("leaf_count_mismatch");
   const leaves = messages.map((message, order) => ({
@@ -50,7 +55,7 @@ function sortedLeaves<T>(
 }
 
 /** The proof in the contracts' form. @throws {IdentifierError} `no_para_id`. */
-function proofToAbi({ hub, hubHeight }: ProvedAt, { items, leafCount }: MmrProof): {
+function proofToAbi({ hub, hubHeight }: ProvedAt, { items, leafCount }: ProvedLeaves): {
   readonly height: { readonly stateMachineId: bigint; readonly height: bigint };
   readonly multiproof: readonly Hex[];
   readonly leafCount: bigint;
@@ -63,7 +68,7 @@ function proofToAbi({ hub, hubHeight }: ProvedAt, { items, leafCount }: MmrProof
 }
 
 /** Delivers post requests, in the order of the proof request. @throws {HandlerCallError} */
-export function postRequestsCall(at: ProvedAt, posts: readonly PostRequest[], mmr: MmrProof): Hex {
+export function postRequestsCall(at: ProvedAt, posts: readonly PostRequest[], mmr: ProvedLeaves): Hex {
   const requests = sortedLeaves(posts, mmr)
     .map(({ message, index }) => ({ request: postToAbi(message), index }));
   const args = [at.host, { proof: proofToAbi(at, mmr), requests }] as const;
@@ -71,7 +76,7 @@ export function postRequestsCall(at: ProvedAt, posts: readonly PostRequest[], mm
 }
 
 /** Delivers responses to get requests of this chain, in the order of the proof request. @throws {HandlerCallError} */
-export function getResponsesCall(at: ProvedAt, gets: readonly GetResponse[], mmr: MmrProof): Hex {
+export function getResponsesCall(at: ProvedAt, gets: readonly GetResponse[], mmr: ProvedLeaves): Hex {
   const responses = sortedLeaves(gets, mmr)
     .map(({ message, index }) => ({ response: responseToAbi(message), index }));
   const args = [at.host, { proof: proofToAbi(at, mmr), responses }] as const;

@@ -69,30 +69,13 @@ export function decodeHostLog(log: RawLog, host: Address): HostLog {
   const item = eventByTopic.get(toLowerHex(topic));
   if (item === undefined || log.address.toLowerCase() !== host) return { kind: "other" };
   try {
-    const event = decodeHandled(item.name, log) ??
-      toEvent(
-        decodeEventLog({ abi: [item], topics: [hostEventTopics[item.name], ...indexed], data: log.data }),
-      );
+    const topics = [hostEventTopics[item.name], ...indexed] as const;
+    const event = toEvent(decodeEventLog({ abi: [item], topics: [...topics], data: log.data }));
     return event === undefined ? { kind: "other" } : { kind: "event", event };
   } catch (cause) {
     const error = cause instanceof HostEventError ? cause : new HostEventError(item.name, "data", { cause });
     return { kind: "undecodable", error };
   }
-}
-
-/** Data of a delivery's event: an address in a word. */
-const addressWord = /^0x0{24}[0-9a-f]{40}$/i;
-
-/**
- * A delivery's event, of which the receipt of a batch has hundreds; `undefined` for others and for those that are not
- * as the contract writes them, which the ABI decoder judges.
- */
-function decodeHandled(tag: HostEventName, { topics, data }: RawLog): HostEvent | undefined {
-  if (tag !== "PostRequestHandled" && tag !== "GetRequestHandled") return undefined;
-  const [, commitment] = topics;
-  if (topics.length !== 2 || commitment?.length !== 66 || !addressWord.test(data)) return undefined;
-  const of = tag === "PostRequestHandled" ? "post" : "get";
-  return { kind: "handled", of, commitment: toHash256(commitment), relayer: fromHex(data.slice(-40)) };
 }
 
 /** The event; `undefined`: an administrative one. @throws {HostEventError} */

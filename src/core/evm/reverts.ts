@@ -2,8 +2,7 @@
  * Decodes revert data to named codes, also inside `batchCall`. Source: polytope-labs/hyperbridge:
  * evm/src/core/HandlerV2.sol; Solidity ABI specification (Error, Panic).
  */
-import { type Abi, decodeErrorResult, parseAbi, toFunctionSelector } from "viem";
-import { formatAbiItem } from "viem/utils";
+import { type Abi, decodeErrorResult, parseAbi } from "viem";
 import type { Hex } from "../encoding/bytes.ts";
 import {
   beefyVerifierAbi,
@@ -55,14 +54,9 @@ const errors = [
   ...beefyVerifierAbi,
 ].filter((item) => item.type === "error");
 
-/** Selectors of all errors that are known; hashed at the first revert, and never again as the library does. */
-let selectors: ReadonlySet<string> | undefined;
-
 /** Reads revert data; never throws. */
 export function decodeRevert(data: Hex, depth = 0): Revert {
   if (data === "0x") return { code: "empty" };
-  selectors ??= new Set(errors.map((item) => toFunctionSelector(formatAbiItem(item))));
-  if (!selectors.has(data.slice(0, 10).toLowerCase())) return { code: "unknown", data };
   try {
     const decoded = decodeErrorResult({ abi: errors, data });
     switch (decoded.errorName) {
@@ -79,7 +73,7 @@ export function decodeRevert(data: Hex, depth = 0): Revert {
         return { code: decoded.errorName };
     }
   } catch {
-    // The library reports everything that it cannot decode by throwing.
+    // The library reports everything that it cannot decode by throwing, errors of other contracts too.
   }
   return { code: "unknown", data };
 }

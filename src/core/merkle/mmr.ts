@@ -49,11 +49,6 @@ export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   return keccak256(concatBytes(left, right));
 }
 
-/** Position of leaf `index` in the order of node creation: 2 * index - popcount(index). */
-export function leafPosition(index: bigint): bigint {
-  return 2n * index - BigInt(toSubtrees(index).length);
-}
-
 /** The perfect subtrees of a range of `leafCount` leaves, largest first; none for 0 leaves. */
 export function toSubtrees(leafCount: bigint): Subtree[] {
   const subtrees: Subtree[] = [];

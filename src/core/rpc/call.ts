@@ -93,7 +93,7 @@ const faults = {
   /** The node's head is below the requested block. */
   lagging: ["retry", "capability"],
   /** `eth_getLogs` rejected the number of blocks or results. */
-  range_too_wide: ["retry", "request"],
+  range_too_wide: ["retry", "capability"],
   /** Request or response exceeds what the transport or node allows. */
   too_large: ["drop", "capability"],
   /** An answer with more bytes, values or levels than any honest one: it is not read, and the endpoint is paused. */

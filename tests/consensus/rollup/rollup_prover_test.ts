@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/client.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/client.ts";
 import { type ConsensusProver } from "../../../src/consensus/prover.ts";
-import type { RollupOptions } from "../../../src/consensus/rollup/claims.ts";
+import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
 import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/update.ts";
 import { decodeOpStackState } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";

@@ -4,7 +4,6 @@ import type { GasPrice } from "../../../src/core/chains/evm/gas.ts";
 import {
   bumpPrice,
   decideReplacement,
-  NODE_BUMP_PERMILLE,
   type ReplacementInput,
   STUCK_AFTER_MS,
 } from "../../../src/core/chains/replacement.ts";
@@ -20,29 +19,19 @@ function dynamic(maxFeeWei: bigint, maxPriorityFeeWei: bigint): GasPrice {
 }
 
 for (
-  const [name, old, market, capWei, nodeBumpPermille, wanted] of [
-    ["a quarter more", legacy(1_000n), legacy(900n), undefined, undefined, legacy(1_250n)],
-    ["the market, when it is higher", legacy(1_000n), legacy(5_000n), undefined, undefined, legacy(5_000n)],
-    ["rounded up", legacy(1_001n), legacy(1n), undefined, undefined, legacy(1_252n)],
-    ["at least one wei more", legacy(0n), legacy(0n), undefined, undefined, legacy(1n)],
-    ["up to the cap", legacy(1_000n), legacy(5_000n), 1_200n, undefined, legacy(1_200n)],
-    ["a cap at 12.5 %", legacy(1_000n), legacy(1n), 1_125n, undefined, legacy(1_125n)],
-    ["a cap below 12.5 %", legacy(1_000n), legacy(1n), 1_124n, undefined, undefined],
-    [
-      "a cap at 10 % of a node that takes it",
-      legacy(1_000n),
-      legacy(1n),
-      1_100n,
-      NODE_BUMP_PERMILLE.geth,
-      legacy(1_100n),
-    ],
-    ["a cap below 10 %", legacy(1_000n), legacy(1n), 1_099n, NODE_BUMP_PERMILLE.geth, undefined],
-    ["both fees", dynamic(1_000n, 100n), dynamic(900n, 90n), undefined, undefined, dynamic(1_250n, 125n)],
+  const [name, old, market, capWei, wanted] of [
+    ["a quarter more", legacy(1_000n), legacy(900n), undefined, legacy(1_250n)],
+    ["the market, when it is higher", legacy(1_000n), legacy(5_000n), undefined, legacy(5_000n)],
+    ["rounded up", legacy(1_001n), legacy(1n), undefined, legacy(1_252n)],
+    ["at least one wei more", legacy(0n), legacy(0n), undefined, legacy(1n)],
+    ["up to the cap", legacy(1_000n), legacy(5_000n), 1_200n, legacy(1_200n)],
+    ["a cap at 12.5 %", legacy(1_000n), legacy(1n), 1_125n, legacy(1_125n)],
+    ["a cap below 12.5 %", legacy(1_000n), legacy(1n), 1_124n, undefined],
+    ["both fees", dynamic(1_000n, 100n), dynamic(900n, 90n), undefined, dynamic(1_250n, 125n)],
     [
       "a tip of nothing too",
       dynamic(1_000n, 0n),
       dynamic(900n, 0n),
-      undefined,
       undefined,
       dynamic(1_250n, 1n),
     ],
@@ -51,14 +40,12 @@ for (
       dynamic(1_000n, 100n),
       dynamic(900n, 5_000n),
       1_200n,
-      undefined,
       dynamic(1_200n, 1_200n),
     ],
     [
       "a legacy market of a dynamic one",
       dynamic(1_000n, 100n),
       legacy(2_000n),
-      undefined,
       undefined,
       dynamic(2_000n, 125n),
     ],
@@ -67,13 +54,12 @@ for (
       legacy(1_000n),
       dynamic(2_000n, 1n),
       undefined,
-      undefined,
       legacy(2_000n),
     ],
   ] as const
 ) {
   Deno.test(`replacement price: ${name}`, () => {
-    assert.deepEqual(bumpPrice(old, market, { capWei, nodeBumpPermille }), wanted);
+    assert.deepEqual(bumpPrice(old, market, { capWei }), wanted);
   });
 }
 
@@ -158,10 +144,6 @@ for (
     }],
     ["a cancel that may not cost more is broadcast again", { isCancel: true, cancelCapWei: 1_000n }, {
       kind: "rebroadcast",
-    }],
-    ["a longer patience waits longer", { patienceMs: STUCK_AFTER_MS + 5 }, {
-      kind: "wait",
-      untilMs: NOW + 5,
     }],
   ] as const
 ) {

@@ -2,14 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type Hash256, keccak256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import { mmrProofCodec } from "../../../src/core/ismp/proof.ts";
-import {
-  calculateMmrRoot,
-  leafPosition,
-  MmrError,
-  type MmrErrorCode,
-  type MmrLeaf,
-} from "../../../src/core/merkle/mmr.ts";
-import { MountainRange, RootMismatch, verifyMmrProof } from "../../../devnet/trie/mmr_range.ts";
+import { calculateMmrRoot, MmrError, type MmrErrorCode, type MmrLeaf } from "../../../src/core/merkle/mmr.ts";
+import { leafPosition, MountainRange, RootMismatch, verifyMmrProof } from "../../../devnet/trie/mmr_range.ts";
 import evmVectors from "../../vectors/evm-mmr-proofs.json" with { type: "json" };
 import hubVectors from "../../vectors/hub-mmr-and-tries.json" with { type: "json" };
 

@@ -78,6 +78,7 @@ for (
     "refused",
     "unauthorized",
     "not_found",
+    "range_too_wide",
     // No verdict of a pool unless a transaction is sent.
     "nonce_too_low",
     "insufficient_funds",
@@ -94,7 +95,6 @@ for (
   const code of [
     "reverted",
     "nonce_too_low",
-    "range_too_wide",
     "already_known",
     "insufficient_funds",
     "underpriced",

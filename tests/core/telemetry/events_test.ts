@@ -1,6 +1,6 @@
 import { deepEqual, doesNotMatch, equal, match, ok, throws } from "node:assert/strict";
 import { eventAreas, type EventCode, events } from "../../../src/core/telemetry/log.ts";
-import { updateEventTables } from "../../support/event_table.ts";
+import { updateEventTables } from "../../support/registry_tables.ts";
 
 const DOCUMENT = Deno.readTextFileSync(new URL("../../../docs/operations/logs.md", import.meta.url));
 

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { gaugesOf, metricAreas, MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
-import { allMetrics, updateMetricTables } from "../../support/metric_table.ts";
+import { allMetrics, updateMetricTables } from "../../support/registry_tables.ts";
 import { readFiles } from "../../docs/support/tree.ts";
 
 const DOCUMENT = Deno.readTextFileSync(new URL("../../../docs/operations/monitoring.md", import.meta.url));

@@ -22,7 +22,7 @@ import {
   newMessage,
   newSubmission,
 } from "../../support/ledger_rows.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../support/ledger.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { neverMs } from "../../../src/messaging/ledger/ledger.ts";

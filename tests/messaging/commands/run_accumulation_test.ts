@@ -9,7 +9,7 @@ import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../support/ledger.ts";
 
 const never = new AbortController().signal;
 const one = 10n ** 18n;

@@ -26,7 +26,7 @@ import { MemoryHub } from "../../support/memory_hub.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../support/ledger.ts";
 
 /** Names of the chains. */
 export const a: StateMachine = parseStateMachine("EVM-1");

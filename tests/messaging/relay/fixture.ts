@@ -30,7 +30,7 @@ import { MemoryEvm } from "../../support/memory_evm.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import { openMemoryLedger } from "../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../support/ledger.ts";
 
 /** Names of the chains. */
 export const names = {

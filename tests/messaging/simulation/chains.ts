@@ -157,7 +157,7 @@ export class SimHub extends MemoryHub {
     return super.broadcast(submission, signal);
   }
 
-  protected override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
+  override call<T>(method: string, signal: AbortSignal, work: () => T): Promise<T> {
     return super.call(method, signal, () => {
       this.blocksBehind = this.#endpoint.blocksBehind();
       return stepped(this.#life, work);

@@ -266,10 +266,11 @@ export class Checks {
         return before === handler ? [] : [[before, Number(timeSec) * 1_000] as const];
       }));
       return node.paidBy(toHex(this.#course.relayerOn(chain))).flatMap(
-        ({ blockTimeSec, handler, hash, isReverted }): OutdatedFacts[] => {
+        ({ handler, hash, refusal }): OutdatedFacts[] => {
           const atMs = handler === undefined ? undefined : replacedAtMs.get(handler);
-          const isOutdated = isReverted && atMs !== undefined && atMs <= Number(blockTimeSec) * 1_000;
-          return isOutdated ? [{ chain, hash, replacedAtMs: atMs }] : [];
+          return refusal !== "handler_replaced" || atMs === undefined
+            ? []
+            : [{ chain, hash, replacedAtMs: atMs }];
         },
       );
     });

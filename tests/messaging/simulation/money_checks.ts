@@ -42,10 +42,10 @@ export class MoneyChecks {
   paid(): readonly PaidFacts[] {
     return this.#course.nodes.slice(0, 2).flatMap((node) => {
       const chain = node.id.stateMachine;
-      return node.paidBy(toHex(this.#course.relayerOn(chain))).map(({ hash, isReverted, ...spent }) => ({
+      return node.paidBy(toHex(this.#course.relayerOn(chain))).map(({ hash, refusal, ...spent }) => ({
         chain,
         hash,
-        isReverted,
+        isReverted: refusal !== undefined,
         costWei: spent.gasUsed * spent.gasPriceWei + spent.dataCostWei,
       }));
     });
@@ -92,12 +92,13 @@ export class MoneyChecks {
     }
     let lost = 0n;
     let ahead = 0n;
-    for (const { hash, isReverted, gasUsed, gasPriceWei, dataCostWei } of node.paidBy(own)) {
+    for (const { hash, refusal, gasUsed, gasPriceWei, dataCostWei } of node.paidBy(own)) {
+      if (refusal === "handler_replaced") continue; // governance's doing
       const costUsd18 = ahead + (gasUsed * gasPriceWei + dataCostWei) * PRICE_27 / 10n ** 27n;
       const { delivery } = node.transactionOf(hash);
       const isProofsAlone = delivery.steps.length > 0 &&
         delivery.steps.every(({ kind }) => kind === "consensus");
-      ahead = isProofsAlone && !isReverted ? costUsd18 : 0n;
+      ahead = isProofsAlone && refusal === undefined ? costUsd18 : 0n;
       const loss = costUsd18 - ahead - (earnedBy.get(hash) ?? 0n);
       if (loss > 0n) lost += loss;
     }

@@ -5,12 +5,12 @@ import { readLedger } from "./ledger_reader.ts";
 
 const commitment = `0x${"ab".repeat(32)}`;
 
-Deno.test("ledger reader: reads a database that another connection holds locked, with its log", async () => {
+Deno.test("ledger reader: reads a database with its log while another connection writes", async () => {
   const folder = await Deno.makeTempDir();
   const path = `${folder}/relayer.db`;
   const writer = new DatabaseSync(path);
   try {
-    writer.exec("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;");
+    writer.exec("PRAGMA journal_mode=WAL");
     writer.exec(migrations.join(""));
     writer.exec(`
       INSERT INTO meta VALUES ('hub', 'KUSAMA-4009');
@@ -24,6 +24,7 @@ Deno.test("ledger reader: reads a database that another connection holds locked,
       INSERT INTO delivery VALUES ('${commitment}', 'EVM-2', 'EVM-1', x'0aff', NULL, 8, NULL, 1, NULL, 'unclaimed',
         NULL, 0, 0);
     `);
+    writer.exec("BEGIN IMMEDIATE; DELETE FROM cursor");
     const ledger = await readLedger(path);
     assert.equal(ledger.meta.get("hub"), "KUSAMA-4009");
     assert.equal(ledger.cursors[0]?.scanned, 9007199254740993n);

@@ -1,14 +1,13 @@
 /** Light client of Arbitrum chains, as the registry lists it. */
 import type { ChainClient } from "../../client.ts";
-import { assertionClaims, nodeClaims } from "./arbitrum_claims.ts";
+import { type ArbitrumClaim, arbitrumClaims } from "./arbitrum_claims.ts";
 import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey } from "./spec/update.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
 import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
-import { type ArbitrumOptions, Claims, type RollupDeps } from "../../rollup/claims.ts";
+import { Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {
   checkRollup,
-  compareContract,
   decodeContract,
   findL1,
   openRollup,
@@ -16,14 +15,13 @@ import {
   rollupHostKeys,
   toRollupOptions,
   unlessUnreadable,
-  warning,
 } from "../../rollup/rollup_section.ts";
-import { type RollupKind, RollupProver } from "../../rollup/rollup_prover.ts";
+import { type RollupKind, type RollupOptions, RollupProver } from "../../rollup/rollup_prover.ts";
 import { optional, type SectionValues } from "../../../core/config/schema.ts";
 import { contractAddress } from "../../../core/config/values.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
+import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
@@ -57,6 +55,12 @@ export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
     }),
 };
 
+/** Configured options of an Arbitrum chain. */
+export interface ArbitrumOptions extends RollupOptions {
+  /** Rollup contract on the L1. The hub's own address takes precedence; this one is compared with it. */
+  readonly rollupCore: Address | undefined;
+}
+
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createArbitrumProver(deps: RollupDeps, options: ArbitrumOptions): ConsensusProver {
   return new RollupProver(deps, options, (deps) => arbitrumKind(deps, options));
@@ -75,35 +79,17 @@ async function fetchRollupCore(
 function arbitrumKind(
   deps: RollupDeps,
   { rollupCore }: ArbitrumOptions,
-): RollupKind<ArbitrumConsensusState> {
-  const assertions = new Claims(deps, assertionClaims(deps));
-  const nodes = new Claims(deps, nodeClaims(deps));
+): RollupKind<ArbitrumConsensusState, Address | undefined> {
+  const claims = new Claims<ArbitrumClaim>(deps);
   return {
     clientId: consensusClientIds.arbitrum,
     noun: "assertions of BoLD",
+    contractNoun: "rollup contract",
     decodeState: decodeArbitrumState,
     encodeInitialState: (at) => arbitrumConsensusStateCodec.enc({ ...at, consensusType: "ArbitrumBold" }),
-    findClaim: async (view, signal) => {
-      const id = view.state.stateMachineId;
-      const contract = await fetchRollupCore(deps.hub, id, signal);
-      if (contract === undefined) {
-        // The hub would accept any update and ignore it.
-        return {
-          kind: "nothing",
-          reason: `the hub holds no rollup contract for ${stateMachineIdKey(id)}`,
-        };
-      }
-      const poll = { view, contract, rules: undefined, signal };
-      return await (view.state.consensusType === "ArbitrumOrbit" ? nodes : assertions).find(poll);
-    },
-    checkContracts: async (state, signal) => {
-      const id = state.stateMachineId;
-      const stored = await fetchRollupCore(deps.hub, id, signal);
-      if (stored === undefined) {
-        const text = "the hub holds no rollup contract: it ignores all updates until governance sets one";
-        return [warning(id, "rollup_contract_missing", text)];
-      }
-      return compareContract(id, "rollup_core", { configured: rollupCore, stored });
-    },
+    fetchStored: (id, signal) => fetchRollupCore(deps.hub, id, signal),
+    contractsOf: (stored) => [{ key: "rollup_core", configured: rollupCore, stored }],
+    findClaim: ({ state, stored }, view, signal) =>
+      stored && claims.find(arbitrumClaims(deps, state, stored), view, signal),
   };
 }

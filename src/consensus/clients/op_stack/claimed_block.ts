@@ -1,12 +1,12 @@
 /** Parts of updates: the block of a claim with the storage root of the message passer in it, and the verified whole. */
-import { ClaimRefusal, type RollupView } from "../../rollup/claims.ts";
+import { ClaimRefusal } from "../../rollup/claims.ts";
 import { type OpStackConsensusState, type OpStackProof, opStackUpdateCodec } from "./spec/update.ts";
 import { decodeOpStackUpdate, type OpStackHubView, verifyOpStackUpdate } from "./spec/verify_update.ts";
 import { type ClaimedL2Block, type ClaimedOutput, withdrawalRootOf } from "./spec/build_update.ts";
 import { accountNodesOf, provenStorageRoot } from "../../rollup/spec/l1_storage.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { EvmReader } from "../../evm_reader.ts";
+import type { EvmReader, TrustedBlock } from "../../evm_reader.ts";
 
 /**
  * Fetches the block that a claim is about. Its header contains the storage root since Isthmus; otherwise the endpoint
@@ -38,9 +38,10 @@ export async function fetchClaimedBlock(
   }
 }
 
-/** Encodes an update and verifies it as the hub will. @throws {RollupUpdateError} */
+/** Encodes an update and verifies it as the hub will. @param l1 the block in whose state it is proved. @throws {RollupUpdateError} */
 export function verifiedUpdate(
-  { state, l1 }: RollupView<OpStackConsensusState>,
+  state: OpStackConsensusState,
+  l1: TrustedBlock,
   proof: OpStackProof,
   hub: Partial<OpStackHubView>,
 ): Uint8Array {

@@ -1,10 +1,13 @@
 /** Light client of OP stack chains, as the registry lists it. */
 import type { ChainClient } from "../../client.ts";
-import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
-import { DisputeGames } from "./dispute_games.ts";
-import { fetchUnlistedGames } from "./game_reads.ts";
-import { buildOutputOracleProof, oracleProofSlots } from "./spec/build_update.ts";
-import { decodeOutputProposed, OUTPUT_PROPOSED, type OutputProposed } from "./spec/claim_events.ts";
+import { disputeGames, type GameOptions } from "./dispute_games.ts";
+import {
+  fetchOtherImplementations,
+  fetchUnlistedGames,
+  type FoundGame,
+  type KnownDetails,
+} from "./game_reads.ts";
+import { type OutputClaim, outputClaims } from "./outputs.ts";
 import {
   decodeGameRules,
   disputeGameRulesKey,
@@ -16,10 +19,9 @@ import {
 import { decodeOpStackState } from "./spec/verify_update.ts";
 import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
-import { type ClaimKind, Claims, type OpStackOptions, type RollupDeps } from "../../rollup/claims.ts";
+import { Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {
   checkRollup,
-  compareContract,
   decodeContract,
   findL1,
   openRollup,
@@ -27,10 +29,10 @@ import {
   rollupHostKeys,
   toRollupOptions,
   unlessUnreadable,
-  warning,
 } from "../../rollup/rollup_section.ts";
-import { type RollupKind, RollupProver } from "../../rollup/rollup_prover.ts";
-import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { type RollupKind, type RollupOptions, RollupProver } from "../../rollup/rollup_prover.ts";
+import { findingRow } from "../../../core/checks/check_row.ts";
+import type { FindingCode } from "../../../core/checks/findings.ts";
 import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
 import { contractAddress, integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { type Address, toAddress } from "../../../core/evm/address.ts";
@@ -92,6 +94,20 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
   },
 };
 
+/** Configured options of an OP stack chain. The hub's own contracts take precedence; these are compared with them. */
+export interface OpStackOptions extends RollupOptions, GameOptions {
+  /** Dispute game factory on the L1. */
+  readonly disputeGameFactory: Address | undefined;
+  /** Output oracle on the L1, of chains without dispute games. */
+  readonly l2Oracle?: Address | undefined;
+}
+
+/** What the hub stores about the claims of a chain; the hub accepts and ignores claims in other contracts. */
+interface OpStackContracts {
+  readonly games: StoredGameRules | undefined;
+  readonly oracle: Address | undefined;
+}
+
 /** Creates the prover of a configured chain. Sends no request before its first method is called. */
 export function createOpStackProver(deps: RollupDeps, options: OpStackOptions): ConsensusProver {
   return new RollupProver(deps, options, (deps) => opStackKind(deps, options));
@@ -102,7 +118,7 @@ async function fetchOpStackContracts(
   { reads }: RollupDeps["hub"],
   id: StateMachineId,
   signal: AbortSignal,
-): Promise<{ readonly games: StoredGameRules | undefined; readonly oracle: Address | undefined }> {
+): Promise<OpStackContracts> {
   const [games, oracle] = await reads.fetchStorage([disputeGameRulesKey(id), outputOracleKey(id)], signal);
   return {
     games: readStored(id, { what: "dispute game factory", decode: decodeGameRules }, games),
@@ -110,14 +126,17 @@ async function fetchOpStackContracts(
   };
 }
 
-function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpStackConsensusState> {
-  const gameClaims = new Claims(deps, new DisputeGames(deps, options));
-  const outputs = new Claims(deps, outputClaims(deps, options));
-  /** Text of the last report about settings that this version does not know. */
-  let reported: string | undefined;
+function opStackKind(
+  deps: RollupDeps,
+  options: OpStackOptions,
+): RollupKind<OpStackConsensusState, OpStackContracts> {
+  const gameClaims = new Claims<FoundGame>(deps);
+  const outputs = new Claims<OutputClaim>(deps);
+  const details: KnownDetails = new Map();
   return {
     clientId: consensusClientIds.opStack,
     noun: "dispute games",
+    contractNoun: "dispute game factory and no output oracle",
     decodeState: decodeOpStackState,
     encodeInitialState: (at) =>
       opStackConsensusStateCodec.enc({
@@ -125,121 +144,78 @@ function opStackKind(deps: RollupDeps, options: OpStackOptions): RollupKind<OpSt
         consensusType: "OpFaultProofGames",
         gameTypeConfigs: undefined,
       }),
-    findClaim: async (view, signal) => {
-      const id = view.state.stateMachineId;
-      const { games, oracle } = await fetchOpStackContracts(deps.hub, id, signal);
-      const unknown = describeUnknown(games);
-      if (unknown !== undefined && unknown !== reported) {
-        deps.log.warn("rollup_mismatch.settings_unknown", { detail: unknown });
+    fetchStored: (id, signal) => fetchOpStackContracts(deps.hub, id, signal),
+    contractsOf: ({ games, oracle }) => [
+      { key: "dispute_game_factory", configured: options.disputeGameFactory, stored: games?.factory },
+      { key: "l2_oracle", configured: options.l2Oracle, stored: oracle },
+    ],
+    findClaim: ({ state, stored: { games, oracle } }, view, signal) => {
+      if (oracle !== undefined && (state.consensusType === "OpL2Oracle" || games === undefined)) {
+        return outputs.find(outputClaims(deps, options, { state, oracle }), view, signal);
       }
-      reported = unknown;
-      const prefersOracle = view.state.consensusType === "OpL2Oracle" || games === undefined;
-      if (oracle !== undefined && prefersOracle) {
-        return await outputs.find({ view, contract: oracle, rules: undefined, signal });
-      }
-      if (games !== undefined) {
-        return await gameClaims.find({ view, contract: games.factory, rules: games, signal });
-      }
-      // The hub would accept any update and ignore it.
-      const reason = `the hub holds no dispute game factory and no output oracle for ${
-        stateMachineIdKey(id)
-      }`;
-      return { kind: "nothing", reason };
+      if (games === undefined) return undefined;
+      return gameClaims.find(disputeGames(deps, options, { state, rules: games, details }), view, signal);
     },
-    checkContracts: async (state, signal) => {
-      const id = state.stateMachineId;
-      const { games, oracle } = await fetchOpStackContracts(deps.hub, id, signal);
-      if (games === undefined && oracle === undefined) {
-        const text = `the hub holds no dispute game factory and no output oracle: it ignores all ` +
-          "updates until governance sets one";
-        return [warning(id, "rollup_contract_missing", text)];
-      }
-      const { disputeGameFactory, l2Oracle } = options;
-      const unknown = describeUnknown(games);
-      return [
-        ...compareContract(id, "dispute_game_factory", {
-          configured: disputeGameFactory,
-          stored: games?.factory,
-        }),
-        ...compareContract(id, "l2_oracle", { configured: l2Oracle, stored: oracle }),
-        ...unknown === undefined ? [] : [warning(id, "rollup_settings_unknown", unknown)],
-        ...games === undefined ? [] : await checkTypes(deps, { id, games, options }, signal),
-      ];
+    checkStored: async ({ state: { stateMachineId }, stored: { games } }, signal) => {
+      if (games === undefined) return [];
+      const found = [...describeUnknown(games), ...await compareTypes(deps, games, options, signal)];
+      return found.map(([code, text]) => {
+        const named = `${stateMachineIdKey(stateMachineId)}: ${text}`;
+        return findingRow(stateMachineId.stateMachine, code, { result: "warning", found: named });
+      });
     },
   };
 }
 
-/** Describes listed types of games that this version does not know, and what they cost; `undefined`: there are none. */
-function describeUnknown(games: StoredGameRules | undefined): string | undefined {
-  if (games === undefined || games.unknown.length === 0) return undefined;
-  const types = games.unknown.map(({ gameType, kind, expectedImplementation }) =>
-    `${gameType} of kind ${kind} (implementation ${expectedImplementation})`
-  );
-  const unread = games.unread === 0 ? "" : ` and ${games.unread} types listed after it, which cannot be read`;
-  return `the hub lists game types of kinds that this version does not know: ${types.join(", ")}${unread}; ` +
-    "their games cannot be proved until causeway-consensus is updated";
+type Finding = readonly [FindingCode, string];
+
+/** Describes a listed type of games that this version does not know, and what it costs. */
+function describeUnknown({ unknown }: StoredGameRules): readonly Finding[] {
+  if (unknown === undefined) return [];
+  const { gameType, kind, expectedImplementation, unread } = unknown;
+  const others = unread === 0 ? "" : `, with ${unread} types behind it that cannot be read`;
+  const text = `the hub lists game type ${gameType} of kind ${kind} (implementation ` +
+    `${expectedImplementation})${others}, which this version does not know: such games cannot be proved until ` +
+    "causeway-consensus is updated";
+  return [["rollup_settings_unknown", text]];
 }
 
 /** Compares the types that the hub lists with the configuration, and with the games that are created now. */
-async function checkTypes(
-  { l1 }: RollupDeps,
-  { id, games, options }: {
-    readonly id: StateMachineId;
-    readonly games: StoredGameRules;
-    readonly options: OpStackOptions;
-  },
+async function compareTypes(
+  { l1 }: Pick<RollupDeps, "l1">,
+  games: StoredGameRules,
+  { respectedGameType }: OpStackOptions,
   signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
+): Promise<readonly Finding[]> {
   const types = games.gameTypes.map(({ gameType }) => gameType);
   const listed = types.length === 0 ? "no type that can be proved" : types.join(", ");
+  const found: Finding[] = [];
   try {
-    const newest = await fetchUnlistedGames({ l1, at: await l1.fetchHeight(signal), signal }, games);
-    if (newest !== undefined) {
-      const created = newest.types.map((type, index) =>
-        `${type} (implementation ${newest.implementations[index]})`
-      );
-      const text = `the newest dispute games (${newest.count}) are of type ${created.join(", ")}, and ` +
+    const at = { l1, at: await l1.fetchHeight(signal), signal };
+    for (
+      const { gameType, found: contract, expectedImplementation } of await fetchOtherImplementations(
+        at,
+        games,
+      )
+    ) {
+      const text = `the L1 creates dispute games of type ${gameType} with ${contract}, and the hub expects ` +
+        `${expectedImplementation}: it refuses them until its governance registers the upgrade; updates continue ` +
+        "then without a restart";
+      found.push(["game_implementation_changed", text]);
+    }
+    const unlisted = await fetchUnlistedGames(at, games);
+    if (unlisted !== undefined) {
+      const created = unlisted.types.map(({ gameType, found }) => `${gameType} (implementation ${found})`);
+      const text = `the newest dispute games (${unlisted.count}) are of type ${created.join(", ")}, and ` +
         `the hub lists ${listed}: they cannot be proved until the hub's governance adds the type; updates ` +
         "continue then without a restart";
-      return [warning(id, "games_unlisted", text)];
+      return [...found, ["games_unlisted", text]];
     }
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault; // which other rows name
   }
-  const { respectedGameType } = options;
-  if (respectedGameType === undefined || types.includes(respectedGameType)) return [];
+  if (respectedGameType === undefined || types.includes(respectedGameType)) return found;
   const text = `respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
     "all types that the hub lists are used";
-  return [warning(id, "game_type_missing", text)];
-}
-
-/** The outputs of one rollup. */
-function outputClaims(
-  { l1, l2 }: Pick<RollupDeps, "l1" | "l2">,
-  { messageParser }: Pick<OpStackOptions, "messageParser">,
-): ClaimKind<OpStackConsensusState, OutputProposed> {
-  return {
-    noun: "outputs",
-    topic0: OUTPUT_PROPOSED,
-    decode: decodeOutputProposed,
-    keyOf: ({ index }) => index.toString(),
-    describe: ({ index }) => `output ${index}`,
-    plan: (open, { view: { hubHeight } }, keep) => {
-      const above = keep(
-        open,
-        ({ l2Height }) =>
-          hubHeight !== undefined && l2Height <= hubHeight ? "not above the hub's height" : undefined,
-      );
-      return Promise.resolve(above.toSorted((a, b) => Number(b.index - a.index)));
-    },
-    prove: async (output, { view, contract, signal }) => {
-      const requests = [{ account: contract, slots: oracleProofSlots(output) }];
-      const [oracle] = await l1.fetchProofs(requests, view.l1, signal);
-      if (oracle === undefined) throw new Error("A proof is missing");
-      const block = await fetchClaimedBlock({ l2, messageParser }, output, signal);
-      const value = buildOutputOracleProof({ ...block, output, oracle });
-      const proof = verifiedUpdate(view, { tag: "OpL2Oracle", value }, { outputOracle: contract });
-      return { proof, height: output.l2Height };
-    },
-  };
+  return [...found, ["game_type_missing", text]];
 }

@@ -1,72 +1,63 @@
 /**
  * Reads of dispute games on the L1 and of the blocks that they are about: properties of games, their challenge words,
- * their place in the factory, and the newest of all.
+ * their place in the factory, its implementations, and the newest games of all.
  */
 import { factoryProofSlots } from "./spec/build_update.ts";
-import { decodeDetails, type Details, disputeGameCalls } from "./spec/claim_events.ts";
-import type { DisputeGameRules } from "./spec/update.ts";
+import {
+  decodeDetails,
+  type Details,
+  disputeGameCalls,
+  type DisputeGameCreated,
+} from "./spec/claim_events.ts";
+import type { DisputeGameRules, GameTypeConfig } from "./spec/update.ts";
 import {
   type ChallengeStatus,
   challengeStatus,
   challengeWord,
   gameAtSlot,
   gameCountSlot,
-  type GameId,
   gameIdWord,
   gameImplementationSlot,
   parseGameIdWord,
 } from "./spec/output_root.ts";
-import {
-  findUnlistedGames,
-  type FoundGame,
-  type ListedGame,
-  type UnlistedGames,
-} from "./spec/plan_update.ts";
 import type { ContractRead, EvmReader } from "../../evm_reader.ts";
+import type { RollupClaim } from "../../rollup/claim_search.ts";
 import { ClaimRefusal, readL1 } from "../../rollup/claims.ts";
 import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import type { Address } from "../../../core/evm/address.ts";
+import { fromHex, type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import { type Address, toAddress } from "../../../core/evm/address.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { dropOldest } from "../../../core/runtime/slices.ts";
 
 /** Newest games of a factory that are compared with the hub's list. */
-const MAX_NEWEST = 64n;
+const MAX_NEWEST = 4n;
+/** Games whose details are remembered: more than there are open claims. */
+const MAX_DETAILS = 1_024;
 
-/** A listed game with its own properties. */
-export type Game = ListedGame & Details;
+/** A game by the log of its creation. */
+export type FoundGame = DisputeGameCreated & RollupClaim;
+
+/** A game of a type that the hub lists, with its own properties. */
+export type Game = FoundGame & Details & { readonly config: GameTypeConfig };
 
 /** Properties of games; they never change, so each is read once, unless what was read turns out to be wrong. */
-export class GameDetails {
-  readonly #l1: EvmReader;
-  readonly #known = new Map<Address, Details>();
+export type KnownDetails = Map<Address, Details>;
 
-  constructor(l1: EvmReader) {
-    this.#l1 = l1;
-  }
-
-  /** Reads the details of these games, and forgets all others. */
-  async read(games: readonly FoundGame[], l1: EvmReader, signal: AbortSignal): Promise<void> {
-    const proxies = games.map(({ game }) => game.proxy);
-    for (const proxy of this.#known.keys()) if (!proxies.includes(proxy)) this.#known.delete(proxy);
-    const unread = proxies.filter((proxy) => !this.#known.has(proxy));
-    const results = await l1.fetchReads(unread.flatMap(gameCalls), signal);
-    unread.forEach((proxy, index) => {
-      const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
-      if (extraData === undefined || createdAt === undefined) return;
-      this.#known.set(proxy, readL1(this.#l1, () => decodeDetails(extraData, createdAt)));
-    });
-  }
-
-  /** Returns what was read of a game; `undefined` for contracts that do not answer as games do. */
-  of({ game }: FoundGame): Details | undefined {
-    return this.#known.get(game.proxy);
-  }
-
-  /** Reads the game again next time: what is known of it contradicts the L1. */
-  forget({ game }: FoundGame): void {
-    this.#known.delete(game.proxy);
-  }
+/** Reads the details of games that are not known yet; contracts that do not answer as games do stay unknown. */
+export async function fetchDetails(
+  l1: EvmReader,
+  proxies: readonly Address[],
+  known: KnownDetails,
+  signal: AbortSignal,
+): Promise<void> {
+  const unread = proxies.filter((proxy) => !known.has(proxy));
+  const results = await l1.fetchReads(unread.flatMap(gameCalls), signal);
+  unread.forEach((proxy, index) => {
+    const [extraData, createdAt] = results.slice(2 * index, 2 * index + 2);
+    if (extraData === undefined || createdAt === undefined) return;
+    known.set(proxy, readL1(l1, () => decodeDetails(extraData, createdAt)));
+  });
+  dropOldest(known, MAX_DETAILS);
 }
 
 /** Calls of a game's getters; their results never change, so no old state is needed. */
@@ -95,55 +86,79 @@ async function fetchWords(
 /** Reads whether games are contested, as an endpoint reports their challenge words. */
 export async function fetchChallenges(
   at: WordReads,
-  games: readonly ListedGame[],
+  games: readonly Game[],
 ): Promise<readonly ChallengeStatus[]> {
-  const places = games.map(({ game, config }) => challengeWord(config.kind, game.proxy));
+  const places = games.map(({ proxy, config }) => challengeWord(config.kind, proxy));
   const words = (await fetchWords(at, places.flatMap((place) => place ?? []))).values();
   return places.map((place) => place ? challengeStatus(place, words.next().value) : "unchallenged");
 }
 
-/** Fetches the newest games of all types from the factory's own list, the newest first. */
-async function fetchNewestGames(at: WordReads, account: Address): Promise<readonly GameId[]> {
-  const [length] = await fetchWords(at, [{ account, slot: gameCountSlot }]);
-  // A factory with another storage layout has none here.
-  const count = BigInt(length ?? 0n);
-  const places = Array.from(
-    { length: Number(count < MAX_NEWEST ? count : MAX_NEWEST) },
-    (_, index) => ({ account, slot: gameAtSlot(count - 1n - BigInt(index)) }),
-  );
-  return (await fetchWords(at, places)).map(parseGameIdWord);
+/** Type of games with its contract. */
+interface Implementation {
+  readonly gameType: number;
+  /** Contract that the factory clones for games of this type; zero: none. */
+  readonly found: Address;
 }
 
-/** Fetches the newest games if the hub lists none of their types, with the implementations of these. */
+async function fetchImplementations(
+  at: WordReads,
+  account: Address,
+  gameTypes: readonly number[],
+): Promise<readonly Implementation[]> {
+  const words = await fetchWords(
+    at,
+    gameTypes.map((gameType) => ({ account, slot: gameImplementationSlot(gameType) })),
+  );
+  return words.map((word, index) => ({
+    gameType: gameTypes[index] ?? 0,
+    found: toAddress(fromHex(word).subarray(12)),
+  }));
+}
+
+/** Fetches the listed types whose games the hub refuses: the factory clones another contract for them. */
+export async function fetchOtherImplementations(
+  at: WordReads,
+  { factory, gameTypes }: DisputeGameRules,
+): Promise<readonly (Implementation & GameTypeConfig)[]> {
+  const found = await fetchImplementations(at, factory, gameTypes.map(({ gameType }) => gameType));
+  return gameTypes.flatMap((config, index) => {
+    const implementation = found[index];
+    return implementation === undefined || implementation.found === config.expectedImplementation
+      ? []
+      : [{ ...config, ...implementation }];
+  });
+}
+
+/** Fetches the types of the newest games, in ascending order, if the hub lists none of them. */
 export async function fetchUnlistedGames(
   at: WordReads,
   { factory: account, gameTypes }: DisputeGameRules,
-): Promise<(UnlistedGames & { readonly implementations: readonly string[] }) | undefined> {
-  const games = findUnlistedGames(await fetchNewestGames(at, account), gameTypes);
-  if (games === undefined) return undefined;
-  const places = games.types.map((type) => ({ account, slot: gameImplementationSlot(type) }));
-  const implementations = (await fetchWords(at, places)).map((word) => `0x${word.slice(26)}`);
-  return { ...games, implementations };
+): Promise<{ readonly count: number; readonly types: readonly Implementation[] } | undefined> {
+  const [length] = await fetchWords(at, [{ account, slot: gameCountSlot }]);
+  // A factory with another storage layout has none here.
+  const total = BigInt(length ?? 0n);
+  const count = Number(total < MAX_NEWEST ? total : MAX_NEWEST);
+  const places = Array.from({ length: count }, (_, index) => ({
+    account,
+    slot: gameAtSlot(total - 1n - BigInt(index)),
+  }));
+  const games = (await fetchWords(at, places)).map(parseGameIdWord);
+  const types = [...new Set(games.map(({ gameType }) => gameType))].toSorted((a, b) => a - b);
+  if (types.length === 0 || gameTypes.some(({ gameType }) => types.includes(gameType))) return undefined;
+  return { count, types: await fetchImplementations(at, account, types) };
 }
 
-/** Finds the block of the rollup that a second means; anything else than a block is a reason to try later. */
+/** Finds the block of the rollup that a second means. @returns as {@link findBlockAt} */
 export async function fetchBlockAt(
   l2: EvmReader,
   timestampSec: bigint,
-  head: { readonly head: BlockTime; readonly blockSec: bigint },
   signal: AbortSignal,
 ): Promise<bigint | "before_first_block" | "undecided"> {
-  try {
-    return await findBlockAt(timestampSec, head, async (number) => {
-      const [block, next] = await l2.fetchHeaders([number, number + 1n], signal);
-      if (block === undefined || next === undefined) throw new Error("A header without an answer");
-      return [block.header, next.header];
-    });
-  } catch (fault) {
-    // Of one claim only: the others are tried.
-    if (fault instanceof RpcFault && !signal.aborted) return "undecided";
-    throw fault;
-  }
+  return await findBlockAt(timestampSec, await fetchHead(l2, signal), async (number) => {
+    const [block, next] = await l2.fetchHeaders([number, number + 1n], signal);
+    if (block === undefined || next === undefined) throw new Error("A header without an answer");
+    return [block.header, next.header];
+  });
 }
 
 /** Fetches the rollup's newest block with the seconds since the one before it. */
@@ -164,16 +179,17 @@ export async function fetchHead(
  * rollup says. @throws {ClaimRefusal} `game_missing`, `game_mismatch` @throws {EvmProofError}
  */
 export function checkIsInFactory(
-  { game, extraData, createdAtSec }: Game,
+  game: Game,
   proven: { readonly factory: Address; readonly answer: AccountProofAnswer; readonly stateRoot: Hash256 },
 ): void {
   const root = provenStorageRoot(accountNodesOf(proven.answer), proven.stateRoot, proven.factory);
-  const [slot] = factoryProofSlots(game, extraData);
+  const [slot] = factoryProofSlots(game, game.extraData);
   if (slot === undefined) throw new Error("The slot of the game is missing");
   const found = provenWord(slotNodesOf(proven.answer, 0), root, slot);
   if (found === undefined) throw new ClaimRefusal("game_missing", "l1");
-  const expected = gameIdWord({ gameType: game.gameType, timestampSec: createdAtSec, proxy: game.proxy });
-  if (found !== expected) throw new ClaimRefusal("game_mismatch", "l1");
+  if (found !== gameIdWord({ ...game, timestampSec: game.createdAtSec })) {
+    throw new ClaimRefusal("game_mismatch", "l1");
+  }
 }
 
 /** Number and time of a block. */

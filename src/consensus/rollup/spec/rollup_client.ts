@@ -4,7 +4,8 @@
  * tesseract/consensus/{op-host,arb-host}/src/host.rs (initial consensus state).
  */
 import { ClientError, mapError } from "../../spec/client_error.ts";
-import { concatBytes, type Hex } from "../../../core/encoding/bytes.ts";
+import { type ProofNodes, provenStorageRoot, provenWord } from "./l1_storage.ts";
+import { concatBytes, type Hash256, type Hex } from "../../../core/encoding/bytes.ts";
 import { type Codec, u8 } from "../../../core/encoding/scale.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
@@ -109,9 +110,45 @@ export class RollupUpdateError<Code extends string = string> extends ClientError
   override readonly name = "RollupUpdateError";
 }
 
-/** Runs `read` on a proof. @throws {RollupUpdateError} with `code` when the proof is inconclusive. */
-export function fromL1Proof<T>(code: `${string}_proof`, read: () => T): T {
+function fromL1Proof<T>(code: string, read: () => T): T {
   return mapError(EvmProofError, read, (cause) => new RollupUpdateError(code, { cause }));
+}
+
+/**
+ * Returns the proven storage root of a contract of the L1. @throws {RollupUpdateError} with `code` when the proof is
+ * inconclusive.
+ */
+export function requireStorageRoot(
+  code: string,
+  { nodes, stateRoot, contract }: {
+    readonly nodes: ProofNodes;
+    readonly stateRoot: Hash256;
+    readonly contract: Address;
+  },
+): Hash256 {
+  return fromL1Proof(code, () => provenStorageRoot(nodes, stateRoot, contract));
+}
+
+/** A slot of a contract, with nodes that prove it. */
+interface ProvenSlot {
+  readonly nodes: ProofNodes;
+  readonly root: Hash256;
+  readonly slot: Hash256;
+}
+
+/**
+ * Returns the proven word of a slot; `undefined` when it is empty. @param name of the word in codes. @throws
+ * {RollupUpdateError} `<name>_proof` when the proof is inconclusive
+ */
+export function findWord(name: string, { nodes, root, slot }: ProvenSlot): Hash256 | undefined {
+  return fromL1Proof(`${name}_proof`, () => provenWord(nodes, root, slot));
+}
+
+/** Like {@link findWord} for a slot that must not be empty. @throws {RollupUpdateError} also `<name>_missing` */
+export function requireWord(name: string, proven: ProvenSlot): Hash256 {
+  const found = findWord(name, proven);
+  if (found === undefined) throw new RollupUpdateError(`${name}_missing`);
+  return found;
 }
 
 /** Relation that does not hold. */

@@ -5,7 +5,6 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { batchCall, consensusCall, getResponsesCall, postRequestsCall } from "../../evm/handler_calls.ts";
-import { leafPosition } from "../../merkle/mmr.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { Delivery, DeliveryStep } from "../submission.ts";
 
@@ -31,11 +30,7 @@ function callOf(step: DeliveryStep, host: Address): Hex {
   const { proof, messages } = step;
   if (proof.kind !== "mmr") throw new Error("An EVM host accepts proofs of the hub's mountain range only");
   const at = { host, hub: proof.height.id.stateMachine, hubHeight: proof.height.height };
-  const mmr = {
-    leafIndicesAndPos: proof.leafIndices.map((leafIndex) => ({ leafIndex, pos: leafPosition(leafIndex) })),
-    leafCount: proof.leafCount,
-    items: proof.items,
-  };
+  const mmr = { ...proof, leafIndicesAndPos: proof.leafIndices.map((leafIndex) => ({ leafIndex })) };
   const posts = messages.flatMap((message) => message.kind === "post" ? [message.request] : []);
   const responses = messages.flatMap((message) => message.kind === "getResponse" ? [message.response] : []);
   if (messages.length === 0) throw new Error("A step without messages");

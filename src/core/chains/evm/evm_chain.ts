@@ -4,21 +4,17 @@
  */
 import type { EvmValues } from "../../config/chains.ts";
 import { RemoteSigner } from "../../config/redact.ts";
-import { fromHex, type Hash256, parseDecimal, toHash256, toHex } from "../../encoding/bytes.ts";
-import { type Address, toAddress } from "../../evm/address.ts";
+import { fromHex, type Hash256, parseDecimal } from "../../encoding/bytes.ts";
+import { toAddress } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
-import { evmStateProofCodec } from "../../ismp/proof.ts";
 import { evmChainId } from "../../ismp/state_machine.ts";
-import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
-import { decodeRlp } from "../../merkle/patricia.ts";
-import type { FaultPlace, RpcFault } from "../../rpc/call.ts";
-import { mapInSlices, partsOf } from "../../runtime/slices.ts";
+import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
 import type { ChainGas } from "../fees.ts";
 import type { HubLightClient } from "../hub_client.ts";
 import type { Chain } from "../port.ts";
-import { type ProofChecks, type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
+import { type ProofChecks } from "../proofs.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { Replacement } from "../replacement.ts";
 import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
@@ -34,17 +30,17 @@ import { EvmGates } from "./module_gates.ts";
 import { EvmOutcomes } from "./outcomes.ts";
 import {
   createProofChecks,
+  createTrieProbe,
   EvmProofs,
-  probeTrie,
   type ProofProbe,
   type SlotProver,
-  type StateProof,
+  TrieProver,
 } from "./proofs.ts";
-import { stateRootAt, storageProof, transactionReceipt } from "./queries.ts";
+import { transactionReceipt } from "./queries.ts";
 import { EvmReads } from "./reads.ts";
 import { RemoteAccount } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
+import { callOne } from "./rpc_batch.ts";
 import type { Log as HostLog } from "./rpc_schemas.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
@@ -110,8 +106,11 @@ export interface EvmState {
 export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): EvmChain {
   const context = createEvmContext(deps, options);
   return assembleEvmChain(context, options, {
-    prover: new TrieProver(context),
-    probe: (height, signal) => probeTrie(context.at, height, signal),
+    prover: new TrieProver({
+      ...context.at,
+      reportFault: (...fault) => context.reportFault(...fault),
+    }),
+    probe: createTrieProbe({ ...context.at, chain: context.at.id.stateMachine }),
   });
 }
 
@@ -234,92 +233,4 @@ export class EvmEvents extends EvmPart implements ChainEvents {
     }
     return decoded.kind === "event" ? { ...decoded.event, at } : undefined;
   }
-}
-
-/** Proofs of old blocks require disk reads. */
-const PROOF_TIMEOUT_MS = 60_000;
-
-/** Slots of one `eth_getProof`: Geth refuses more (ethereum/go-ethereum: internal/ethapi/api.go). */
-const MAX_PROOF_SLOTS = 1_024;
-
-/** Prover of a chain whose state is in Ethereum's trie. */
-class TrieProver extends EvmPart implements SlotProver {
-  readonly method = "eth_getProof";
-
-  /** An endpoint whose proof does not verify is followed by the next one. One request. @throws {UnprovableKeyError} */
-  async prove(
-    wanted: ProvenBlock & { readonly keys: readonly Uint8Array[] },
-    signal: AbortSignal,
-  ): Promise<StateProof> {
-    const { endpoints, host } = this.context.at;
-    const { keys, height } = wanted;
-    const batch = new RpcBatch(endpoints);
-    const root = wanted.stateRoot === undefined
-      ? batch.add(stateRootAt(height))
-      : (): Hash256 | undefined => wanted.stateRoot;
-    const answers = [...slotsByAccount(keys, host)].flatMap(([account, slots]) => {
-      const parts = slots.length === 0 ? [slots] : partsOf(slots, MAX_PROOF_SLOTS);
-      return parts.map((part) => batch.add(storageProof(account, part, height)));
-    });
-    let proved: StateProof | UnprovableKeyError | undefined;
-    const check = (place: FaultPlace): RpcFault | undefined => {
-      const stateRoot = root();
-      if (stateRoot === undefined) return faultAt("lagging", place, `no block ${height} yet`);
-      try {
-        const proof = buildEvmStateProof(answers.map((answer) => answer()));
-        const values = readEvmState({ stateRoot, host: fromHex(host), proof, keys });
-        proved = {
-          bytes: evmStateProofCodec.enc(proof),
-          readNumber: (key) => readNumber(values.get(key)),
-        };
-        return undefined;
-      } catch (cause) {
-        if (!(cause instanceof EvmProofError)) throw cause;
-        if (cause.code !== "account_not_present") {
-          const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-          this.context.reportFault(place.endpointHost, "endpoint_data_invalid.proof", {
-            block: height,
-            reason: cause.code,
-            storedRoot: wanted.stateRoot !== undefined,
-          });
-          return faultAt(
-            "malformed",
-            place,
-            `the proof of block ${height} does not verify${under}: ${cause.code}`,
-          );
-        }
-        proved = new UnprovableKeyError("account_not_present", undefined, { cause });
-        return undefined;
-      }
-    };
-    await batch.send({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
-    if (proved instanceof UnprovableKeyError) throw proved;
-    if (proved === undefined) throw new Error("The answers were not checked");
-    return proved;
-  }
-}
-
-/** Slots per account, for keys as GET requests name them. @throws {UnprovableKeyError} */
-function slotsByAccount(
-  keys: readonly Uint8Array[],
-  host: Address,
-): ReadonlyMap<Address, readonly Hash256[]> {
-  const slots = new Map<Address, Hash256[]>();
-  for (const key of keys) {
-    if (key.length !== 20 && key.length !== 32 && key.length !== 52) {
-      throw new UnprovableKeyError("unsupported_key_length", key);
-    }
-    const account = key.length === 32 ? host : toAddress(toHex(key.subarray(0, 20)));
-    const known = slots.get(account) ?? [];
-    slots.set(account, known);
-    if (key.length > 20) known.push(toHash256(key.subarray(key.length - 32)));
-  }
-  return slots;
-}
-
-/** The number in a slot; 0 when it is empty, or kept by a node although it was set to zero. */
-function readNumber(value: Uint8Array | undefined): bigint {
-  const bytes = value === undefined ? new Uint8Array() : decodeRlp(value);
-  if (Array.isArray(bytes) || bytes.length > 32) throw new Error("The fee's slot holds no number");
-  return BigInt(`0x0${toHex(bytes).slice(2)}`);
 }

@@ -19,8 +19,6 @@ import { NonceChoice } from "./nonces.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { callAll, callOne } from "./rpc_batch.ts";
 
-/** Price and balance are only set in traces, where they need not be exact. */
-const TRACE_TERMS_TTL_MS = 60_000;
 /** A price that was read longer ago hardly is the one that a transaction will have. */
 const MARKET_TTL_MS = 10 * 60_000;
 /** How far ahead of a block that was seen the next one is estimated, ms. */
@@ -107,7 +105,6 @@ const REPORT_INTERVAL_MS = 10 * 60_000;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
-  readonly #termsCache: Cached<TraceOptions>;
   /** Price and balance as a simulation read them last. */
   readonly market: Cached<KnownMarket>;
   readonly #headCache: Cached<SeenBlock & { readonly atMs: number }>;
@@ -140,7 +137,6 @@ export class EvmContext {
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
     this.nonces = new NonceChoice(at);
-    this.#termsCache = new Cached(at.clock, TRACE_TERMS_TTL_MS);
     this.market = new Cached(at.clock, MARKET_TTL_MS);
     this.#headCache = new Cached(at.clock, HEAD_TTL_MS);
     this.mempoolSightings = new Sightings(at.clock);
@@ -182,14 +178,10 @@ export class EvmContext {
   async traceOptions(signal: AbortSignal): Promise<TraceOptions> {
     const gas = chainGasLimit(this.at.chainId);
     if (this.at.clientType !== "Erigon") return { gas, price: undefined };
-    return await this.#termsCache.get(async () => {
-      const { endpoints, sender } = this.at;
-      const [gasPriceWei, balanceWei] = await callAll(endpoints, [gasPrice, accountBalance(sender)], {
-        signal,
-      });
-      const payable = gasPriceWei === 0n ? gas : balanceWei / gasPriceWei;
-      return { gas: lowest(gas, payable), price: { type: "legacy", gasPriceWei } };
-    });
+    const queries = [gasPrice, accountBalance(this.at.sender)] as const;
+    const [gasPriceWei, balanceWei] = await callAll(this.at.endpoints, queries, { signal });
+    const payable = gasPriceWei === 0n ? gas : balanceWei / gasPriceWei;
+    return { gas: lowest(gas, payable), price: { type: "legacy", gasPriceWei } };
   }
 
   /** True when this endpoint, or every one, recently lacked the capability. */

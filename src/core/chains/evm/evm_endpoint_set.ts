@@ -64,19 +64,12 @@ function readHead(block: Json): NamedHead | undefined {
 
 /** Tells of states that the operator can change; that an endpoint is down or throttles is told by what waits for it. */
 function reportState(log: Log | undefined, state: EndpointState, before: EndpointState["kind"]): void {
-  switch (state.kind) {
-    case "behind":
-      log?.warn("endpoint_unusable.behind", { blocks: state.blocks, seconds: Math.round(state.seconds) });
-      break;
-    case "unauthorized":
-      log?.warn("endpoint_unusable.unauthorized");
-      break;
-    case "wrong_chain":
-      log?.warn("endpoint_unusable.wrong_chain");
-      break;
-    case "ready":
-      if (before !== "down" && before !== "throttled") log?.info("endpoint_ready", { before });
-      break;
+  if (state.kind === "behind") {
+    log?.warn("endpoint_unusable.behind", { blocks: state.blocks, seconds: Math.round(state.seconds) });
+  } else if (state.kind === "unauthorized" || state.kind === "wrong_chain") {
+    log?.warn(`endpoint_unusable.${state.kind}`);
+  } else if (state.kind === "ready" && before !== "down" && before !== "throttled") {
+    log?.info("endpoint_ready", { before });
   }
 }
 

@@ -4,11 +4,11 @@
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
 import { hostReads } from "../../evm/host_reads.ts";
-import { type FaultPlace, resultOf, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import { dropOldest, mapInSlices } from "../../runtime/slices.ts";
+import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
-import { EvmPart } from "./evm_context.ts";
+import { EvmPart, Sightings } from "./evm_context.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, contractReadAt, logs, readable } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
@@ -81,57 +81,41 @@ export class LogReader {
     return from + lowest(to - from + 1n, blocksPerQuery, this.#widths.of(host)) - 1n;
   }
 
+  /** Fetches one range from the first endpoint that can answer it. */
   async #fetchRange(
     wanted: AskedLogs,
-    conditions: ReadConditions,
-  ): Promise<readonly Log[] | "too_wide"> {
-    const slow = new Set<string>();
-    const onFault = ({ code }: RpcFault, host: string): void => {
-      if (isTooWide(code)) this.#narrow(host, wanted);
-      else if (code === "timeout") slow.add(host);
-    };
-    try {
-      const found = await this.#send(wanted, conditions, onFault);
-      await this.#narrowSlow(slow, wanted, conditions.signal);
-      return found;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      const isNarrowed = await this.#narrowSlow(slow, wanted, conditions.signal);
-      if (wanted.from < wanted.to && (isNarrowed || isTooWide(fault.code))) return "too_wide";
-      throw fault;
-    }
-  }
-
-  /** Sends one batch to the first endpoint that can answer it. */
-  async #send(
-    wanted: AskedLogs,
     { signal, guard }: ReadConditions,
-    onFault: (fault: RpcFault, host: string) => void,
-  ): Promise<readonly Log[]> {
+  ): Promise<readonly Log[] | "too_wide"> {
     const { from, to } = wanted;
+    const slow = new Set<string>();
+    let isNarrowed = false;
+    const onFault = ({ code }: RpcFault, host: string): void => {
+      if (code === "timeout") slow.add(host);
+      // What is too much of one block for an endpoint need not be for the next one.
+      if (!isTooWide(code) || from === to) return;
+      this.#narrow(host, wanted);
+      isNarrowed = true;
+    };
     const batch = new RpcBatch(this.options.endpoints);
     // Read first: when the head is at `to`, the logs that follow are those of all blocks.
     const head = batch.add(blockNumber);
-    const answer = batch.addOptional(logs(wanted));
+    const answer = batch.add(logs(wanted));
     const judge = guard?.(batch, { from, to });
-    let tooWide: RpcFault | undefined;
-    const check = (place: FaultPlace): Objection => {
-      if (head() < to) return faultAt("lagging", place, `head ${head()} is below ${to}`);
-      const found = answer();
-      if (!(found instanceof RpcFault)) return judge?.(place, inOrder(found), head());
-      if (!isTooWide(found.code) || from < to) return found;
-      // What is too much of one block for an endpoint need not be for the next one.
-      tooWide = found;
-      return faultAt("refused", place, found.message);
-    };
+    const check = (place: FaultPlace): Objection =>
+      head() < to
+        ? faultAt("lagging", place, `head ${head()} is below ${to}`)
+        : judge?.(place, inOrder(answer()), head());
     try {
       await batch.send({ signal, check, onFault });
     } catch (fault) {
-      throw fault instanceof RpcFault && fault.code === "refused" ? tooWide ?? fault : fault;
+      if (!(fault instanceof RpcFault)) throw fault;
+      isNarrowed = await this.#narrowSlow(slow, wanted, signal) || isNarrowed;
+      if (from < to && isNarrowed) return "too_wide";
+      throw fault;
     }
-    const found = inOrder(resultOf(answer()));
+    await this.#narrowSlow(slow, wanted, signal);
     this.#widths.noteSuccess(batch.host, to - from + 1n);
-    return found;
+    return inOrder(answer());
   }
 
   /** Narrows the range of endpoints that return their head but no logs in time. True when one was narrowed. */
@@ -208,8 +192,6 @@ export const LOGS_AT_ONCE = 50;
 const GIVE_UP_AFTER_MS = 30 * 60_000;
 /** Newest blocks whose states every node keeps (Geth 128, Nethermind 64 or more). */
 const KEPT_STATES = 64n;
-/** Maximum number of remembered gaps: a lagging index shows another one at every poll. */
-const KNOWN_GAPS = 256;
 
 /** Requests that are missing in logs. */
 export interface MissingRequests {
@@ -245,8 +227,8 @@ export function findMissingRequests(facts: RequestFacts): MissingRequests | unde
 
 /** Request bookkeeping of one host. */
 export class RequestGaps extends EvmPart {
-  /** Since when the first request of a gap is missing, Unix milliseconds, by its nonce. */
-  readonly #missingSinceMs = new Map<bigint, number>();
+  /** First requests of gaps, by their nonces: a lagging index shows another gap at every poll. */
+  readonly #missing = new Sightings(this.context.at.clock);
   readonly #decoded = new WeakMap<Log, HostLog>();
 
   /** Adds the host's nonces to a batch with logs, and rejects incomplete logs. */
@@ -280,7 +262,7 @@ export class RequestGaps extends EvmPart {
   ): RpcFault | undefined {
     const missing = findMissingRequests(facts);
     if (missing === undefined) {
-      for (const nonce of facts.nonces) this.#missingSinceMs.delete(nonce);
+      for (const nonce of facts.nonces) this.#missing.forget(String(nonce));
       return undefined;
     }
     const { from, to } = range;
@@ -291,22 +273,13 @@ export class RequestGaps extends EvmPart {
       first_nonce: missing.from,
       last_nonce: missing.to,
     };
-    if (this.#isGivenUp(missing)) {
+    if (this.#missing.ageMs(String(missing.from)) >= GIVE_UP_AFTER_MS) {
       this.context.at.log.warn("messages_skipped.not_served", fields);
       return undefined;
     }
     this.context.reportFault(place.endpointHost, "endpoint_data_invalid.logs", fields);
     const detail = `${missing.count} requests are missing in the logs of blocks ${from} to ${to}`;
     return faultAt("lagging", place, detail);
-  }
-
-  /** True when no endpoint has returned the first of these requests for long. */
-  #isGivenUp({ from }: MissingRequests): boolean {
-    const nowMs = this.context.at.clock.now();
-    const sinceMs = this.#missingSinceMs.get(from) ?? nowMs;
-    this.#missingSinceMs.set(from, sinceMs);
-    dropOldest(this.#missingSinceMs, KNOWN_GAPS);
-    return nowMs - sinceMs >= GIVE_UP_AFTER_MS;
   }
 
   /** Adds the host's nonce at the end of a block; `undefined`: there is no host yet. */

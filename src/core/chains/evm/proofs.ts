@@ -4,16 +4,18 @@
  * 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
 import { type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
-import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
-import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
+import { type Address, toAddress } from "../../evm/address.ts";
+import { locateSlot, requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
 import type { Message } from "../../ismp/message.ts";
-import {
-  type AccountProofAnswer,
-  buildEvmStateProof,
-  EvmProofError,
-  readEvmState,
-} from "../../merkle/evm_proof.ts";
-import { ENDPOINT_FAULTS, RpcFault } from "../../rpc/call.ts";
+import { evmStateProofCodec } from "../../ismp/proof.ts";
+import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
+import { decodeRlp } from "../../merkle/patricia.ts";
+import { ENDPOINT_FAULTS, type FaultPlace, RpcFault } from "../../rpc/call.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
+import { partsOf } from "../../runtime/slices.ts";
 import {
   type ChainProofs,
   type FeeProof,
@@ -25,9 +27,9 @@ import {
   UnprovableKeyError,
 } from "../proofs.ts";
 import { bad, doubtful, good } from "./endpoint_checks.ts";
-import { type EvmContext, type EvmDependencies, EvmPart } from "./evm_context.ts";
-import { chainId, stateRootAt, storageProof } from "./queries.ts";
-import { probeAll } from "./rpc_batch.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { stateRootAt, storageProof } from "./queries.ts";
+import { faultAt, RpcBatch } from "./rpc_batch.ts";
 
 /** Proofs of the host's state. */
 export class EvmProofs extends EvmPart implements ChainProofs {
@@ -148,7 +150,7 @@ const PROOF_NODES: string = "what serves it: Geth and op-geth with --state.schem
 const anyCommitment = toHex(new Uint8Array(32));
 
 /** Slot of the host whose proof stands for all others. */
-export const PROBED_SLOT: Hash256 = requestSenderSlot(anyCommitment);
+const PROBED_SLOT: Hash256 = requestSenderSlot(anyCommitment);
 
 /** Tries what the endpoints prove at a height, each by itself; those that do not answer have rows of their own. */
 export type ProofProbe = (height: bigint, signal: AbortSignal) => Promise<readonly CheckRow[]>;
@@ -176,68 +178,178 @@ export function createProofChecks(proofs: Pick<ChainProofs, "proveState">): Proo
 }
 
 /** What follows when no endpoint proves the state. */
-export const CONSEQUENCE =
+const CONSEQUENCE =
   "nothing is delivered to this chain until an endpoint serves it, because no fee could be claimed, and " +
   "messages from it cannot be proved";
 
 /** Codes that say nothing about proofs: other checks tell them. An old block alone may be what takes too long. */
-export const SILENCE: ReadonlySet<string | undefined> = ENDPOINT_FAULTS.difference(new Set(["timeout"]));
+const SILENCE: ReadonlySet<string | undefined> = ENDPOINT_FAULTS.difference(new Set(["timeout"]));
 
-/** Endpoints, and the host whose state they are to prove. */
-type ProofPlace = Pick<EvmDependencies, "endpoints" | "host" | "id">;
+/** A source of proofs that is probed by itself. */
+export interface ProbedProver {
+  /** Host of the endpoint. */
+  readonly endpoint: string;
+  readonly prover: SlotProver;
+}
 
-/** Requests a proof of Ethereum's trie with the host's state at `height` from every endpoint by itself. */
-export async function probeTrie(
-  { endpoints, host, id: { stateMachine: chain } }: ProofPlace,
+/** Creates the probe of what these prove, each by itself. @param nodes advice: which nodes can */
+export function createProofProbe(
+  { clock, chain, nodes }: { readonly clock: Clock; readonly chain: string; readonly nodes: string },
+  listProvers: () => readonly ProbedProver[],
+): ProofProbe {
+  return async (height, signal) => {
+    const probed = await Promise.all(
+      listProvers().map(async ({ endpoint, prover }) => {
+        const failure = await findProofFailure({ clock, prover }, height, signal);
+        return {
+          endpoint,
+          failure,
+          what: `${prover.method} of block ${height}, the newest that the hub knows`,
+        };
+      }),
+    );
+    const isServed = probed.some(({ failure }) => failure === undefined);
+    const consequence = isServed ? "the other endpoints are used" : CONSEQUENCE;
+    const judged = isServed ? doubtful : bad;
+    return probed.filter(({ failure }) => !SILENCE.has(failure)).map((
+      { endpoint, failure, what },
+    ): CheckRow => ({
+      chain,
+      endpoint,
+      check: "state_proof",
+      ...failure === undefined ? good(what) : judged(`no ${what} (${failure}); ${consequence}`, nodes),
+    }));
+  };
+}
+
+/** Why a proof of the host's state is not given, if it is not. */
+async function findProofFailure(
+  { clock, prover }: { readonly clock: Clock; readonly prover: SlotProver },
   height: bigint,
   signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
-  const queries = [chainId, stateRootAt(height), storageProof(host, [PROBED_SLOT], height)] as const;
-  const probed = await Promise.all(
-    endpoints.each().map(async (endpoint) => {
-      const [id, root, proof] = await probeAll(endpoint, queries, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
-      const isOther = !(id instanceof RpcFault) && `EVM-${id}` !== endpoints.chain;
-      const fault = [id, root, proof].find((answer) => answer instanceof RpcFault);
-      const failure = isOther ? "wrong_chain" : fault?.code ?? verify(root, proof);
-      return { endpoint: endpoint.hosts.join(), failure };
-    }),
-  );
-  return judgeProofs(chain, height, probed.filter(({ failure }) => !SILENCE.has(failure)));
-
-  /** Problem of a proof, if any. */
-  function verify(
-    stateRoot: Hash256 | undefined | RpcFault,
-    proof: AccountProofAnswer | RpcFault,
-  ): string | undefined {
-    if (stateRoot === undefined || stateRoot instanceof RpcFault || proof instanceof RpcFault) {
-      return "lagging";
-    }
-    try {
-      const keys = [fromHex(PROBED_SLOT)];
-      readEvmState({ stateRoot, host: fromHex(host), proof: buildEvmStateProof([proof]), keys });
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof EvmProofError)) throw error;
-      // Before the host was deployed there is nothing to prove, and the proof shows it.
-      return error.code === "account_not_present" ? undefined : `a proof that does not verify: ${error.code}`;
-    }
+): Promise<string | undefined> {
+  const deadline = { what: `a proof of block ${height}`, afterMs: REQUEST_TIMEOUT_MS, signal };
+  try {
+    const probed = { keys: [fromHex(PROBED_SLOT)], height };
+    await withDeadline(clock, deadline, (inner) => prover.prove(probed, inner));
+    return undefined;
+  } catch (error) {
+    // Before the host was deployed there is nothing to prove, and the proof shows it.
+    if (error instanceof UnprovableKeyError) return undefined;
+    if (error instanceof DeadlineFault) return "timeout";
+    if (!(error instanceof RpcFault)) throw error;
+    return error.code === "malformed" ? error.detail ?? error.code : error.code;
   }
 }
 
-/** Rows of the endpoints' proofs. */
-function judgeProofs(
-  chain: string,
-  height: bigint,
-  probed: readonly { readonly endpoint: string; readonly failure: string | undefined }[],
-): readonly CheckRow[] {
-  const isServed = probed.some(({ failure }) => failure === undefined);
-  const consequence = isServed ? "the other endpoints are used" : CONSEQUENCE;
-  const what = `eth_getProof of block ${height}, the newest that the hub knows`;
-  const judged = isServed ? doubtful : bad;
-  return probed.map(({ endpoint, failure }): CheckRow => ({
-    chain,
-    endpoint,
-    check: "state_proof",
-    ...failure === undefined ? good(what) : judged(`no ${what} (${failure}); ${consequence}`, PROOF_NODES),
-  }));
+/** Creates the probe of proofs of Ethereum's trie with the host's state, from every endpoint. */
+export function createTrieProbe(
+  place: Pick<TriePlace, "endpoints" | "host"> & { readonly clock: Clock; readonly chain: string },
+): ProofProbe {
+  const { clock, chain, endpoints, host } = place;
+  return createProofProbe({ clock, chain, nodes: PROOF_NODES }, () =>
+    endpoints.each().map((endpoint) => ({
+      endpoint: endpoint.hosts.join(),
+      prover: new TrieProver({ endpoints: endpoint, host }),
+    })));
+}
+
+/** Proofs of old blocks require disk reads. */
+const PROOF_TIMEOUT_MS = 60_000;
+
+/** Slots of one `eth_getProof`: Geth refuses more (ethereum/go-ethereum: internal/ethapi/api.go). */
+const MAX_PROOF_SLOTS = 1_024;
+
+/** Where the state of a host in Ethereum's trie is proved. */
+interface TriePlace {
+  readonly endpoints: RpcEndpointSet;
+  readonly host: Address;
+  /** Reports an endpoint with a false proof; absent: nobody is told. */
+  readonly reportFault?: EvmContext["reportFault"];
+}
+
+/** Prover of a chain whose state is in Ethereum's trie. */
+export class TrieProver implements SlotProver {
+  readonly method = "eth_getProof";
+
+  constructor(readonly place: TriePlace) {}
+
+  /** An endpoint whose proof does not verify is followed by the next one. One request. @throws {UnprovableKeyError} */
+  async prove(
+    wanted: ProvenBlock & { readonly keys: readonly Uint8Array[] },
+    signal: AbortSignal,
+  ): Promise<StateProof> {
+    const { endpoints, host } = this.place;
+    const { keys, height } = wanted;
+    const batch = new RpcBatch(endpoints);
+    const root = wanted.stateRoot === undefined
+      ? batch.add(stateRootAt(height))
+      : (): Hash256 | undefined => wanted.stateRoot;
+    const answers = [...groupSlots(keys, host)].flatMap(([account, slots]) => {
+      const parts = slots.length === 0 ? [slots] : partsOf(slots, MAX_PROOF_SLOTS);
+      return parts.map((part) => batch.add(storageProof(account, part.map(toHash256), height)));
+    });
+    let proved: StateProof | UnprovableKeyError | undefined;
+    const check = (place: FaultPlace): RpcFault | undefined => {
+      const stateRoot = root();
+      if (stateRoot === undefined) return faultAt("lagging", place, `no block ${height} yet`);
+      try {
+        const proof = buildEvmStateProof(answers.map((answer) => answer()));
+        const values = readEvmState({ stateRoot, host: fromHex(host), proof, keys });
+        proved = {
+          bytes: evmStateProofCodec.enc(proof),
+          readNumber: (key) => readNumber(values.get(key)),
+        };
+        return undefined;
+      } catch (cause) {
+        if (!(cause instanceof EvmProofError)) throw cause;
+        if (cause.code !== "account_not_present") {
+          const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
+          this.place.reportFault?.(place.endpointHost, "endpoint_data_invalid.proof", {
+            block: height,
+            reason: cause.code,
+            storedRoot: wanted.stateRoot !== undefined,
+          });
+          return faultAt(
+            "malformed",
+            place,
+            `the proof of block ${height} does not verify${under}: ${cause.code}`,
+          );
+        }
+        proved = new UnprovableKeyError("account_not_present", undefined, { cause });
+        return undefined;
+      }
+    };
+    await batch.send({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
+    if (proved instanceof UnprovableKeyError) throw proved;
+    if (proved === undefined) throw new Error("The answers were not checked");
+    return proved;
+  }
+}
+
+/**
+ * Groups keys as GET requests name them: slots by their contract, and accounts without one.
+ * @throws {UnprovableKeyError} for keys of other lengths
+ */
+export function groupSlots(
+  keys: readonly Uint8Array[],
+  host: Address,
+): ReadonlyMap<Address, readonly Uint8Array[]> {
+  const slots = new Map<Address, Uint8Array[]>();
+  for (const key of keys) {
+    const located = key.length === 20 ? { contract: key, slot: undefined } : locateSlot(key, fromHex(host));
+    if (located === undefined) throw new UnprovableKeyError("unsupported_key_length", key);
+    const contract = toAddress(located.contract);
+    const known = slots.get(contract) ?? [];
+    slots.set(contract, known);
+    if (located.slot !== undefined) known.push(located.slot);
+  }
+  return slots;
+}
+
+/** The number in a slot; 0 when it is empty, or kept by a node although it was set to zero. */
+function readNumber(value: Uint8Array | undefined): bigint {
+  const bytes = value === undefined ? new Uint8Array() : decodeRlp(value);
+  if (Array.isArray(bytes) || bytes.length > 32) throw new Error("The fee's slot holds no number");
+  return BigInt(`0x0${toHex(bytes).slice(2)}`);
 }

@@ -8,7 +8,7 @@ import { RpcFault } from "../../rpc/call.ts";
 import { Limit } from "../../runtime/limit.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { type EvmContext, EvmPart, type KnownMarket } from "./evm_context.ts";
+import { type EvmContext, EvmPart, type KnownMarket, Sightings } from "./evm_context.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
 import {
   chainGasLimit,
@@ -47,8 +47,8 @@ const BLIND_PATIENCE_MS = 5 * 60_000;
 export class EvmSimulator extends EvmPart implements Simulator {
   readonly #traces: Limit;
   readonly #runs: SimulationRuns;
-  /** Since when no endpoint has shown a delivery while one that may did not answer, ms. */
-  #blindSinceMs: number | undefined;
+  /** Times in which no endpoint shows a delivery while one that may does not answer. */
+  readonly #blind = new Sightings(this.context.at.clock);
 
   /** @param tracesAtOnce maximum number of concurrent simulations */
   constructor(context: EvmContext, tracesAtOnce: number) {
@@ -99,17 +99,17 @@ export class EvmSimulator extends EvmPart implements Simulator {
 
   /** @throws {RpcFault} while an endpoint that may show what is delivered does not answer; for a few minutes at most */
   #refuseToGuess(isSilent: boolean): void {
-    const { clock } = this.context.at;
-    this.#blindSinceMs = isSilent ? this.#blindSinceMs ?? clock.now() : undefined;
-    if (this.#blindSinceMs === undefined || clock.now() - this.#blindSinceMs >= BLIND_PATIENCE_MS) return;
-    throw this.context.fault("lagging", "debug_traceCall", "the endpoints that may trace do not answer");
+    if (!isSilent) this.#blind.forget("all");
+    else if (this.#blind.ageMs("all") < BLIND_PATIENCE_MS) {
+      throw this.context.fault("lagging", "debug_traceCall", "the endpoints that may trace do not answer");
+    }
   }
 
   /** Simulates by one method. */
   async #simulateBy(input: SimulationInput, signal: AbortSignal): Promise<Simulation | Missing> {
     const first = await this.#simulateExpected(input, signal) ?? await this.#runs.runMethod(input, signal);
     if (first.kind !== "shown") return first;
-    this.#blindSinceMs = undefined;
+    this.#blind.forget("all");
     const { costs, layer1Gas } = first;
     const wideGas = first.outcome.gasUsed + layer1Gas;
     const refusal = refusalOf(this.context, input, { ...first.outcome, gasUsed: wideGas });

@@ -4,8 +4,7 @@
  */
 import type { CheckRow } from "../../checks/check_row.ts";
 import { findingRow, silenceRow } from "../../checks/check_row.ts";
-import type { Hex } from "../../encoding/bytes.ts";
-import { feeTokenDecimals, type HostParams, HostReadError, hostReads } from "../../evm/host_reads.ts";
+import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
@@ -150,15 +149,16 @@ async function contractRows(
   const chain = context.at.id.stateMachine;
   const [code, decimals, support] = await callAll(endpoint, [
     ask.contractCode(params.handler),
-    orFault(ask.callResult({ to: params.feeToken, data: feeTokenDecimals.encode() })),
+    orFault(ask.readable(ask.contractRead(params.feeToken, feeTokenDecimals))),
     orFault(batchCallSupport(params.handler)),
   ], { signal });
   if (code === "0x") {
     const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
     return [findingRow(chain, "handler_not_found", { result: "failed", found })];
   }
+  if (decimals instanceof RpcFault && isTransient(decimals)) throw decimals;
   const rows: CheckRow[] = [];
-  if (!areDecimals(decimals)) {
+  if (typeof decimals !== "number") {
     const found = `the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
     rows.push(findingRow(chain, "fee_token_unreadable", { result: "failed", found }));
   }
@@ -169,19 +169,4 @@ async function contractRows(
     rows.push(findingRow(chain, "batch_call_unavailable", { result: "ok", found }));
   }
   return rows;
-}
-
-/** @throws {RpcFault} when the fault says nothing about the contract. */
-function areDecimals(result: Hex | RpcFault): boolean {
-  if (result instanceof RpcFault) {
-    if (isTransient(result)) throw result;
-    return false;
-  }
-  try {
-    feeTokenDecimals.decode(result);
-    return true;
-  } catch (error) {
-    if (error instanceof HostReadError) return false;
-    throw error;
-  }
 }

@@ -3,11 +3,10 @@
  * read, and messages are delivered to it, by Ethereum's RPC; its state is proved by its Substrate node, since it is not
  * in Ethereum's trie. Start reading at {@link createSubstrateEvmChain}.
  */
-import { type CheckRow, findingRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { type CheckRow, findingRow, keepsOut } from "../../checks/check_row.ts";
 import { DEFAULT_MAX_CONCURRENT_QUERIES, type SubstrateEvmValues } from "../../config/chains.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { u64 } from "../../encoding/scale.ts";
-import { locateSlot } from "../../evm/host_storage.ts";
 import { substrateEvmProofCodec } from "../../ismp/proof.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
 import {
@@ -21,8 +20,6 @@ import { RpcFault } from "../../rpc/call.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { DeadlineFault, withDeadline } from "../../runtime/retry.ts";
 import { contractRecordKey, contractTrieKey, trieSlotKey } from "../../substrate/contract_state.ts";
 import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
 import {
@@ -32,16 +29,8 @@ import {
   type EvmChainDeps,
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
-import { bad, good } from "../evm/endpoint_checks.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import {
-  CONSEQUENCE,
-  PROBED_SLOT,
-  type ProofProbe,
-  SILENCE,
-  type SlotProver,
-  type StateProof,
-} from "../evm/proofs.ts";
+import { createProofProbe, groupSlots, type SlotProver, type StateProof } from "../evm/proofs.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
@@ -59,6 +48,9 @@ export interface SubstrateEvmChainOptions extends EvmChainOptions, Pick<Substrat
 
 /** Largest answer of the Substrate node, bytes: proofs and metadata are far smaller. */
 const MAX_PAYLOAD_BYTES = 150_000_000;
+
+/** Which nodes prove old state. */
+const PROVING_NODES = "use an archive node (--state-pruning=archive) at ws_url";
 
 /** Creates the configured chain; connects at the first call. */
 export function createSubstrateEvmChain(
@@ -78,7 +70,8 @@ export function createSubstrateEvmChain(
   }, { isHub: false, use: "contracts" });
   const { client } = node;
   const prover = new ContractProver(context, client);
-  const probe = createContractProbe({ clock: deps.clock, chain, endpointHost: client.host, prover });
+  const provers = [{ endpoint: client.host, prover }];
+  const probe = createProofProbe({ clock: deps.clock, chain, nodes: PROVING_NODES }, () => provers);
   const evm = assembleEvmChain(context, options, { prover, probe });
   const planChecks = (checks: ChainCheckContext): ChainChecks => {
     const planned = evm.planChecks(checks);
@@ -142,7 +135,10 @@ export class ContractProver implements SlotProver {
 
   /** Three round trips. */
   async prove(wanted: WantedProof, signal: AbortSignal): Promise<StateProof> {
-    const slots = groupSlots(wanted.keys, fromHex(this.context.at.host));
+    // Accounts are in no trie of their own.
+    const account = wanted.keys.find(({ length }) => length === 20);
+    if (account !== undefined) throw new UnprovableKeyError("unsupported_key_length", account);
+    const slots = groupSlots(wanted.keys, this.context.at.host);
     const task = { wanted, slots, ...await this.#findBlock(wanted, signal) };
     return await this.#proveSlots(task, await this.#findTries(task, signal), signal);
   }
@@ -223,70 +219,9 @@ export class ContractProver implements SlotProver {
   }
 }
 
-/** Slots by their contract. @throws {UnprovableKeyError} for keys of accounts, and of other lengths. */
-function groupSlots(keys: readonly Uint8Array[], host: Uint8Array): ReadonlyMap<Hex, readonly Uint8Array[]> {
-  const slots = new Map<Hex, Uint8Array[]>();
-  for (const key of keys) {
-    const located = locateSlot(key, host);
-    if (located === undefined) throw new UnprovableKeyError("unsupported_key_length", key);
-    const { contract, slot } = located;
-    const known = slots.get(toHex(contract)) ?? [];
-    slots.set(toHex(contract), known);
-    known.push(slot);
-  }
-  return slots;
-}
-
 /** The number in a word; 0 for an empty slot. */
 function readWord(word: Uint8Array | undefined): bigint {
   return word === undefined || word.length === 0 ? 0n : BigInt(toHex(word));
-}
-
-const ADVICE = "use an archive node (--state-pruning=archive) at ws_url";
-
-/** Where proofs come from. */
-interface ProvingNode {
-  readonly clock: Clock;
-  /** State machine of the chain. */
-  readonly chain: string;
-  /** Host and port of the Substrate node. */
-  readonly endpointHost: string;
-  readonly prover: SlotProver;
-}
-
-/** Creates the probe of a node that proves contracts. */
-export function createContractProbe(node: ProvingNode): ProofProbe {
-  return async (height, signal) => {
-    const failure = await findProofFailure(node, height, signal);
-    if (SILENCE.has(failure)) return [];
-    const { chain, endpointHost: endpoint, prover } = node;
-    const row = { chain, endpoint, check: "state_proof" } as const;
-    const what = `${prover.method} of block ${height}, the newest that the hub knows`;
-    const verdict = failure === undefined
-      ? good(what)
-      : bad(`no ${what} (${failure}); ${CONSEQUENCE}`, ADVICE);
-    return [{ ...row, ...verdict }];
-  };
-}
-
-/** Why the node does not prove the host's state, if it does not. */
-async function findProofFailure(
-  { clock, prover }: ProvingNode,
-  height: bigint,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const deadline = { what: `a proof of block ${height}`, afterMs: REQUEST_TIMEOUT_MS, signal };
-  try {
-    const probed = { keys: [fromHex(PROBED_SLOT)], height };
-    await withDeadline(clock, deadline, (inner) => prover.prove(probed, inner));
-    return undefined;
-  } catch (error) {
-    // Before the host was deployed there is nothing to prove, and the proof shows it.
-    if (error instanceof UnprovableKeyError) return undefined;
-    if (error instanceof DeadlineFault) return "timeout";
-    if (!(error instanceof RpcFault)) throw error;
-    return error.code === "malformed" ? error.detail ?? error.code : error.code;
-  }
 }
 
 /**

@@ -174,7 +174,6 @@ export const programEvents = {
       reconciliation: "Reconciliation interrupted, repeated the next time",
       request_removal: "Removal of requests not confirmed; they are kept",
       rewards: "Rewards interrupted, retrying",
-      rollup_claims: "Number of rollup claims could not be read",
       settlement: "Settlement interrupted, retrying",
       swap_price: "Swap price unavailable from the host's router; other sources are asked",
       update_age: "Age of the newest update unknown, checking again at the next pass",

@@ -88,24 +88,6 @@ export const updateEvents = {
         "Transactions of the last day unreadable in the folder of --cache: maximum_daily_loss counts from now on",
     },
   },
-  rollup_mismatch: {
-    text: "Rollup and the hub's settings of it differ",
-    action: "Governance of the hub must add what the rollup uses; updates continue then without a restart.",
-    codes: {
-      games_unlisted:
-        "Only dispute games of types that the hub does not list are created: nothing can be proved",
-      game_type_missing: {
-        text: "No recent dispute game of respected_game_type: other listed types are used",
-        action: "Correct `respected_game_type`, or remove it.",
-      },
-      implementation_changed:
-        "Dispute game implementation unknown to the hub: these games are refused until governance adds it",
-      settings_unknown: {
-        text: "Hub's settings of a rollup are partly unknown to this version; everything else continues",
-        action: "Update `causeway-consensus`.",
-      },
-    },
-  },
   rollup_claim_skipped: {
     text: "Rollup claim skipped",
     meaning: "It is tried again after the others.",
@@ -113,11 +95,6 @@ export const updateEvents = {
     codes: {
       unusable: "Rollup claim skipped",
       unprovable: "Rollup claim cannot be proved now; trying the next one",
-      not_accepted: {
-        text: "Rollup claim submitted ten times without success; other claims come first",
-        action:
-          "See the errors of its submissions; if all claims fail, compare the contracts of rollup and hub.",
-      },
     },
   },
 } as const satisfies Record<string, EventText>;

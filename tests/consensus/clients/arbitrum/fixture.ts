@@ -4,9 +4,11 @@
 import { arbitrumState } from "./spec/vectors.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { createTestClient, http } from "viem";
-import { createArbitrumProver } from "../../../../src/consensus/clients/arbitrum/client.ts";
+import {
+  type ArbitrumOptions,
+  createArbitrumProver,
+} from "../../../../src/consensus/clients/arbitrum/client.ts";
 import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
-import type { ArbitrumOptions } from "../../../../src/consensus/rollup/claims.ts";
 import {
   type ArbitrumConsensusState,
   arbitrumConsensusStateCodec,

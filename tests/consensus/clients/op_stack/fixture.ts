@@ -3,12 +3,14 @@
  */
 import { opStackState } from "./spec/vectors.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
-import { createOpStackProver } from "../../../../src/consensus/clients/op_stack/client.ts";
-import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
-import type { OpStackOptions } from "../../../../src/consensus/rollup/claims.ts";
 import {
-  disputeGameRulesCodec,
+  createOpStackProver,
+  type OpStackOptions,
+} from "../../../../src/consensus/clients/op_stack/client.ts";
+import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
+import {
   disputeGameRulesKey,
+  encodeGameRules,
   type GameTypeConfig,
   opStackConsensusStateCodec,
 } from "../../../../src/consensus/clients/op_stack/spec/update.ts";
@@ -73,7 +75,7 @@ export async function startOpStack(): Promise<OpStackFixture> {
   const state = opStackState({ finalizedHeight: 0n, stateMachineId: rollupId, l1StateMachineId: l1Id });
   hub.addClient(rollupId.consensusStateId, consensusClientIds.opStack, opStackConsensusStateCodec.enc(state));
   const setRules: OpStackFixture["setRules"] = (gameTypes, factory = contracts.factory) =>
-    hub.put(disputeGameRulesKey(rollupId), disputeGameRulesCodec.enc({ factory, gameTypes }));
+    hub.put(disputeGameRulesKey(rollupId), encodeGameRules({ factory, gameTypes }));
   setRules(contracts.configs);
   const resources = started.move();
   return {

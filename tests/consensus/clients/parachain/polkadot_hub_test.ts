@@ -153,8 +153,8 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
 Deno.test("Polkadot Hub: an endpoint of another chain ends the start, one that is silent does not", async () => {
   await using fixture = await Fixture.start(FOLLOWING);
   const reports: readonly ChainIdReport[] = [
-    { host: "right.example", kind: "id", chainId: 420420417n },
-    { host: "wrong.example", kind: "id", chainId: 420420419n },
+    { host: "right.example", chainId: 420420417n },
+    { host: "wrong.example", chainId: 420420419n },
   ];
   const prover = fixture.ofPolkadotHub({ host: hostWith(() => false, reports) });
   assert.deepEqual(await prover.check(never), [{

@@ -5,7 +5,7 @@ import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
-import { never } from "./chain_fixture.ts";
+import { accepted, never } from "./chain_fixture.ts";
 import { blockHash, chainAt, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
 
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
@@ -27,14 +27,15 @@ const jovian: OperatorFee = (gas) => gas * SCALAR * 100n + CONSTANT;
 function opNode(
   operatorFee: OperatorFee,
   receipt: Readonly<Record<string, unknown>> = {},
-  hasOracle = (): boolean => true,
+  oracle = (_name: string): "answers" | "fails" | "none" => "answers",
 ): ScriptedRpc {
   return node({
     eth_call: ([call, tag], ...rest) => {
       const { to, data } = call as { readonly to: string; readonly data: `0x${string}` };
       if (to !== opStackOracle) return readHost([call, tag], ...rest);
-      if (!hasOracle()) return "0x";
       const { functionName, args } = decodeFunctionData({ abi: oracleAbi, data });
+      const state = oracle(functionName);
+      if (state !== "answers") return state === "none" ? "0x" : new ScriptedError(-32603, "internal error");
       if (functionName !== "getOperatorFee") return word(functionName === "gasPrice" ? 100n : 40n);
       const wei = operatorFee(args[0], String(tag));
       return wei instanceof ScriptedError ? wei : word(wei);
@@ -55,7 +56,9 @@ function opNode(
 
 const named = { operatorFeeScalar: "0x7", operatorFeeConstant: "0x1388" };
 
-const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint][] = [
+const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint, bigint?][] = [
+  ["on a chain without such fees", () => reverts, { l1Fee: null, effectiveGasPrice: "0x50" }, 0n, 80n],
+  ["where the node does not tell it", () => reverts, { l1Fee: "much", effectiveGasPrice: undefined }, 0n],
   ["before Isthmus", () => reverts, {}, L1_FEE],
   ["since Isthmus", isthmus, named, L1_FEE + 1n + CONSTANT],
   ["since Jovian", jovian, named, L1_FEE + GAS * 700n + CONSTANT],
@@ -70,17 +73,16 @@ const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, b
   ],
 ];
 
-for (const [what, operatorFee, receipt, dataCostWei] of mined) {
-  Deno.test(`costs: the operator fee of a mined transaction counts, ${what}`, async () => {
+for (const [what, operatorFee, receipt, dataCostWei, gasPriceWei = 100n] of mined) {
+  Deno.test(`costs: what a mined transaction cost is what its receipt and the oracle say, ${what}`, async () => {
     await using rpc = opNode(operatorFee, receipt);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
-    const simulation = await chain.simulator.simulate(delivery, never);
-    assert.ok(simulation.kind === "accepted");
+    const simulation = await accepted(chain, delivery);
     const outcome = await chain.outcomes.fetchOutcome(await sign(chain, { simulation }, delivery), never);
     assert.deepEqual(outcome.kind === "included" && outcome.spent, {
       gasUsed: GAS,
-      gasPriceWei: 100n,
+      gasPriceWei,
       dataCostWei,
     });
   });
@@ -91,8 +93,7 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
     await using rpc = opNode(fee);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
-    const simulation = await chain.simulator.simulate(delivery, never);
-    assert.ok(simulation.kind === "accepted");
+    const simulation = await accepted(chain, delivery);
     const submission = await sign(chain, { simulation }, delivery);
     const atMost = fee(simulation.gasLimit, "latest");
     assert.ok(!(atMost instanceof ScriptedError));
@@ -105,7 +106,7 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
 
 Deno.test("costs: one answer does not decide for good whether a chain is one of the OP stack", async () => {
   let hasOracle = false;
-  await using rpc = opNode(jovian, {}, () => hasOracle);
+  await using rpc = opNode(jovian, {}, () => hasOracle ? "answers" : "none");
   const clock = new FakeClock();
   const { chain } = chainAt([rpc], {}, clock);
   const simulate = async (): Promise<bigint | string> => {
@@ -129,4 +130,15 @@ Deno.test("costs: elsewhere nothing is asked beside the price once the chain is 
   await chain.gas.fetchGasQuote(never);
   const methods = rpc.calls.slice(before).map(({ method }) => method);
   assert.deepEqual(methods, ["eth_gasPrice", "eth_getBlockByNumber"]);
+});
+
+Deno.test("costs: what an oracle of the OP stack does not say just now is a fault, never nothing", async () => {
+  for (const [silent, code] of [["gasPrice", "server_error"], ["getL1Fee", "server_error"]] as const) {
+    let isSilent = true;
+    await using rpc = opNode(jovian, {}, (name) => isSilent && name === silent ? "fails" : "answers");
+    const { chain } = chainAt([rpc]);
+    assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(1), never))).code, code);
+    isSilent = false;
+    assert.ok((await accepted(chain, deliveryOfPosts(1))).dataCostWei > CONSTANT);
+  }
 });

@@ -26,6 +26,7 @@ import {
   postTo,
   proveFromHub,
   signed,
+  test,
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
@@ -43,18 +44,15 @@ async function dispatched(host: IsmpHost, count: number, fee: bigint): Promise<r
   return events.flatMap((event) => event.kind === "message" ? [event.message.commitment] : []);
 }
 
-Deno.test("fees: what requests put up, and what it is worth, is read in one request; unknown requests have none", async () => {
-  await withHost(31440, async (host) => {
-    const { chain, requests } = chainOf(host);
-    const free = await dispatched(host, 1, 0n);
-    const paid = await dispatched(host, 2, 777n);
-    await chain.fees.fetchFeeTokenDecimals(never);
-    requests.count = 0;
-    const fees = await chain.fees.fetchFees([...paid, unknown, ...free], never);
-    assert.deepEqual(fees, { units: [777n, 777n, undefined, 0n], decimals: 18 });
-    assert.equal(requests.count, 1);
-    assert.equal(await chain.gas.fetchBalance(never), await host.reader.getBalance(DEVNET_ACCOUNTS.relayer));
-  });
+test("fees: what requests put up, and what it is worth, is read in one request; unknown requests have none", async ({ host, chain, requests }) => {
+  const free = await dispatched(host, 1, 0n);
+  const paid = await dispatched(host, 2, 777n);
+  await chain.fees.fetchFeeTokenDecimals(never);
+  requests.count = 0;
+  const fees = await chain.fees.fetchFees([...paid, unknown, ...free], never);
+  assert.deepEqual(fees, { units: [777n, 777n, undefined, 0n], decimals: 18 });
+  assert.equal(requests.count, 1);
+  assert.equal(await chain.gas.fetchBalance(never), await host.reader.getBalance(DEVNET_ACCOUNTS.relayer));
 });
 
 Deno.test("fees: no endpoint prices the native token alone where there are two", async () => {
@@ -84,31 +82,29 @@ function changing(url: string | undefined, change: (text: string) => string): Fe
   };
 }
 
-Deno.test("fees: no endpoint says alone what a fee is, or what it is worth, where there are two", async () => {
-  await withHost(31448, async (host) => {
-    const urls = twoUrls(host);
-    const paid = await dispatched(host, 1, 777n);
-    const word = (value: bigint): string => value.toString(16).padStart(64, "0");
-    const feesWith = (liar: string | undefined, [truth, lie]: readonly [bigint, bigint]): Promise<PaidFees> =>
-      chainOf(host, urls, {}, changing(liar, (text) => text.replaceAll(word(truth), word(lie)))).chain.fees
-        .fetchFees(paid, never);
-    for (const url of urls) {
-      assert.deepEqual(
-        await feesWith(url, [777n, 10n ** 24n]),
-        { units: [777n], decimals: 18 },
-        "a higher fee",
-      );
-      assert.equal((await catchFault(feesWith(url, [18n, 6n]))).code, "malformed", "other decimals");
-    }
-    // What it is worth is never remembered: the lie ends with the one who tells it.
-    const [first] = urls;
-    let lies = true;
-    const truthful = (text: string): string => lies ? text.replaceAll(word(18n), word(6n)) : text;
-    const { chain } = chainOf(host, urls.slice(0, 1), {}, changing(first, truthful));
-    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
-    lies = false;
-    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 18);
-  });
+test("fees: no endpoint says alone what a fee is, or what it is worth, where there are two", async ({ host }) => {
+  const urls = twoUrls(host);
+  const paid = await dispatched(host, 1, 777n);
+  const word = (value: bigint): string => value.toString(16).padStart(64, "0");
+  const feesWith = (liar: string | undefined, [truth, lie]: readonly [bigint, bigint]): Promise<PaidFees> =>
+    chainOf(host, urls, {}, changing(liar, (text) => text.replaceAll(word(truth), word(lie)))).chain.fees
+      .fetchFees(paid, never);
+  for (const url of urls) {
+    assert.deepEqual(
+      await feesWith(url, [777n, 10n ** 24n]),
+      { units: [777n], decimals: 18 },
+      "a higher fee",
+    );
+    assert.equal((await catchFault(feesWith(url, [18n, 6n]))).code, "malformed", "other decimals");
+  }
+  // What it is worth is never remembered: the lie ends with the one who tells it.
+  const [first] = urls;
+  let lies = true;
+  const truthful = (text: string): string => lies ? text.replaceAll(word(18n), word(6n)) : text;
+  const { chain } = chainOf(host, urls.slice(0, 1), {}, changing(first, truthful));
+  assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
+  lies = false;
+  assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 18);
 });
 
 Deno.test("fees: the router's price is scaled by the decimals of its block; a test hub's is a dollar", async () => {
@@ -140,134 +136,123 @@ Deno.test("fees: the router's price is scaled by the decimals of its block; a te
   }, { decimals: 19 });
 });
 
-Deno.test("fees: the source side of a claim proves fee and existence, and refuses unknown requests", async () => {
-  await withHost(31444, async (host) => {
-    const { chain, requests } = chainOf(host);
-    const before = await chain.reads.fetchHeight(never);
-    const commitments = await dispatched(host, 3, 12_345n);
-    const height = await chain.reads.fetchHeight(never);
-    await host.node.mine({ blocks: 3 });
-    requests.count = 0;
-    const { proof: bytes, fees } = await chain.proofs.proveFees(commitments, { height }, never);
-    assert.equal(requests.count, 1);
-    assert.deepEqual(fees, [12_345n, 12_345n, 12_345n]);
-    const block = await host.reader.getBlock({ blockNumber: height });
-    const keys = commitments.map((each) => fromHex(requestFeeSlot(each)));
-    const values = readEvmState({
-      stateRoot: toHash256(block.stateRoot),
-      host: fromHex(host.addresses.host),
-      proof: decodeStrict(evmStateProofCodec, bytes, "EvmStateProof"),
-      keys,
-    });
-    assert.deepEqual(keys.map((key) => values.get(toHex(key))), keys.map(() => fromHex("0x823039")));
-    assert.equal((await catchFault(chain.proofs.proveFees([unknown], { height }, never))).code, "not_found");
-    assert.equal(
-      (await catchFault(chain.proofs.proveFees(commitments, { height: before }, never))).code,
-      "not_found",
-    );
+test("fees: the source side of a claim proves fee and existence, and refuses unknown requests", async ({ host, chain, requests }) => {
+  const before = await chain.reads.fetchHeight(never);
+  const commitments = await dispatched(host, 3, 12_345n);
+  const height = await chain.reads.fetchHeight(never);
+  await host.node.mine({ blocks: 3 });
+  requests.count = 0;
+  const { proof: bytes, fees } = await chain.proofs.proveFees(commitments, { height }, never);
+  assert.equal(requests.count, 1);
+  assert.deepEqual(fees, [12_345n, 12_345n, 12_345n]);
+  const block = await host.reader.getBlock({ blockNumber: height });
+  const keys = commitments.map((each) => fromHex(requestFeeSlot(each)));
+  const values = readEvmState({
+    stateRoot: toHash256(block.stateRoot),
+    host: fromHex(host.addresses.host),
+    proof: decodeStrict(evmStateProofCodec, bytes, "EvmStateProof"),
+    keys,
   });
+  assert.deepEqual(keys.map((key) => values.get(toHex(key))), keys.map(() => fromHex("0x823039")));
+  assert.equal((await catchFault(chain.proofs.proveFees([unknown], { height }, never))).code, "not_found");
+  assert.equal(
+    (await catchFault(chain.proofs.proveFees(commitments, { height: before }, never))).code,
+    "not_found",
+  );
 });
 
-Deno.test("fees: the destination side of a claim names the relayers that its own proof shows", async () => {
-  await withHost(31445, async (host) => {
-    const { chain, requests } = chainOf(host);
-    const messages = [postTo(host, 1n), postTo(host, 2n)];
-    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-    const submission = await signed(chain, delivery);
-    await chain.sender.broadcast(submission, never);
-    const { block } = await includedOutcome(chain, submission);
-    const commitments = [...messages.map(({ commitment }) => commitment), unknown];
-    requests.count = 0;
-    const { proof, relayers } = await chain.proofs.proveReceipts(
+test("fees: the destination side of a claim names the relayers that its own proof shows", async ({ host, chain, requests }) => {
+  const messages = [postTo(host, 1n), postTo(host, 2n)];
+  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+  const submission = await signed(chain, delivery);
+  await chain.sender.broadcast(submission, never);
+  const { block } = await includedOutcome(chain, submission);
+  const commitments = [...messages.map(({ commitment }) => commitment), unknown];
+  requests.count = 0;
+  const { proof, relayers } = await chain.proofs.proveReceipts(
+    commitments,
+    { height: block.height },
+    never,
+  );
+  assert.equal(requests.count, 1);
+  assert.deepEqual(relayers, [relayer, relayer, undefined]);
+  assert.ok(proof.length > 500);
+  const earlier = await chain.proofs.proveReceipts(commitments, { height: block.height - 1n }, never);
+  assert.deepEqual(earlier.relayers, [undefined, undefined, undefined]);
+
+  // A node whose proof is that of another state is not believed; the next one is asked.
+  const root = `0x${"11".repeat(32)}`;
+  const lying = alteringFetch((method, result) =>
+    method === "eth_getBlockByNumber" && typeof result === "object" ? { ...result, stateRoot: root } : result
+  );
+  const fault = await catchFault(
+    chainOf(host, undefined, {}, lying).chain.proofs.proveReceipts(
       commitments,
       { height: block.height },
       never,
-    );
-    assert.equal(requests.count, 1);
-    assert.deepEqual(relayers, [relayer, relayer, undefined]);
-    assert.ok(proof.length > 500);
-    const earlier = await chain.proofs.proveReceipts(commitments, { height: block.height - 1n }, never);
-    assert.deepEqual(earlier.relayers, [undefined, undefined, undefined]);
-
-    // A node whose proof is that of another state is not believed; the next one is asked.
-    const root = `0x${"11".repeat(32)}`;
-    const lying = alteringFetch((method, result) =>
-      method === "eth_getBlockByNumber" && typeof result === "object"
-        ? { ...result, stateRoot: root }
-        : result
-    );
-    const fault = await catchFault(
-      chainOf(host, undefined, {}, lying).chain.proofs.proveReceipts(
-        commitments,
-        { height: block.height },
-        never,
-      ),
-    );
-    assert.equal(fault.code, "malformed");
-    const none = chainOf(host, undefined, {}, fetchWithout("eth_getProof")).chain;
-    assert.equal(
-      (await catchFault(none.proofs.proveReceipts(commitments, { height: block.height }, never))).code,
-      "missing_method",
-    );
-  });
+    ),
+  );
+  assert.equal(fault.code, "malformed");
+  const none = chainOf(host, undefined, {}, fetchWithout("eth_getProof")).chain;
+  assert.equal(
+    (await catchFault(none.proofs.proveReceipts(commitments, { height: block.height }, never))).code,
+    "missing_method",
+  );
 });
 
-Deno.test("fees: state values are proven at exactly one height, over several contracts in one request (F12)", async () => {
-  await withHost(31446, async (host) => {
-    const { chain, requests } = chainOf(host);
-    const [commitment] = await dispatched(host, 1, 500n);
-    assert.ok(commitment !== undefined);
-    const height = await chain.reads.fetchHeight(never);
-    await dispatched(host, 2, 9n);
-    const at = (address: string, slot: bigint): Uint8Array =>
-      concatBytes(fromHex(address), fromHex(toHash256(slot.toString(16).padStart(64, "0"))));
-    const keys = [
-      concatBytes(fromHex(host.addresses.host), fromHex(requestFeeSlot(commitment))),
-      at(host.addresses.ping, 0n),
-      at(host.addresses.ping, 77n),
-      fromHex(host.addresses.feeToken),
-      fromHex(DEVNET_ACCOUNTS.user.address),
-      fromHex(requestFeeSlot(commitment)),
-    ];
-    const [first = new Uint8Array()] = keys;
-    requests.count = 0;
-    const bytes = await chain.proofs.proveState([...keys, first], { height }, never);
-    assert.equal(requests.count, 1);
-    const block = await host.reader.getBlock({ blockNumber: height });
-    const values = readEvmState({
-      stateRoot: toHash256(block.stateRoot),
-      host: fromHex(host.addresses.host),
-      proof: decodeStrict(evmStateProofCodec, bytes, "EvmStateProof"),
-      keys,
-    });
-    const [fee, sent, nothing, token, user, ownFee] = keys.map((key) => values.get(toHex(key)));
-    assert.deepEqual([fee, sent, nothing, ownFee], [
-      fromHex("0x8201f4"),
-      fromHex("0x01"),
-      undefined,
-      fromHex("0x8201f4"),
-    ]);
-    assert.ok(token !== undefined && user !== undefined && token.length > 64);
-
-    const refusal = async (...wrong: readonly Uint8Array[]): Promise<unknown> => {
-      try {
-        await chain.proofs.proveState([first, ...wrong], { height }, never);
-      } catch (error) {
-        if (error instanceof UnprovableKeyError) return [error.code, error.key];
-        throw error;
-      }
-      return undefined;
-    };
-    for (const length of [0, 19, 21, 33, 51, 53]) {
-      const key = new Uint8Array(length);
-      assert.deepEqual(await refusal(key), ["unsupported_key_length", key]);
-    }
-    assert.deepEqual(await refusal(new Uint8Array(20).fill(0xee)), ["account_not_present", undefined]);
-    assert.equal(
-      (await catchFault(chain.proofs.proveState(keys, { height: height + 500n }, never))).code,
-      "pruned",
-    );
+test("fees: state values are proven at exactly one height, over several contracts in one request (F12)", async ({ host, chain, requests }) => {
+  const [commitment] = await dispatched(host, 1, 500n);
+  assert.ok(commitment !== undefined);
+  const height = await chain.reads.fetchHeight(never);
+  await dispatched(host, 2, 9n);
+  const at = (address: string, slot: bigint): Uint8Array =>
+    concatBytes(fromHex(address), fromHex(toHash256(slot.toString(16).padStart(64, "0"))));
+  const keys = [
+    concatBytes(fromHex(host.addresses.host), fromHex(requestFeeSlot(commitment))),
+    at(host.addresses.ping, 0n),
+    at(host.addresses.ping, 77n),
+    fromHex(host.addresses.feeToken),
+    fromHex(DEVNET_ACCOUNTS.user.address),
+    fromHex(requestFeeSlot(commitment)),
+  ];
+  const [first = new Uint8Array()] = keys;
+  requests.count = 0;
+  const bytes = await chain.proofs.proveState([...keys, first], { height }, never);
+  assert.equal(requests.count, 1);
+  const block = await host.reader.getBlock({ blockNumber: height });
+  const values = readEvmState({
+    stateRoot: toHash256(block.stateRoot),
+    host: fromHex(host.addresses.host),
+    proof: decodeStrict(evmStateProofCodec, bytes, "EvmStateProof"),
+    keys,
   });
+  const [fee, sent, nothing, token, user, ownFee] = keys.map((key) => values.get(toHex(key)));
+  assert.deepEqual([fee, sent, nothing, ownFee], [
+    fromHex("0x8201f4"),
+    fromHex("0x01"),
+    undefined,
+    fromHex("0x8201f4"),
+  ]);
+  assert.ok(token !== undefined && user !== undefined && token.length > 64);
+
+  const refusal = async (...wrong: readonly Uint8Array[]): Promise<unknown> => {
+    try {
+      await chain.proofs.proveState([first, ...wrong], { height }, never);
+    } catch (error) {
+      if (error instanceof UnprovableKeyError) return [error.code, error.key];
+      throw error;
+    }
+    return undefined;
+  };
+  for (const length of [0, 19, 21, 33, 51, 53]) {
+    const key = new Uint8Array(length);
+    assert.deepEqual(await refusal(key), ["unsupported_key_length", key]);
+  }
+  assert.deepEqual(await refusal(new Uint8Array(20).fill(0xee)), ["account_not_present", undefined]);
+  assert.equal(
+    (await catchFault(chain.proofs.proveState(keys, { height: height + 500n }, never))).code,
+    "pruned",
+  );
 });
 
 for (const { name, preimage, message_hash, signature } of signatures.signatures) {
@@ -302,51 +287,46 @@ async function probe(chain: EvmChain, height: bigint): Promise<readonly CheckRow
   return await jobs.find(({ check }) => check === "state_proof")?.run(never) ?? [];
 }
 
-Deno.test("proofs: endpoints are asked at the hub's height, and those without it are named with what serves it", async () => {
-  await withHost(31450, async (host) => {
-    const { chain } = chainOf(host);
-    const height = await chain.reads.fetchHeight(never);
-    assert.deepEqual((await probe(chain, height)).map(({ result }) => result), ["ok"]);
-    await chain.proofChecks.requireProofs(height, never);
-    await chain.proofChecks.requireProofs(1n, never); // before the host was deployed there is nothing to prove
+test("proofs: endpoints are asked at the hub's height, and those without it are named with what serves it", async ({ host, chain }) => {
+  const height = await chain.reads.fetchHeight(never);
+  assert.deepEqual((await probe(chain, height)).map(({ result }) => result), ["ok"]);
+  await chain.proofChecks.requireProofs(height, never);
+  await chain.proofChecks.requireProofs(1n, never); // before the host was deployed there is nothing to prove
 
-    await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count: 1, fee: 0n });
-    const full = chainOf(host, [host.rpcUrl], {}, prunedBelow(height + 1n)).chain;
-    const [finding, ...others] = await probe(full, height);
-    assert.deepEqual([finding?.result, others], ["failed", []]);
-    const text = `${finding?.found}; ${finding?.advice}`;
-    assert.match(text, new RegExp(`^no eth_getProof of block ${height}, .* \\(pruned\\)`));
-    assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
-    assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
-    assert.equal((await catchFault(full.proofChecks.requireProofs(height, never))).code, "pruned");
-    await full.proofChecks.requireProofs(height + 1n, never);
+  await sendPings(host, { dest: "EVM-1", to: host.addresses.ping, count: 1, fee: 0n });
+  const full = chainOf(host, [host.rpcUrl], {}, prunedBelow(height + 1n)).chain;
+  const [finding, ...others] = await probe(full, height);
+  assert.deepEqual([finding?.result, others], ["failed", []]);
+  const text = `${finding?.found}; ${finding?.advice}`;
+  assert.match(text, new RegExp(`^no eth_getProof of block ${height}, .* \\(pruned\\)`));
+  assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
+  assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
+  assert.equal((await catchFault(full.proofChecks.requireProofs(height, never))).code, "pruned");
+  await full.proofChecks.requireProofs(height + 1n, never);
 
-    const lying = chainOf(
-      host,
-      [host.rpcUrl],
-      {},
-      alteringFetch((method, result) =>
-        method === "eth_getProof" && typeof result === "object"
-          ? { ...result, accountProof: ["0xc0"] }
-          : result
-      ),
-    ).chain;
-    assert.match(
-      (await probe(lying, height))[0]?.found ?? "",
-      /a proof that does not verify/,
-    );
-    assert.equal((await catchFault(lying.proofChecks.requireProofs(height, never))).code, "malformed");
+  const lying = chainOf(
+    host,
+    [host.rpcUrl],
+    {},
+    alteringFetch((method, result) =>
+      method === "eth_getProof" && typeof result === "object" ? { ...result, accountProof: ["0xc0"] } : result
+    ),
+  ).chain;
+  assert.match(
+    (await probe(lying, height))[0]?.found ?? "",
+    /does not verify/,
+  );
+  assert.equal((await catchFault(lying.proofChecks.requireProofs(height, never))).code, "malformed");
 
-    const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
-    assert.deepEqual(
-      (await probe(two, height)).map(({ result }) => result),
-      ["ok"],
-      "silence has a row of its own",
-    );
-    await two.proofChecks.requireProofs(height, never);
+  const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
+  assert.deepEqual(
+    (await probe(two, height)).map(({ result }) => result),
+    ["ok"],
+    "silence has a row of its own",
+  );
+  await two.proofChecks.requireProofs(height, never);
 
-    await using stranger = node({ eth_chainId: () => "0x89", eth_getBlockByNumber: () => null });
-    const strange = chainOf(host, [stranger.url, host.rpcUrl]).chain;
-    assert.deepEqual((await probe(strange, height)).map(({ result }) => result), ["ok"], "of another chain");
-  });
+  await using stranger = node({ eth_chainId: () => "0x89", eth_getBlockByNumber: () => null });
+  const strange = chainOf(host, [stranger.url, host.rpcUrl]).chain;
+  assert.deepEqual((await probe(strange, height)).map(({ result }) => result), ["ok"], "of another chain");
 });

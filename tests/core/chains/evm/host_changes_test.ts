@@ -4,7 +4,7 @@ import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { never } from "./chain_fixture.ts";
+import { accepted, never } from "./chain_fixture.ts";
 import { chainAt, deliveryOfPosts, node, sign, zeros } from "./scripted_node.ts";
 
 const oldHandler = hostVector.reads.hostParams.decoded.handler.toLowerCase();
@@ -60,8 +60,7 @@ Deno.test("host changes: a waiting transaction to a handler that governance repl
   await using rpc = hostWith(() => handler);
   const { chain } = chainAt([rpc]);
   const delivery = deliveryOfPosts(1);
-  const simulation = await chain.simulator.simulate(delivery, never);
-  assert.ok(simulation.kind === "accepted");
+  const simulation = await accepted(chain, delivery);
   const submission = await sign(chain, { simulation }, delivery);
   const cancelling = await chain.replacement.cancel(
     submission,

@@ -19,8 +19,8 @@ import {
   postTo,
   proveFromHub,
   signed,
+  test,
   twoUrls,
-  withHost,
 } from "./chain_fixture.ts";
 
 async function deliveryTo(host: IsmpHost): Promise<Delivery> {
@@ -46,125 +46,111 @@ async function raised(
   return price;
 }
 
-Deno.test("replacement: terms are price, market, nonces and balance at one moment, from one request", async () => {
-  await withHost(31450, async (host) => {
-    const { chain, requests } = chainOf(host);
-    const submission = await sendUnderpriced(host, chain);
-    await chain.gas.fetchGasQuote(never);
-    requests.count = 0;
-    const terms = await chain.replacement.fetchReplacementState(submission, never);
-    assert.equal(requests.count, 1);
-    const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(submission.raw));
-    assert.deepEqual(terms.offered, {
-      type: "eip1559",
-      maxFeeWei: maxFeePerGas,
-      maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n,
-    });
-    assert.equal(terms.market.type, "eip1559");
-    const nonce = submission.nonce ?? 0n;
-    assert.deepEqual(terms.nonces, { latest: nonce, pending: nonce + 1n });
-    assert.equal(terms.balanceWei, await chain.gas.fetchBalance(never));
-    requests.count = 0;
-    assert.deepEqual(await chain.replacement.fetchNonces(never), terms.nonces);
-    assert.equal(requests.count, 1);
+test("replacement: terms are price, market, nonces and balance at one moment, from one request", async ({ host, chain, requests }) => {
+  const submission = await sendUnderpriced(host, chain);
+  await chain.gas.fetchGasQuote(never);
+  requests.count = 0;
+  const terms = await chain.replacement.fetchReplacementState(submission, never);
+  assert.equal(requests.count, 1);
+  const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(submission.raw));
+  assert.deepEqual(terms.offered, {
+    type: "eip1559",
+    maxFeeWei: maxFeePerGas,
+    maxPriorityFeeWei: maxPriorityFeePerGas ?? 0n,
   });
+  assert.equal(terms.market.type, "eip1559");
+  const nonce = submission.nonce ?? 0n;
+  assert.deepEqual(terms.nonces, { latest: nonce, pending: nonce + 1n });
+  assert.equal(terms.balanceWei, await chain.gas.fetchBalance(never));
+  requests.count = 0;
+  assert.deepEqual(await chain.replacement.fetchNonces(never), terms.nonces);
+  assert.equal(requests.count, 1);
 });
 
-Deno.test("replacement: the same call at the same nonce for more takes the place of the first", async () => {
-  await withHost(31451, async (host) => {
-    const { chain, requests } = chainOf(host, twoUrls(host));
-    const submission = await sendUnderpriced(host, chain);
-    requests.count = 0;
-    const price = await raised(chain, submission);
-    const second = await chain.replacement.resign(submission, price, never);
-    assert.equal(requests.count, 1);
-    assert.notEqual(second.hash, submission.hash);
-    const [before, after] = [submission, second].map(({ raw }) => parseTransaction(toHex(raw)));
-    assert.ok(before !== undefined && after !== undefined);
-    assert.deepEqual(
-      [after.nonce, after.to, after.data, after.gas, after.chainId],
-      [before.nonce, before.to, before.data, before.gas, before.chainId],
-    );
-    assert.equal(second.madeAtHeight, submission.madeAtHeight);
-    assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
-    await host.node.mine({ blocks: 1 });
-    assert.equal((await includedOutcome(chain, second)).succeeded, true);
-    assert.equal(await countReceived(host), 1n);
-  });
+test("replacement: the same call at the same nonce for more takes the place of the first", async ({ host }) => {
+  const { chain, requests } = chainOf(host, twoUrls(host));
+  const submission = await sendUnderpriced(host, chain);
+  requests.count = 0;
+  const price = await raised(chain, submission);
+  const second = await chain.replacement.resign(submission, price, never);
+  assert.equal(requests.count, 1);
+  assert.notEqual(second.hash, submission.hash);
+  const [before, after] = [submission, second].map(({ raw }) => parseTransaction(toHex(raw)));
+  assert.ok(before !== undefined && after !== undefined);
+  assert.deepEqual(
+    [after.nonce, after.to, after.data, after.gas, after.chainId],
+    [before.nonce, before.to, before.data, before.gas, before.chainId],
+  );
+  assert.equal(second.madeAtHeight, submission.madeAtHeight);
+  assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
+  await host.node.mine({ blocks: 1 });
+  assert.equal((await includedOutcome(chain, second)).succeeded, true);
+  assert.equal(await countReceived(host), 1n);
 });
 
-Deno.test("replacement: a remote signer replaces and cancels at the nonce of the first, and what it signs wrongly is not sent", async () => {
-  await withHost(31455, async (host) => {
-    const held = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.relayer] });
-    await using server = held.serve();
-    const { address } = DEVNET_ACCOUNTS.relayer;
-    const signer = new RemoteSigner(`http://127.0.0.1:${server.port}`, toAddress(address));
-    const { chain } = chainOf(host, undefined, { signer });
-    const submission = await sendUnderpriced(host, chain);
-    const price = await raised(chain, submission);
-    held.misbehaviour = { kind: "other_key" };
-    const refusal = /wrong_signature \(the signature is of/;
-    await assert.rejects(chain.replacement.resign(submission, price, never), refusal);
-    held.misbehaviour = undefined;
-    const second = await chain.replacement.resign(submission, price, never);
-    assert.equal(second.nonce, submission.nonce);
-    assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
-    const cancellation = await chain.replacement.cancel(second, await raised(chain, second), never);
-    assert.equal(cancellation.nonce, submission.nonce);
-    assert.deepEqual(await chain.sender.broadcast(cancellation, never), { kind: "sent" });
-    await host.node.mine({ blocks: 1 });
-    assert.equal((await includedOutcome(chain, cancellation)).succeeded, true);
-    assert.equal(await countReceived(host), 0n);
-  });
+test("replacement: a remote signer replaces and cancels at the nonce of the first, and what it signs wrongly is not sent", async ({ host }) => {
+  const held = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.relayer] });
+  await using server = held.serve();
+  const { address } = DEVNET_ACCOUNTS.relayer;
+  const signer = new RemoteSigner(`http://127.0.0.1:${server.port}`, toAddress(address));
+  const { chain } = chainOf(host, undefined, { signer });
+  const submission = await sendUnderpriced(host, chain);
+  const price = await raised(chain, submission);
+  held.misbehaviour = { kind: "other_key" };
+  const refusal = /wrong_signature \(the signature is of/;
+  await assert.rejects(chain.replacement.resign(submission, price, never), refusal);
+  held.misbehaviour = undefined;
+  const second = await chain.replacement.resign(submission, price, never);
+  assert.equal(second.nonce, submission.nonce);
+  assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
+  const cancellation = await chain.replacement.cancel(second, await raised(chain, second), never);
+  assert.equal(cancellation.nonce, submission.nonce);
+  assert.deepEqual(await chain.sender.broadcast(cancellation, never), { kind: "sent" });
+  await host.node.mine({ blocks: 1 });
+  assert.equal((await includedOutcome(chain, cancellation)).succeeded, true);
+  assert.equal(await countReceived(host), 0n);
 });
 
-Deno.test("replacement: a price that the node does not take for a replacement is underpriced", async () => {
-  await withHost(31452, async (host) => {
-    const { chain } = chainOf(host);
-    const submission = await sendUnderpriced(host, chain);
-    const { offered } = await chain.replacement.fetchReplacementState(submission, never);
-    assert.ok(offered.type === "eip1559");
-    const lower = await chain.replacement.resign(submission, {
-      ...offered,
-      maxFeeWei: offered.maxFeeWei - 1n,
-    }, never);
-    assert.deepEqual(await chain.sender.broadcast(lower, never), { kind: "underpriced" });
-  });
+test("replacement: a price that the node does not take for a replacement is underpriced", async ({ host, chain }) => {
+  const submission = await sendUnderpriced(host, chain);
+  const { offered } = await chain.replacement.fetchReplacementState(submission, never);
+  assert.ok(offered.type === "eip1559");
+  const lower = await chain.replacement.resign(submission, {
+    ...offered,
+    maxFeeWei: offered.maxFeeWei - 1n,
+  }, never);
+  assert.deepEqual(await chain.sender.broadcast(lower, never), { kind: "underpriced" });
 });
 
-Deno.test("replacement: a cancelled delivery is never mined, and its nonce is used", async () => {
-  await withHost(31453, async (host) => {
-    const { chain, requests } = chainOf(host, twoUrls(host));
-    const submission = await sendUnderpriced(host, chain);
-    const price = await raised(chain, submission);
-    requests.count = 0;
-    const cancellation = await chain.replacement.cancel(submission, price, never);
-    assert.equal(requests.count, 1);
-    const { to, value, data, gas, nonce } = parseTransaction(toHex(cancellation.raw));
-    assert.equal(to?.toLowerCase(), submission.account);
-    assert.deepEqual([value ?? 0n, data, gas, BigInt(nonce ?? 0)], [
-      0n,
-      undefined,
-      21_000n,
-      submission.nonce ?? 0n,
-    ]);
-    await chain.sender.broadcast(cancellation, never);
-    await host.node.mine({ blocks: 1 });
-    const outcome = await includedOutcome(chain, cancellation);
-    assert.deepEqual([outcome.succeeded, outcome.handled], [true, []]);
-    assert.equal(await countReceived(host), 0n);
-    // Without an estimate it is the gas of a plain transfer.
-    const plain = chainOf(host, undefined, {}, fetchWithout("eth_estimateGas")).chain;
-    assert.equal((await plain.replacement.cancel(submission, price, never)).gasLimit, 21_000n);
-  });
+test("replacement: a cancelled delivery is never mined, and its nonce is used", async ({ host }) => {
+  const { chain, requests } = chainOf(host, twoUrls(host));
+  const submission = await sendUnderpriced(host, chain);
+  const price = await raised(chain, submission);
+  requests.count = 0;
+  const cancellation = await chain.replacement.cancel(submission, price, never);
+  assert.equal(requests.count, 1);
+  const { to, value, data, gas, nonce } = parseTransaction(toHex(cancellation.raw));
+  assert.equal(to?.toLowerCase(), submission.account);
+  assert.deepEqual([value ?? 0n, data, gas, BigInt(nonce ?? 0)], [
+    0n,
+    undefined,
+    21_000n,
+    submission.nonce ?? 0n,
+  ]);
+  await chain.sender.broadcast(cancellation, never);
+  await host.node.mine({ blocks: 1 });
+  const outcome = await includedOutcome(chain, cancellation);
+  assert.deepEqual([outcome.succeeded, outcome.handled], [true, []]);
+  assert.equal(await countReceived(host), 0n);
+  // Without an estimate it is the gas of a plain transfer.
+  const plain = chainOf(host, undefined, {}, fetchWithout("eth_estimateGas")).chain;
+  assert.equal((await plain.replacement.cancel(submission, price, never)).gasLimit, 21_000n);
 });
 
-Deno.test("replacement: what another account signed is not replaced", async () => {
-  await withHost(31454, async (host) => {
-    const submission = await signed(chainOf(host).chain, await deliveryTo(host));
-    const other = chainOf(host, undefined, { signer: new Secret(DEVNET_KEYS.relayer2) }).chain;
-    const price = { type: "legacy", gasPriceWei: 1n } as const;
-    await assert.rejects(other.replacement.resign(submission, price, never), /not one of this account/);
-    await assert.rejects(other.replacement.cancel(submission, price, never), /not one of this account/);
-  });
+test("replacement: what another account signed is not replaced", async ({ host }) => {
+  const submission = await signed(chainOf(host).chain, await deliveryTo(host));
+  const other = chainOf(host, undefined, { signer: new Secret(DEVNET_KEYS.relayer2) }).chain;
+  const price = { type: "legacy", gasPriceWei: 1n } as const;
+  await assert.rejects(other.replacement.resign(submission, price, never), /not one of this account/);
+  await assert.rejects(other.replacement.cancel(submission, price, never), /not one of this account/);
 });

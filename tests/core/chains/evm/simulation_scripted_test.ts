@@ -10,7 +10,7 @@ import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { never } from "./chain_fixture.ts";
+import { accepted, never } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import {
   blockOf,
@@ -84,25 +84,15 @@ function arbitrumPrices(byteWei: bigint, gasWei: bigint): string {
 function arbitrumNode(prices: unknown, methods: Readonly<Record<string, Answerer>>): ScriptedRpc {
   return node({
     eth_chainId: () => "0xa4b1",
-    eth_call: ([call]) => JSON.stringify(call).includes("00000000006c") ? prices : hostParams,
+    eth_call: ([call]) =>
+      JSON.stringify(call).includes("00000000006c")
+        ? typeof prices === "function" ? prices() : prices
+        : hostParams,
     ...methods,
   });
 }
 
-/** A node of the OP stack whose oracle names this price and these costs. */
-function opStackNode(price: Answerer, cost: Answerer): ScriptedRpc {
-  return node({
-    eth_simulateV1: () => ran(),
-    eth_call: (params, self) => {
-      const text = JSON.stringify(params);
-      if (!text.includes("0x420000000000000000000000000000000000000f")) return hostParams;
-      return (text.includes("0xfe173b97") ? price : cost)(params, self);
-    },
-  });
-}
-
 const hostParams = hostVector.reads.hostParams.result;
-const word = (value: number): string => `0x${value.toString(16).padStart(64, "0")}`;
 
 function handledOf(simulation: Simulation): readonly boolean[] {
   assert.ok(simulation.kind === "accepted", JSON.stringify(simulation.kind));
@@ -139,15 +129,6 @@ Deno.test("simulation: an endpoint whose traces come without logs is skipped for
   assert.equal(countOf(blind, "eth_simulateV1"), 0);
   assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
   assert.equal(countOf(blind, "debug_traceCall"), 1);
-});
-
-Deno.test("simulation: only the top call of a trace says nothing", async () => {
-  const top = { type: "CALL", input: "0x698b1267", gasUsed: "0x10000" };
-  await using rpc = node({ debug_traceCall: () => top, eth_simulateV1: () => ran() });
-  assert.deepEqual(handledOf(await chainAt([rpc]).chain.simulator.simulate(deliveryOfPosts(2), never)), [
-    false,
-    true,
-  ]);
 });
 
 const refusals: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
@@ -286,8 +267,7 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
     eth_getBlockByNumber: () => blockOf("0x50"),
   });
   const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.ok(simulation.kind === "accepted");
+  const simulation = await accepted(chain, deliveryOfPosts(1));
   const [call, options] = lastTrace(rpc);
   const signed = await sign(chain, { simulation });
   const { gas, maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(toHex(signed.raw));
@@ -301,8 +281,7 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   // An account that could not pay is imagined with just enough, so that what is missing is told when signing.
   rpc.on("eth_getBalance", () => "0x7");
   const poor = chainAt([rpc], { gasPriceBufferPercent: 10 }).chain;
-  const imagined = await poor.simulator.simulate(deliveryOfPosts(1), never);
-  assert.ok(imagined.kind === "accepted");
+  const imagined = await accepted(poor, deliveryOfPosts(1));
   const { stateOverrides } = Object(lastTrace(rpc)[1]);
   assert.deepEqual(Object.values(stateOverrides), [{ balance: toQuantity(BigInt(gas ?? 0) * 132n) }]);
   const refused = await trySign(poor, { simulation: imagined });
@@ -320,8 +299,7 @@ Deno.test("signing: what the simulation read is used for two seconds, then it is
   await using rpc = tracingNode(() => "0x10000");
   const { chain, requests } = chainAt([rpc], {}, clock);
   const delivery = deliveryOfPosts(1);
-  const simulation = await chain.simulator.simulate(delivery, never);
-  assert.ok(simulation.kind === "accepted");
+  const simulation = await accepted(chain, delivery);
   const countOfSigning = async (signed = delivery): Promise<number> => {
     requests.count = 0;
     await sign(chain, { simulation }, signed);
@@ -343,8 +321,7 @@ Deno.test("signing: a receipt that the simulation's request shows ends the deliv
     return isReceipt && readsHost(params) ? `0x${"00".repeat(12)}${"11".repeat(20)}` : readHost(params, self);
   });
   const delivery = deliveryOfPosts(1);
-  const simulation = await chain.simulator.simulate(delivery, never);
-  assert.ok(simulation.kind === "accepted");
+  const simulation = await accepted(chain, delivery);
   requests.count = 0;
   const signing = await trySign(chain, { simulation }, delivery);
   assert.deepEqual([signing.kind, requests.count], ["overtaken", 0]);
@@ -367,12 +344,10 @@ for (const [how, gasUsed, traces] of repeated) {
     let used = "0x10000";
     await using rpc = tracingNode(() => used);
     const { chain } = chainAt([rpc]);
-    const first = await chain.simulator.simulate(deliveryOfPosts(1), never);
-    assert.ok(first.kind === "accepted");
+    await accepted(chain, deliveryOfPosts(1));
     assert.equal(countOf(rpc, "debug_traceCall"), 2);
     used = gasUsed;
-    const second = await chain.simulator.simulate(deliveryOfPosts(1), never);
-    assert.ok(second.kind === "accepted");
+    const second = await accepted(chain, deliveryOfPosts(1));
     assert.equal(countOf(rpc, "debug_traceCall"), 2 + traces);
     assert.equal(second.gasUsed, BigInt(gasUsed));
     // The transaction has the limit with which it was traced last: enough, and not much more.
@@ -438,6 +413,7 @@ const oddAnswers: readonly (readonly [string, unknown])[] = [
   ["null", null],
   ["a number", 7],
   ["no call", [{ calls: [] }]],
+  ["the top call only", { type: "CALL", input: "0x698b1267", gasUsed: "0x10000" }],
   ["gas of 70 bits", { type: "CALL", gasUsed: "0x400000000000000000" }],
 ];
 for (const [name, answer] of oddAnswers) {
@@ -481,25 +457,6 @@ Deno.test("simulation: why a plain call fails without a reason of the host is no
   }
 });
 
-for (const status of [401, 403, 404, 405]) {
-  Deno.test(`simulation: an endpoint that refuses everything with HTTP ${status} for a moment lacks nothing`, async () => {
-    await using rpc = node({ debug_traceCall: () => trace(true), eth_simulateV1: () => ran() });
-    const clock = new FakeClock();
-    const { chain, log } = chainAt([rpc], {}, clock);
-    await chain.reads.fetchHeight(never);
-    await chain.simulator.simulate(deliveryOfPosts(2), never);
-    rpc.onBatch(() => ({ kind: "status", status }));
-    assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "retry");
-    rpc.onBatch(() => undefined);
-    await clock.advance(60_000);
-    assert.deepEqual(handledOf(await chain.simulator.simulate(deliveryOfPosts(2), never)), [true, false]);
-    assert.deepEqual([...log.events("warn"), ...log.events("info")], [
-      "endpoint_unusable.unauthorized",
-      "endpoint_ready",
-    ]);
-  });
-}
-
 Deno.test("simulation: while the endpoint that traces does not answer, nothing is guessed by a plain call of another one, for five minutes", async () => {
   await using plain = node();
   await using tracing = node({ debug_traceCall: () => trace(true) });
@@ -521,68 +478,36 @@ Deno.test("simulation: while the endpoint that traces does not answer, nothing i
   assert.equal((await catchFault(simulate())).reaction, "retry");
 });
 
+const arbitrum = { stateMachine: evmStateMachine(42161) };
+
 Deno.test("simulation: on Arbitrum the price is the higher of the node's and the precompile's", async () => {
   for (const [last, expected] of [[70n, 100n], [170n, 170n]] as const) {
     await using rpc = arbitrumNode(arbitrumPrices(9n, last), { eth_simulateV1: () => ran() });
-    const { chain, requests } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
+    const { chain, requests } = chainAt([rpc], arbitrum);
     assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: expected });
     requests.count = 0;
     await chain.gas.fetchGasQuote(never);
     assert.equal(requests.count, 1);
-    const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
-    assert.deepEqual(
-      simulation.kind === "accepted" ? [simulation.gasPriceWei, simulation.gasUsed] : simulation.kind,
-      [expected, 0x30000n],
-    );
+    const { gasPriceWei } = await accepted(chain, deliveryOfPosts(2));
+    assert.equal(gasPriceWei, expected);
   }
 });
 
-Deno.test("simulation: on Arbitrum the gas that pays for layer 1 is counted when the node gives no estimate", async () => {
+Deno.test("simulation: on Arbitrum the gas is the estimate, else that of layer 1 is counted; a price that cannot be read is a fault", async () => {
   const [byteWei, gasWei] = [50_000n, 100n];
   let estimate: unknown = "0x30000";
-  await using rpc = arbitrumNode(arbitrumPrices(byteWei, gasWei), {
+  let prices: unknown = arbitrumPrices(byteWei, gasWei);
+  await using rpc = arbitrumNode(() => prices, {
     eth_simulateV1: () => ran({ gasUsed: "0x20000" }),
     eth_estimateGas: () => estimate,
   });
-  const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
-  const gasOf = async (): Promise<readonly [bigint, bigint]> => {
-    const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
-    assert.ok(simulation.kind === "accepted");
-    return [simulation.gasUsed, simulation.gasLimit];
-  };
-  assert.equal((await gasOf())[0], 0x30000n);
+  const { chain } = chainAt([rpc], arbitrum);
+  assert.equal((await accepted(chain, deliveryOfPosts(2))).gasUsed, 0x30000n);
   estimate = new ScriptedError(-32000, "gas required exceeds allowance (32000000)");
-  const [gasUsed, gasLimit] = await gasOf();
+  const { gasUsed, gasLimit } = await accepted(chain, deliveryOfPosts(2));
   const layer1Bytes = (gasUsed - 0x20000n) * gasWei / byteWei;
   // Two posts, their proof and a signature.
-  assert.ok(layer1Bytes > 900n && layer1Bytes < 3_000n, `${layer1Bytes}`);
-  assert.ok(gasLimit > gasUsed);
-});
-
-Deno.test("simulation: an OP-stack chain without a data cost is a fault, never a cost of 0", async () => {
-  await using rpc = opStackNode(() => word(200), () => new ScriptedError(3, "execution reverted"));
-  const { chain } = chainAt([rpc]);
-  assert.deepEqual(await chain.gas.fetchGasQuote(never), { gasPriceWei: 200n });
-  assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).code, "reverted");
-});
-
-Deno.test("simulation: a node that fails once at the oracle's price does not make a chain of the OP stack another one", async () => {
-  let isFailing = true;
-  const price: Answerer = () => isFailing ? new ScriptedError(-32603, "internal error") : word(200);
-  await using rpc = opStackNode(price, () => word(1_000));
-  const { chain } = chainAt([rpc]);
-  assert.notEqual((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
-  isFailing = false;
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(2), never);
-  assert.ok(simulation.kind === "accepted");
-  assert.ok(simulation.dataCostWei >= 1_000n, `${simulation.dataCostWei}`);
-});
-
-Deno.test("simulation: on Arbitrum a price that cannot be read is a fault, never a cost of 0", async () => {
-  await using rpc = arbitrumNode(new ScriptedError(-32603, "internal error"), {
-    eth_simulateV1: () => ran({ gasUsed: "0x20000" }),
-    eth_estimateGas: () => new ScriptedError(-32000, "gas required exceeds allowance (32000000)"),
-  });
-  const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(42161) });
+  assert.ok(layer1Bytes > 900n && layer1Bytes < 3_000n && gasLimit > gasUsed, `${layer1Bytes}`);
+  prices = new ScriptedError(-32603, "internal error");
   assert.notEqual((await catchFault(chain.simulator.simulate(deliveryOfPosts(2), never))).reaction, "drop");
 });

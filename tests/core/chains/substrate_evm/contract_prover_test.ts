@@ -2,12 +2,14 @@
 import assert from "node:assert/strict";
 import { childKey, recordKey, trieIdOf } from "../../../../devnet/revive/mirrored_blocks.ts";
 import { EvmContext } from "../../../../src/core/chains/evm/evm_context.ts";
-import { createProofChecks, EvmProofs, type ProofProbe } from "../../../../src/core/chains/evm/proofs.ts";
-import { type ProofChecks, UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import {
-  ContractProver,
-  createContractProbe,
-} from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
+  createProofChecks,
+  createProofProbe,
+  EvmProofs,
+  type ProofProbe,
+} from "../../../../src/core/chains/evm/proofs.ts";
+import { type ProofChecks, UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
+import { ContractProver } from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
 import { concatBytes, fromHex, type Hash256, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -70,7 +72,8 @@ function fixture(): {
   } as unknown as EvmContext;
   const prover = new ContractProver(context, client);
   const proofs = new EvmProofs(context, prover);
-  const probe = createContractProbe({ clock, chain: CHAIN, endpointHost: client.host, prover });
+  const probed = [{ endpoint: client.host, prover }];
+  const probe = createProofProbe({ clock, chain: CHAIN, nodes: "use an archive node" }, () => probed);
   return { node, prover, proofs, checks: createProofChecks(proofs), probe, reports };
 }
 

@@ -2,7 +2,7 @@ import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retr
 import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
-import { openMemoryLedger } from "../../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../../support/ledger.ts";
 import {
   recordRequestReward,
   recordRotationReward,

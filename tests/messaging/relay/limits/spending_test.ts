@@ -36,8 +36,8 @@ function prepare(
 }
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
-  const replacement = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
-  await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit } });
+  const replacement = new MemoryReplacing(fixture.two, relayer.two);
+  await settleAll({ ...relayer.on(relayer.two), replacement, profit });
 }
 
 /** Sends what is due; messages that others may want are left to them for a while. */

@@ -24,7 +24,7 @@ import { countReceived } from "../../../../devnet/evm/host_admin.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
-import { openMemoryLedger } from "../../../support/memory_ledger.ts";
+import { openMemoryLedger } from "../../../support/ledger.ts";
 
 /** A journalled delivery that waits in the pool of a node that mines only when told to. */
 interface Waiting {
@@ -76,7 +76,7 @@ async function waiting(host: IsmpHost, transport?: Fetch): Promise<Waiting> {
     hubTokenPrice27: ONE_DOLLAR_27,
   };
   const settle = async (): Promise<void> =>
-    void await settleAll({ ...deps, settings, target: chain, signal: never, replacing: chain });
+    void await settleAll({ ...deps, settings, target: chain, signal: never, replacement: chain.replacement });
   const patience = async (): Promise<void> => {
     await clock.advance(STUCK_AFTER_MS);
     await settle();

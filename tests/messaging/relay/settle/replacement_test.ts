@@ -3,12 +3,7 @@ import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/led
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import type {
-  FeeReader,
-  LegProfit,
-  LegRun,
-  ReplacementContext,
-} from "../../../../src/messaging/relay/leg.ts";
+import type { FeeReader, LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
@@ -33,16 +28,12 @@ async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waitin
   const { account } = relayer;
   fixture.two.isFull = true;
   assert.equal((await round(relayer, leg)).sent, 1);
-  const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+  const replacing = new MemoryReplacing(fixture.two, relayer.two);
   return { fixture, relayer, leg, first, replacing, account };
 }
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
-  const how: ReplacementContext = {
-    replacement: replacing,
-    profit,
-  };
-  return settleAll({ ...relayer.on(relayer.two), replacing: how });
+  return settleAll({ ...relayer.on(relayer.two), replacement: replacing, profit });
 }
 
 /** Everything at the first nonce of the account. */
@@ -184,7 +175,7 @@ for (const when of ["before", "after"] as const) {
           await fixture.blocks(1);
         }
         const relayer = new Relayer(fixture, reopen(), { seed: 2 });
-        const replacing = new MemoryReplacing(fixture.two, relayer.two, fixture.clock);
+        const replacing = new MemoryReplacing(fixture.two, relayer.two);
         const successor = { ...work, relayer, replacing };
         assert.equal(rowsOf(successor).length, 2, "the replacement is in the journal");
         await fixture.clock.advance(60_000);

@@ -8,8 +8,12 @@ import { evmCommitment, type VerifiedUpdate } from "../../../spec/header_commitm
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import type { Address } from "../../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
-import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import { commitmentIdOf, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_client.ts";
+import {
+  commitmentIdOf,
+  requireStorageRoot,
+  requireWord,
+  RollupUpdateError,
+} from "../../../rollup/spec/rollup_client.ts";
 import {
   assertionHash,
   assertionSlot,
@@ -122,10 +126,11 @@ export function verifyArbitrumUpdate(
 
 function verifyClaim(proof: ArbitrumProof, l1StateRoot: Hash256, rollupCore: Address): void {
   const { contractProof, header } = proof.value;
-  const root = fromL1Proof(
-    "rollup_proof",
-    () => provenStorageRoot(contractProof, l1StateRoot, rollupCore),
-  );
+  const root = requireStorageRoot("rollup_proof", {
+    nodes: contractProof,
+    stateRoot: l1StateRoot,
+    contract: rollupCore,
+  });
   switch (proof.tag) {
     case "ArbitrumOrbit":
       checkBlock(header, proof.value.globalState);
@@ -143,22 +148,14 @@ function checkBlock(header: EvmBlockHeader, claimed: GlobalState): void {
 }
 
 /** Checks that the rollup has the assertion, in any status, and that it has no sibling. */
-function checkAssertion(proof: AssertionProof, rollupRoot: Hash256): void {
-  const slot = assertionSlot(assertionHash(proof));
-  const found = fromL1Proof("assertion_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
-  if (found === undefined) refuse("assertion_missing");
-  const parentSlot = assertionSlot(proof.previousAssertionHash);
-  const parent = fromL1Proof(
-    "parent_proof",
-    () => provenWord(proof.challengeProof, rollupRoot, parentSlot),
-  );
-  if (parent === undefined) refuse("parent_missing");
+function checkAssertion(proof: AssertionProof, root: Hash256): void {
+  requireWord("assertion", { nodes: proof.storageProof, root, slot: assertionSlot(assertionHash(proof)) });
+  const slot = assertionSlot(proof.previousAssertionHash);
+  const parent = requireWord("parent", { nodes: proof.challengeProof, root, slot });
   if (parseAssertionWord(parent).secondChildBlock !== 0n) refuse("assertion_challenged");
 }
 
-function checkNode(proof: NodeProof, rollupRoot: Hash256): void {
-  const slot = nodeSlot(proof.nodeNumber);
-  const found = fromL1Proof("node_proof", () => provenWord(proof.storageProof, rollupRoot, slot));
-  if (found === undefined) refuse("node_missing");
+function checkNode(proof: NodeProof, root: Hash256): void {
+  const found = requireWord("node", { nodes: proof.storageProof, root, slot: nodeSlot(proof.nodeNumber) });
   if (found !== nodeStateHash(proof)) refuse("node_mismatch");
 }

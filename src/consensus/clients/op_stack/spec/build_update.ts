@@ -5,6 +5,7 @@
  */
 import { type Hash256, toHex } from "../../../../core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../core/evm/block_header.ts";
+import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
 import type { AccountProofAnswer } from "../../../../core/merkle/evm_proof.ts";
 import { EMPTY_ROOT } from "../../../../core/merkle/patricia.ts";
 import { accountNodesOf, slotNodesOf } from "../../../rollup/spec/l1_storage.ts";
@@ -12,13 +13,17 @@ import { RollupDataError } from "../../../rollup/spec/rollup_client.ts";
 import type { DisputeGameCreated, OutputProposed } from "./claim_events.ts";
 import {
   blockOutputRoot,
+  claimsSuperRoot,
   disputeGameSlot,
   gameImplementationSlot,
   gameUuid,
   OUTPUT_ROOT_VERSION,
   outputSlots,
+  readSuperRoot,
+  superRoot,
+  type SuperRootClaim,
 } from "./output_root.ts";
-import type { DisputeGameProof, OutputOracleProof } from "./update.ts";
+import type { DisputeGameKind, DisputeGameProof, OutputOracleProof } from "./update.ts";
 
 /** Slots of `eth_getProof` for the factory, in the order that {@link buildDisputeGameProof} expects. */
 export function factoryProofSlots(game: DisputeGameCreated, extraData: Uint8Array): readonly Hash256[] {
@@ -51,6 +56,25 @@ export function withdrawalRootOf(header: EvmBlockHeader, rootClaim: Hash256): Ha
 export interface ClaimedOutput {
   readonly l2Height: bigint;
   readonly outputRoot: Hash256;
+}
+
+/**
+ * Reads what a game claims about a rollup: the output root of a block, or of the newest block at a second. Otherwise the
+ * reason to skip it.
+ */
+export function readClaim(
+  { rootClaim }: DisputeGameCreated,
+  { extraData, kind }: { readonly extraData: Uint8Array; readonly kind: DisputeGameKind },
+  chain: StateMachine,
+): ClaimedOutput | SuperRootClaim | string {
+  if (claimsSuperRoot(kind)) {
+    return superRoot(extraData) === rootClaim
+      ? readSuperRoot(extraData, chain)
+      : "with other extra data than claimed";
+  }
+  // The first word, whatever follows.
+  if (extraData.length < 32) return "without a block number";
+  return { l2Height: BigInt(toHex(extraData.subarray(0, 32))), outputRoot: rootClaim };
 }
 
 /** L2 part of a claim. */

@@ -3,9 +3,9 @@
  * modules/ismp/clients/ismp-optimism/src/lib.rs (OptimismUpdate), modules/ismp/clients/optimism/src/lib.rs
  * (OptimismDisputeGameProof, OptimismPayloadProof).
  */
-import { type ProofNodes, proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
+import { proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
 import { consensusTypeCodec, type RollupClientState, rollupKey } from "../../../rollup/spec/rollup_client.ts";
-import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
+import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import {
   bytes,
   type Codec,
@@ -16,7 +16,6 @@ import {
   nothing,
   Option,
   pair,
-  ScaleError,
   Struct,
   Tuple,
   u32,
@@ -24,101 +23,75 @@ import {
   u8,
 } from "../../../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
-import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
+import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
 import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
-import { compact, enhanceCodec } from "scale-ts";
+import { type CodecType, compact } from "scale-ts";
 
-/** A claim made by a dispute game, with its proof in the L1 state. */
-export interface DisputeGameProof {
+/** SCALE of a claim made by a dispute game, with its proof in the L1 state. */
+const disputeGameProofCodec = Struct({
   /** The block that the claim is about. */
-  readonly header: EvmBlockHeader;
+  header: evmBlockHeaderCodec,
   /** Storage root of the chain's message passer at that block. */
-  readonly withdrawalStorageRoot: Hash256;
+  withdrawalStorageRoot: hash256,
   /** Of output roots; zero. */
-  readonly version: Hash256;
+  version: hash256,
   /** Account of the factory in the L1 state. */
-  readonly disputeFactoryProof: ProofNodes;
+  disputeFactoryProof: proofNodesCodec,
   /** Slot of the game in the factory. */
-  readonly disputeGameProof: ProofNodes;
+  disputeGameProof: proofNodesCodec,
   /** Slot of the implementation in the factory. */
-  readonly gameImplProof: ProofNodes;
+  gameImplProof: proofNodesCodec,
   /** Account of the challenge word in the L1 state: the game, or the registry that blacklists games. */
-  readonly proxyAccountProof: ProofNodes;
+  proxyAccountProof: proofNodesCodec,
   /** Slot of the challenge word; like its account empty for kinds without challenges. */
-  readonly challengeProof: ProofNodes;
+  challengeProof: proofNodesCodec,
   /** The game. */
-  readonly proxy: Address;
+  proxy: addressCodec,
   /** Extra data of the game: the block number as one word and more, or a super root. */
-  readonly extraData: Uint8Array;
-  readonly gameType: number;
+  extraData: bytes,
+  gameType: u32,
   /** L1 time of the creation in Unix seconds. */
-  readonly timestampSec: bigint;
-}
+  timestampSec: u64,
+});
 
-/** An output root of the `L2OutputOracle` of chains without dispute games, with its proof in the L1 state. */
-export interface OutputOracleProof {
-  readonly stateRoot: Hash256;
-  readonly withdrawalStorageRoot: Hash256;
-  readonly l2BlockHash: Hash256;
-  /** Of output roots; zero. */
-  readonly version: Hash256;
-  /** Account of the oracle in the L1 state. */
-  readonly l2OracleProof: ProofNodes;
-  /** Slot of the output root. */
-  readonly outputRootProof: ProofNodes;
-  /** Slot of time and block number. */
-  readonly multiProof: ProofNodes;
-  readonly outputRootIndex: bigint;
-  readonly blockNumber: bigint;
-  /** Unix time in seconds of the output on the L1: the hub uses it as that of the block. */
-  readonly timestampSec: bigint;
-}
-
-/** Either kind of claim. */
-export type OpStackProof =
-  | { readonly tag: "OpL2Oracle"; readonly value: OutputOracleProof }
-  | { readonly tag: "OpFaultProofGames"; readonly value: DisputeGameProof };
-
-/** One step of the client: a claim, and the L1 height in whose state it is proved. */
-export interface OpStackUpdate {
-  readonly l1Height: bigint;
-  readonly proof: OpStackProof;
-}
-
-const outputOracleProofCodec: Codec<OutputOracleProof> = Struct({
+/** SCALE of an output root in the `L2OutputOracle` of chains without dispute games, with its proof in the L1 state. */
+const outputOracleProofCodec = Struct({
   stateRoot: hash256,
   withdrawalStorageRoot: hash256,
   l2BlockHash: hash256,
+  /** Of output roots; zero. */
   version: hash256,
+  /** Account of the oracle in the L1 state. */
   l2OracleProof: proofNodesCodec,
+  /** Slot of the output root. */
   outputRootProof: proofNodesCodec,
+  /** Slot of time and block number. */
   multiProof: proofNodesCodec,
   outputRootIndex: u64,
   blockNumber: u64,
+  /** Unix time in seconds of the output on the L1: the hub uses it as that of the block. */
   timestampSec: u64,
 });
 
-const disputeGameProofCodec: Codec<DisputeGameProof> = Struct({
-  header: evmBlockHeaderCodec,
-  withdrawalStorageRoot: hash256,
-  version: hash256,
-  disputeFactoryProof: proofNodesCodec,
-  disputeGameProof: proofNodesCodec,
-  gameImplProof: proofNodesCodec,
-  proxyAccountProof: proofNodesCodec,
-  challengeProof: proofNodesCodec,
-  proxy: addressCodec,
-  extraData: bytes,
-  gameType: u32,
-  timestampSec: u64,
-});
-
-/** SCALE of {@link OpStackUpdate} (`OptimismUpdate`): the consensus proof of a message, without an envelope. */
-export const opStackUpdateCodec: Codec<OpStackUpdate> = Struct({
+/** SCALE of an update (`OptimismUpdate`): the consensus proof of a message, without an envelope. */
+export const opStackUpdateCodec = Struct({
+  /** Height of the L1 in whose state the claim is proved. */
   l1Height: u64,
   proof: Enum({ OpL2Oracle: outputOracleProofCodec, OpFaultProofGames: disputeGameProofCodec }),
 });
+
+/** A claim made by a dispute game, with its proof in the L1 state. */
+export type DisputeGameProof = Readonly<CodecType<typeof disputeGameProofCodec>>;
+
+/** An output root of the `L2OutputOracle`, with its proof in the L1 state. */
+export type OutputOracleProof = Readonly<CodecType<typeof outputOracleProofCodec>>;
+
+/** One step of the client: a claim, and the L1 height in whose state it is proved. */
+export type OpStackUpdate = Readonly<CodecType<typeof opStackUpdateCodec>>;
+
+/** Either kind of claim. */
+export type OpStackProof = OpStackUpdate["proof"];
 
 /** Contract of a game, which decides what it claims and where a challenge appears. */
 export type DisputeGameKind =
@@ -188,85 +161,49 @@ export interface DisputeGameRules {
   readonly gameTypes: readonly GameTypeConfig[];
 }
 
-/** A type of games whose kind is newer than this program. */
-interface UnknownGameType extends Omit<GameTypeConfig, "kind"> {
-  /** Index of the kind in the hub's enum. */
-  readonly kind: number;
-}
-
-/** Rules as the hub stores them, with everything in them that this program does not know. */
+/** Rules as the hub stores them, and where they go beyond this program. */
 export interface StoredGameRules extends DisputeGameRules {
-  readonly unknown: readonly UnknownGameType[];
-  /** Number of listed types after the first unknown one that cannot be read. */
-  readonly unread: number;
+  /** First listed type whose kind is newer than this program: types behind it cannot be read. */
+  readonly unknown?: {
+    readonly gameType: number;
+    readonly expectedImplementation: Address;
+    /** Index of the kind in the hub's enum. */
+    readonly kind: number;
+    /** Number of types listed behind it. */
+    readonly unread: number;
+  };
 }
 
-/** SCALE of {@link DisputeGameRules}, value of {@link disputeGameRulesKey}, where all kinds are known. */
-export const disputeGameRulesCodec: Codec<DisputeGameRules> = enhanceCodec(
-  pair(addressCodec, list(gameTypeConfigCodec)),
-  ({ factory, gameTypes }) => [factory, gameTypes] as const,
-  ([factory, gameTypes]) => ({ factory, gameTypes }),
-);
+const rulesCodec = pair(addressCodec, list(gameTypeConfigCodec));
 
-const headCodec: Codec<[number, Address, number]> = Tuple(u32, addressCodec, u8);
-const HEAD_BYTES = 25;
-const MAX_ITEM_BYTES = 45;
+/** Encodes rules as the hub stores them, for tests. The inverse of {@link decodeGameRules} where all kinds are known. */
+export function encodeGameRules({ factory, gameTypes }: DisputeGameRules): Uint8Array {
+  return rulesCodec.enc([factory, gameTypes]);
+}
+
+const listHeadCodec: Codec<readonly [Address, number | bigint]> = pair(addressCodec, compact);
+const itemHeadCodec: Codec<[number, Address, number]> = Tuple(u32, addressCodec, u8);
 const KNOWN_KINDS = 5;
-/** Lengths that the payload of an unknown kind may have: nothing, a number, an address, a word. */
-const PAYLOAD_BYTES = [0, 4, 8, 20, 32];
 
 /**
- * Decodes the rules of a chain and keeps everything that is known. The payload of an unknown kind has an unknown length:
- * the length with which all items fit and most of them are known is taken, and where several are as good the types after
- * it are lost. Bytes after the list are ignored. @throws {ScaleError} when not even the list's beginning is readable.
+ * Decodes the rules of a chain up to the first kind that this program does not know, whose payload may have any length.
+ * Bytes after the list are ignored. @throws {ScaleError} when a type before that is unreadable.
  */
 export function decodeGameRules(stored: Uint8Array): StoredGameRules {
-  try {
-    return { ...decodeLoose(disputeGameRulesCodec, stored, "game rules"), unknown: [], unread: 0 };
-  } catch (error) {
-    if (!(error instanceof ScaleError) || error.code !== "invalid") throw error;
-  }
-  const factory = decodeLoose(addressCodec, stored, "dispute game factory");
-  const rest = stored.slice(addressCodec.enc(factory).length);
-  const count = Number(decodeLoose(compact, rest, "game types"));
-  const items = rest.slice(compact.enc(count).length);
-  const fitting = PAYLOAD_BYTES.flatMap((bytes) => {
-    try {
-      const read = readGameTypes(items, count, bytes);
-      return read.end === items.length ? [read] : [];
-    } catch {
-      return []; // of another length
-    }
-  });
-  const [best, second] = fitting.toSorted((a, b) => b.gameTypes.length - a.gameTypes.length);
-  const isClear = best !== undefined && best.gameTypes.length !== second?.gameTypes.length;
-  const { gameTypes, unknown, unread } = isClear ? best : readGameTypes(items, count, undefined);
-  return { factory, gameTypes, unknown, unread };
-}
-
-/** @param payloadBytes of unknown kinds; `undefined`: the first of them ends the list. @throws {ScaleError} */
-function readGameTypes(
-  items: Uint8Array,
-  count: number,
-  payloadBytes: number | undefined,
-): Omit<StoredGameRules, "factory"> & { readonly end: number } {
+  const [factory, count] = decodeLoose(listHeadCodec, stored, "dispute game factory");
   const gameTypes: GameTypeConfig[] = [];
-  const unknown: UnknownGameType[] = [];
-  let end = 0;
-  for (let at = 0; at < count; at++) {
-    const item = items.slice(end, end + MAX_ITEM_BYTES);
-    const [gameType, expectedImplementation, kind] = decodeLoose(headCodec, item, "game type");
-    if (kind < KNOWN_KINDS) {
-      const config = decodeLoose(gameTypeConfigCodec, item, "game type");
-      gameTypes.push(config);
-      end += gameTypeConfigCodec.enc(config).length;
-      continue;
+  let rest = stored.slice(listHeadCodec.enc([factory, count]).length);
+  while (gameTypes.length < count) {
+    const [gameType, expectedImplementation, kind] = decodeLoose(itemHeadCodec, rest, "game type");
+    if (kind >= KNOWN_KINDS) {
+      const unread = Number(count) - gameTypes.length - 1;
+      return { factory, gameTypes, unknown: { gameType, expectedImplementation, kind, unread } };
     }
-    unknown.push({ gameType, expectedImplementation, kind });
-    if (payloadBytes === undefined) return { gameTypes, unknown, unread: count - at - 1, end };
-    end += HEAD_BYTES + payloadBytes;
+    const config = decodeLoose(gameTypeConfigCodec, rest, "game type");
+    gameTypes.push(config);
+    rest = rest.slice(gameTypeConfigCodec.enc(config).length);
   }
-  return { gameTypes, unknown, unread: 0, end };
+  return { factory, gameTypes };
 }
 
 /**

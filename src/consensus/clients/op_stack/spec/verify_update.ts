@@ -8,8 +8,13 @@ import { type EvmBlockState, evmCommitment, type VerifiedUpdate } from "../../..
 import { fromHex, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import type { StateMachine } from "../../../../core/ismp/state_machine.ts";
-import { provenStorageRoot, provenWord } from "../../../rollup/spec/l1_storage.ts";
-import { commitmentIdOf, fromL1Proof, RollupUpdateError } from "../../../rollup/spec/rollup_client.ts";
+import {
+  commitmentIdOf,
+  findWord,
+  requireStorageRoot,
+  requireWord,
+  RollupUpdateError,
+} from "../../../rollup/spec/rollup_client.ts";
 import {
   type DisputeGameProof,
   type DisputeGameRules,
@@ -171,10 +176,11 @@ function verifyDisputeGame(
 ): EvmBlockState {
   const config = rules.gameTypes.find(({ gameType }) => gameType === proof.gameType);
   if (config === undefined) refuse("unsupported_game_type");
-  const factoryRoot = fromL1Proof(
-    "factory_proof",
-    () => provenStorageRoot(proof.disputeFactoryProof, l1StateRoot, rules.factory),
-  );
+  const factoryRoot = requireStorageRoot("factory_proof", {
+    nodes: proof.disputeFactoryProof,
+    stateRoot: l1StateRoot,
+    contract: rules.factory,
+  });
   checkGame(proof, factoryRoot, rootClaimOf(chain, proof, config));
   checkImplementation(proof, factoryRoot, config.expectedImplementation);
   checkNotChallenged(proof, l1StateRoot, config);
@@ -194,19 +200,14 @@ function rootClaimOf(chain: StateMachine, proof: DisputeGameProof, { kind }: Gam
 /** Checks that the factory created this game for the claim. */
 function checkGame(proof: DisputeGameProof, factoryRoot: Hash256, rootClaim: Hash256): void {
   const slot = disputeGameSlot(gameUuid(proof.gameType, rootClaim, proof.extraData));
-  const id = fromL1Proof("game_proof", () => provenWord(proof.disputeGameProof, factoryRoot, slot));
-  if (id === undefined) refuse("game_missing");
+  const id = requireWord("game", { nodes: proof.disputeGameProof, root: factoryRoot, slot });
   if (id !== gameIdWord(proof)) refuse("game_mismatch");
 }
 
 /** Checks the implementation: otherwise the challenge slot could mean anything. */
 function checkImplementation(proof: DisputeGameProof, factoryRoot: Hash256, expected: Address): void {
   const slot = gameImplementationSlot(proof.gameType);
-  const found = fromL1Proof(
-    "implementation_proof",
-    () => provenWord(proof.gameImplProof, factoryRoot, slot),
-  );
-  if (found === undefined) refuse("implementation_missing");
+  const found = requireWord("implementation", { nodes: proof.gameImplProof, root: factoryRoot, slot });
   if (toAddress(fromHex(found).subarray(12)) !== expected) refuse("implementation_mismatch");
 }
 
@@ -217,11 +218,12 @@ function checkNotChallenged(
 ): void {
   const place = challengeWord(kind, proof.proxy);
   if (place === undefined) return;
-  const root = fromL1Proof(
-    "challenge_account_proof",
-    () => provenStorageRoot(proof.proxyAccountProof, l1StateRoot, place.account),
-  );
-  const value = fromL1Proof("challenge_proof", () => provenWord(proof.challengeProof, root, place.slot));
+  const root = requireStorageRoot("challenge_account_proof", {
+    nodes: proof.proxyAccountProof,
+    stateRoot: l1StateRoot,
+    contract: place.account,
+  });
+  const value = findWord("challenge", { nodes: proof.challengeProof, root, slot: place.slot });
   const status = challengeStatus(place, value);
   if (status === "missing") refuse("challenge_missing");
   if (status === "challenged") {
@@ -230,24 +232,15 @@ function checkNotChallenged(
 }
 
 function verifyOutput(proof: OutputOracleProof, l1StateRoot: Hash256, oracle: Address): EvmBlockState {
-  const oracleRoot = fromL1Proof(
-    "oracle_proof",
-    () => provenStorageRoot(proof.l2OracleProof, l1StateRoot, oracle),
-  );
+  const root = requireStorageRoot("oracle_proof", {
+    nodes: proof.l2OracleProof,
+    stateRoot: l1StateRoot,
+    contract: oracle,
+  });
   const slots = outputSlots(proof.outputRootIndex);
-  const root = fromL1Proof(
-    "output_proof",
-    () => provenWord(proof.outputRootProof, oracleRoot, slots.root),
-  );
-  if (root === undefined) refuse("output_missing");
-  if (root !== outputRoot({ ...proof, blockHash: proof.l2BlockHash })) {
-    refuse("output_mismatch");
-  }
-  const block = fromL1Proof(
-    "output_block_proof",
-    () => provenWord(proof.multiProof, oracleRoot, slots.block),
-  );
-  if (block === undefined) refuse("output_block_missing");
+  const output = requireWord("output", { nodes: proof.outputRootProof, root, slot: slots.root });
+  if (output !== outputRoot({ ...proof, blockHash: proof.l2BlockHash })) refuse("output_mismatch");
+  const block = requireWord("output_block", { nodes: proof.multiProof, root, slot: slots.block });
   const { number, timestampSec } = parseOutputBlock(block);
   if (number !== proof.blockNumber || timestampSec !== proof.timestampSec) {
     refuse("output_block_mismatch");

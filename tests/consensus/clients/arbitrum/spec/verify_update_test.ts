@@ -1,12 +1,7 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import {
-  assertionProofSlots,
-  buildAssertionProof,
-  buildNodeProof,
-  nodeProofSlots,
-} from "../../../../../src/consensus/clients/arbitrum/arbitrum_claims.ts";
+import { assertionClaim, nodeClaim } from "../../../../../src/consensus/clients/arbitrum/arbitrum_claims.ts";
 import type {
   AssertionCreated,
   NodeCreated,
@@ -22,7 +17,7 @@ import {
   verifyArbitrumUpdate,
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { buildL1 } from "../../../rollup/spec/l1_fixture.ts";
-import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
+import { l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
 import {
   boldUpdate,
   hubView,
@@ -117,18 +112,14 @@ const parentWord = BigInt(synthetic.hash("bold.parent_word"));
 async function buildBold(
   words: { readonly assertion?: bigint; readonly parent?: bigint },
 ): Promise<{ readonly update: ArbitrumUpdate; readonly hub: ArbitrumHubView }> {
-  const slots = assertionProofSlots(event);
+  const { slots, build } = assertionClaim(event);
   const values = [words.assertion ?? pending, words.parent ?? parentWord];
   const l1 = await buildL1(
     new Map([[rollup, new Map<Hash256, bigint>(slots.map((slot, at) => [slot, values[at] ?? 0n]))]]),
   );
-  const value = buildAssertionProof({
-    event,
-    header: assertion.header,
-    rollup: await l1.prove(rollup, slots),
-  });
+  const proof = build({ header: assertion.header, rollup: await l1.prove(rollup, slots) });
   return {
-    update: { l1Height: 9n, proof: { tag: "ArbitrumBold", value } },
+    update: { l1Height: 9n, proof },
     hub: { l1StateRoot: l1.stateRoot, rollupCore: rollup, blacklistedClaims: new Set() },
   };
 }
@@ -163,17 +154,13 @@ const nodeEvent: NodeCreated = {
 };
 
 async function buildOrbit(stateHash: bigint): Promise<{ update: ArbitrumUpdate; hub: ArbitrumHubView }> {
-  const slots = nodeProofSlots(nodeEvent);
+  const { slots, build } = nodeClaim(nodeEvent);
   const l1 = await buildL1(
     new Map([[rollup, new Map<Hash256, bigint>(slots.map((slot) => [slot, stateHash]))]]),
   );
-  const value = buildNodeProof({
-    event: nodeEvent,
-    header: node.header,
-    rollup: await l1.prove(rollup, slots),
-  });
+  const proof = build({ header: node.header, rollup: await l1.prove(rollup, slots) });
   return {
-    update: { l1Height: 9n, proof: { tag: "ArbitrumOrbit", value } },
+    update: { l1Height: 9n, proof },
     hub: { l1StateRoot: l1.stateRoot, rollupCore: rollup, blacklistedClaims: new Set() },
   };
 }
@@ -191,28 +178,13 @@ Deno.test("Arbitrum: a node counts when the rollup has its state hash", async ()
 Deno.test("Arbitrum: pieces that contradict one another make no proof", async () => {
   const l1 = await buildL1(new Map([[rollup, new Map<Hash256, bigint>()]]));
   const answer = await l1.prove(rollup, []);
-  const parts = { event, header: assertion.header, rollup: answer };
-  const wrong = { ...assertion.header, gasUsed: 1n };
-  const cases: [string, () => unknown][] = [
-    ["wrong_block", () => buildAssertionProof({ ...parts, header: wrong })],
-    ["wrong_block", () => buildNodeProof({ event: nodeEvent, header: wrong, rollup: answer })],
-    [
-      "false_claim",
-      () =>
-        buildAssertionProof({ ...parts, event: { ...event, assertionHash: flipHash(event.assertionHash) } }),
-    ],
-    [
-      "false_claim",
-      () => buildAssertionProof({ ...parts, event: { ...event, sequencerBatchAcc: event.assertionHash } }),
-    ],
-  ];
-  for (const [code, build] of cases) {
-    throws(build, { name: "RollupDataError", code }, code);
-  }
-  // Nothing is wrong but that the answer has no slots.
-  for (
-    const build of [() => buildAssertionProof(parts), () => buildNodeProof({ ...parts, event: nodeEvent })]
-  ) {
-    throws(build, { name: "EvmProofError", code: "malformed_answer" });
+  for (const { build } of [assertionClaim(event), nodeClaim(nodeEvent)]) {
+    const wrong = { header: { ...assertion.header, gasUsed: 1n }, rollup: answer };
+    throws(() => build(wrong), { name: "RollupDataError", code: "wrong_block" });
+    // Nothing is wrong but that the answer has no slots.
+    throws(() => build({ header: assertion.header, rollup: answer }), {
+      name: "EvmProofError",
+      code: "malformed_answer",
+    });
   }
 });
