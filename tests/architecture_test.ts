@@ -253,7 +253,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 12_633,
   "core/checks": 1251,
   "core/commands": 1737,
-  "core/config": 3241,
+  "core/config": 3228,
   "core/encoding": 570,
   "core/evm": 1733,
   "core/hub_proofs": 761,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_737,
+  "lines of src": 77_724,
   "lines of devnet": 34_078,
-  "lines of tests": 96_587,
+  "lines of tests": 96_568,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
