@@ -277,7 +277,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 78_923,
-  "lines of devnet": 34_078,
+  "lines of devnet": 34_110,
   "lines of tests": 98_123,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
