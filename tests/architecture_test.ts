@@ -248,10 +248,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 343,
   "consensus/rollup": 1172,
   "consensus/spec": 179,
-  "consensus/status": 456,
+  "consensus/status": 447,
   "core/beefy": 461,
   "core/chains": 12_719,
-  "core/checks": 1251,
+  "core/checks": 1248,
   "core/commands": 1743,
   "core/config": 3225,
   "core/encoding": 570,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3607,
   "core/runtime": 2054,
   "core/substrate": 270,
-  "core/telemetry": 2635,
+  "core/telemetry": 2628,
   "messaging": 1079,
   "messaging/checks": 309,
   "messaging/commands": 1910,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_923,
+  "lines of src": 78_904,
   "lines of devnet": 34_110,
-  "lines of tests": 98_123,
+  "lines of tests": 98_122,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
