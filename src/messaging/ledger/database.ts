@@ -151,13 +151,13 @@ export class Database {
     return row && read(row);
   }
 
-  /** First row of a query. */
+  /** First row of a query, which changes nothing: {@link run} does that. */
   row(sql: string, parameters: Parameters = {}): Row | undefined {
     return this.#guard(() => this.#prepare(sql).get(bind(parameters)));
   }
 
   /**
-   * Returns all rows of a query: limit it with `LIMIT :limit + 0` where the table can be large. SQLite recompiles a
+   * Returns all rows of a query, which changes nothing: limit it with `LIMIT :limit + 0` where the table can be large. SQLite recompiles a
    * statement whose LIMIT is a bare parameter on every call (https://sqlite.org/src: computeLimitRegisters in
    * select.c), which takes ten times as long as running it.
    */

@@ -65,14 +65,6 @@ export const bscClient: ChainClient<BscHost> = {
     },
     foreign: hostForeign,
   },
-  example: {
-    section: "bsc",
-    comment: "BSC. Optional keys as above.",
-    stateMachine: "EVM-56",
-    consensusStateId: "BSC0",
-    etherscanApiKey: "YOUR-BSC-KEY",
-    switchedOn: ["consensus_update_frequency", "epoch_length"],
-  },
   checkSection: ({ location, stateMachine }) => {
     if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
     location.child("state_machine").problem(

@@ -1,6 +1,6 @@
 /** EVM hosts with the live BEEFY client, and relayers that bring the proofs of a {@link ProvenHub} to them. */
 import assert from "node:assert/strict";
-import { createAcceptedSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
+import { AcceptedSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
 import { memoryText } from "../../../../src/consensus/persisted_text.ts";
@@ -156,7 +156,7 @@ export function deliveryTo(
   const clock = fastClock(HASTE);
   const { chain } = target.connect(options.account);
   const work = new HubWork(hub);
-  const accepted = createAcceptedSource({ hub, work, clock, log, endpoint: "hub.example.org" });
+  const accepted = new AcceptedSource({ hub, work, clock, log, endpoint: "hub.example.org" });
   const delivery = new HostDelivery({
     clock,
     log: log.with({ chain: target.stateMachine }),

@@ -4,27 +4,15 @@ import {
   planSubstrateChecks,
   type SubstrateChecks,
 } from "../../../../src/core/chains/substrate/chain_checks.ts";
-import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { calls } from "../../../../src/core/rpc/substrate_calls.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
-import { hubMetadata } from "../../../support/hub_vectors.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
-import {
-  ScriptedError,
-  type ScriptedMethod,
-  ScriptedNode,
-  SILENCE,
-} from "../../../support/scripted_socket.ts";
-import { fixedRandomness } from "../../../support/seeded_randomness.ts";
-import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
+import { ScriptedError, type ScriptedMethod, SILENCE } from "../../../support/scripted_socket.ts";
+import { blockHashes, hashOf, headerJson, scriptContext, scriptHub } from "./scripted_hub.ts";
 
 const never = new AbortController().signal;
-const nexus = hubMetadata("nexus-head");
 const BEST = 1_000;
 
 /** Rows of one round against a node at block 1000 with the runtime of nexus. */
@@ -35,10 +23,7 @@ async function check(
     readonly wasThere?: boolean;
   } = {},
 ): Promise<readonly CheckRow[]> {
-  const clock = new FakeClock();
-  const node = new ScriptedNode({
-    state_getRuntimeVersion: () => ({ specName: nexus.specName, specVersion: nexus.specVersion }),
-    state_getMetadata: () => toHex(nexus.metadata),
+  const { chain: context, clock, node } = scriptContext({
     chain_getHeader: (hash) => headerJson(hash === hashOf("final") ? BEST - 2 : BEST),
     chain_getFinalizedHead: () => hashOf("final"),
     chain_getBlockHash: (which) => which === undefined ? hashOf(`b${BEST}`) : blockHashes(BEST)(which),
@@ -46,19 +31,6 @@ async function check(
       key === toHex(otherKeys.timestampNow()) ? toHex(u64.enc(BigInt(clock.now() - 6_000))) : null,
     ...methods,
   });
-  const context = createChainContext({
-    clock,
-    randomness: fixedRandomness(0),
-    openSocket: node.open,
-    log: new RecordedLog(),
-  }, {
-    id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
-    hashing: "Keccak",
-    rpcWs: new EndpointUrl("ws://node.example"),
-    maxRpcPayloadSizeBytes: 10_000_000,
-    maxConcurrentQueries: 10,
-    signer: undefined,
-  }, { isHub: true, use: "hub" });
   if (wasThere) await clock.run(context.node.client.call(calls.bestHash(), never));
   node.refuseWith = refuseWith;
   node.drop();

@@ -28,8 +28,6 @@ import {
   startConsensusHub,
   submitterKey,
 } from "../../../../devnet/hub/consensus_work.ts";
-import type { Hub } from "../../../../devnet/hub/hub.ts";
-import type { RuntimeChange } from "../../../../devnet/hub/runtime_metadata.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
@@ -41,13 +39,6 @@ const opState = optimism.consensusStateId;
 
 function faultWith(code: string): (error: unknown) => boolean {
   return (error) => error instanceof RpcFault && error.code === code;
-}
-
-function refuseMethod(hub: Hub, refused: string): void {
-  hub.fault = ({ method, params: [api] }) =>
-    method === refused || api === refused
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : undefined;
 }
 
 Deno.test("consensus hub: every message carries our sr25519 signature of its proof's hash", async () => {
@@ -84,38 +75,6 @@ Deno.test("consensus hub: an extrinsic without updates is a defect of the caller
   await assert.rejects(connection.hub.updates.dryRunUpdates({ id, proofs: [] }, signal), /no update/);
 });
 
-Deno.test("consensus hub: each method takes one round trip, or the number that is written here", async () => {
-  await using simulated = await startConsensusHub();
-  await using connection = connectConsensus(simulated);
-  const { hub, trips } = connection;
-  const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
-  // Version and metadata are read once.
-  await hub.reads.fetchCommitment({ id: ethereum, height: 1n }, signal);
-  assert.equal(await counted(() => hub.reads.fetchClient(id, "best", signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchClient(id, "final", signal)), 2);
-  assert.equal(await counted(() => hub.reads.fetchLatestHeight(ethereum, signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchCommitment({ id: ethereum, height: 1n }, signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchUpdateTime({ id: ethereum, height: 1n }, signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchNowSec(signal)), 1);
-  assert.equal(
-    await counted(() => hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal)),
-    1,
-  );
-  // The pool gives no reason: the second finds out whether the client takes updates at all.
-  assert.equal(
-    await counted(() => hub.updates.dryRunUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal)),
-    2,
-  );
-  assert.equal(
-    await counted(() => hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal)),
-    1,
-  );
-  const submission = await hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal);
-  assert.equal(await counted(() => hub.sender.broadcast(submission, signal)), 1);
-  await hub.outcomes.fetchOutcome(submission, signal);
-  assert.equal(await counted(() => hub.outcomes.fetchOutcome(submission, signal)), 1);
-});
-
 Deno.test("consensus hub: updates above the size limit are refused before they are sent", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated, { maxCallBytes: 1000 });
@@ -127,27 +86,6 @@ Deno.test("consensus hub: updates above the size limit are refused before they a
   await assert.rejects(
     hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal),
     faultWith("too_large"),
-  );
-});
-
-Deno.test("consensus hub: without the pool's runtime API a dry run decides, without both nothing does", async () => {
-  await using simulated = await startConsensusHub();
-  await using connection = connectConsensus(simulated);
-  const { hub } = connection;
-  refuseMethod(simulated, "TaggedTransactionQueue_validate_transaction");
-  assert.equal(await hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal), undefined);
-  assert.deepEqual(await hub.updates.dryRunUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal), {
-    code: "bad_proof",
-    detail: "Ismp.InvalidMessage",
-  });
-  const { fault } = simulated;
-  simulated.fault = (call) =>
-    call.method === "system_dryRun"
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : fault?.(call);
-  await assert.rejects(
-    hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal),
-    faultWith("missing_method"),
   );
 });
 
@@ -232,31 +170,6 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     findings[0]?.found ?? "",
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
-});
-
-Deno.test("consensus hub: upgrades are followed, and no update is made for a runtime that does not take them (F20)", async () => {
-  await using simulated = await startConsensusHub();
-  await using connection = connectConsensus(simulated);
-  const { hub } = connection;
-  const update = { id: opState, proofs: proofs.opStack };
-  const upgrade = async (change: RuntimeChange): Promise<void> => {
-    const done = simulated.governance.upgradeRuntime(change);
-    simulated.produceBlock();
-    await done;
-  };
-  const before = await hub.updates.prepareUpdates(update, signal);
-  await upgrade({ removed: ["Ismp.handle_unsigned"] });
-  await assert.rejects(hub.updates.dryRunUpdates(update, signal), faultWith("runtime_unsupported"));
-  await assert.rejects(hub.updates.prepareUpdates(update, signal), faultWith("runtime_unsupported"));
-  await upgrade({ swapped: ["Ismp", "Relayer"], widened: ["System.ExtrinsicSuccess"] });
-  assert.equal(await hub.updates.dryRunUpdates(update, signal), undefined);
-  const after = await hub.updates.prepareUpdates(update, signal);
-  assert.notEqual(decodeBareExtrinsic(after.raw)[0], decodeBareExtrinsic(before.raw)[0]);
-  await hub.sender.broadcast(after, signal);
-  simulated.produceBlock();
-  const outcome = await hub.outcomes.fetchOutcome(after, signal);
-  assert.ok(outcome.kind === "included" && outcome.succeeded);
-  assert.ok((outcome.advanced ?? []).length > 0);
 });
 
 Deno.test("consensus hub: a node without state_queryStorageAt is read value by value, all of one block", async () => {

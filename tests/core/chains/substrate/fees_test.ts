@@ -82,15 +82,6 @@ Deno.test("fees: fees are what the child trie says, in one message", async () =>
   assert.equal(trips(), 0);
 });
 
-Deno.test("fees: a chain without gas has no part for it, and takes its decimals from the configuration", async () => {
-  const { chain, run } = scriptChain({});
-  assert.equal(chain.gas, undefined);
-  assert.equal(await run(chain.fees.fetchFeeTokenDecimals(signal)), 6);
-  const other = scriptChain({}, { feeTokenDecimals: 18 });
-  assert.equal(await other.run(other.chain.fees.fetchFeeTokenDecimals(signal)), 18);
-  await Promise.all([chain.close(), other.chain.close()]);
-});
-
 for (const hashing of ["Keccak", "Blake2"] as const) {
   Deno.test(`fees: ${hashing} proofs of fees and receipts verify below the root of the header`, async () => {
     const trie = trieOf(hashing, relayer);

@@ -5,7 +5,7 @@ import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { commitmentOfPost, postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
@@ -550,17 +550,6 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
   assert.match(found[2] ?? "", /^warning: .*system_dryRun/);
 });
 
-Deno.test("hub chain: a clock that differs by more than 30 seconds is warned about", async () => {
-  await using hub = await startTestHub({ now: () => Date.now() - 100_000 });
-  await using connection = connect(hub);
-  const { chain } = connection;
-  const { jobs } = chain.planChecks({ hub: chain.id, fetchKnownHeight: () => Promise.resolve(undefined) });
-  const rows = await jobs.find(({ check }) => check === "endpoint")?.run(signal);
-  const clock = rows?.find(({ check }) => check === "clock");
-  assert.equal(clock?.result, "warning");
-  assert.match(clock?.found ?? "", /the newest block is (99|100|101) s old by this machine's clock/);
-});
-
 test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async ({ hub, chain }) => {
   await deliveryOf(hub, 10n, post(1n));
   const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
@@ -676,21 +665,6 @@ test("hub chain: a runtime without what is needed is named, and nothing is made 
   ]);
 });
 
-test("hub chain: without the pool's runtime API a dry run decides", async ({ hub, chain }) => {
-  hub.fault = ({ method, params: [api] }) =>
-    method === "state_call" && api === "TaggedTransactionQueue_validate_transaction"
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : undefined;
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
-  const [step] = delivery.steps;
-  assert.ok(step?.kind === "messages");
-  const wrong: Delivery = { steps: [{ ...step, messages: [postMessage(post(9n))] }] };
-  const refused = await chain.simulator.simulate(wrong, signal);
-  assert.ok(refused.kind === "refused");
-  assert.match(refused.refusal.detail, /^Ismp\.InvalidMessage: /);
-});
-
 test("hub chain: where the pool is hidden, an extrinsic is pending until its window is over", async ({ hub, chain }) => {
   hub.fault = ({ method }) =>
     method === "author_pendingExtrinsics"
@@ -718,11 +692,4 @@ test("hub chain: an event that cannot be read is skipped and reported, the other
   assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [
     ["warn", "messages_skipped.undecodable"],
   ]);
-});
-
-test("hub chain: equal deliveries without a signer are equal extrinsics", async ({ hub, chain }) => {
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  const [one, two] = [await signed(chain, delivery), await signed(chain, delivery)];
-  assert.equal(equalBytes(one.raw, two.raw), true);
-  assert.equal(one.hash, two.hash);
 });

@@ -789,7 +789,7 @@ Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher 
     assert.equal(sent.length, 1);
     await fixture.clock.advance(STUCK_AFTER_MS);
     const replacement = new MemoryReplacing(fixture.two, relayer.two);
-    await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit: leg.profit } });
+    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
     const nonce = sent[0]?.submission.nonce ?? 0n;
     const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
     assert.equal(rows.at(-1)?.kind, expected, `${times}`);
@@ -894,8 +894,7 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
     await fixture.blocks(5);
     await fixture.clock.advance(STUCK_AFTER_MS);
     const replacement = new MemoryReplacing(fixture.two, relayer.two);
-    const replacing = { replacement, profit: leg.profit };
-    await settleAll({ ...relayer.on(relayer.two), replacing });
+    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
     const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
     assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
   });
