@@ -39,7 +39,7 @@ import { relayerConfig } from "./programs/relayer_config.ts";
 import type { ChainKind } from "./chains/proven_chains.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
 import { RouteBoard, UpdateBoard } from "./terminal/route_board.ts";
-import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
+import { followStandardInput, freezeByLine, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 import { MAX_WORK_MS } from "./waiting.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
@@ -378,7 +378,9 @@ async function keepRunning(stage: Stage): Promise<void> {
     progress.finish();
     const wanted = readSendLine(line, namesOf(devnet));
     if (typeof wanted === "string") progress.say(wanted);
-    else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(devnet, wanted) });
+    else if (wanted !== undefined && "isFrozen" in wanted) {
+      progress.say(await freezeByLine(devnet.chains, wanted));
+    } else if (wanted !== undefined) await board.send({ ...wanted, fee: feeOf(devnet, wanted) });
   }, signal);
   await Promise.race([follow(stage, signal), relayer.ended, devnet.failed]);
   progress.finish();

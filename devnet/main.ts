@@ -14,7 +14,7 @@ import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interrup
 import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
-import { followStandardInput, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
+import { followStandardInput, freezeByLine, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
 
 /** Where ready configuration files and the facts go; tasks run at the top of the repository. */
 const DEFAULT_FOLDER = "build/devnet";
@@ -193,6 +193,7 @@ async function send(
   );
   if (wanted === undefined) return;
   if (typeof wanted === "string") return print(wanted);
+  if ("isFrozen" in wanted) return print(await freezeByLine(devnet.chains, wanted));
   const route = `${wanted.from} -> ${wanted.to}`;
   let messages: readonly SentMessage[];
   try {

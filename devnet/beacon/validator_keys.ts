@@ -1,14 +1,9 @@
 /**
  * BLS keys of the validators, and the sync committees and signatures made of them.
- * Secret keys are consecutive small numbers: public keys follow by adding the generator, and the signature of a whole
- * committee is one multiplication by the sum.
+ * Secret keys are consecutive small numbers.
  */
-import { normalizeZ } from "@noble/curves/abstract/curve.js";
-import { bls12_381 } from "@noble/curves/bls12-381.js";
-import { BLS_DOMAIN, type BlsPublicKey } from "../../src/consensus/spec/bls.ts";
 import { SYNC_COMMITTEE_SIZE } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-
-const { G1, fields, longSignatures } = bls12_381;
+import { blsPublicKey, blsSignature } from "../bls_signer.ts";
 
 /** Secret key of validator 0. */
 const firstSecret = 1000;
@@ -33,10 +28,7 @@ export class ValidatorKeys {
 
   /** @param count more than a committee has, so that those of two periods in a row differ. */
   constructor(count: number) {
-    const points: BlsPublicKey[] = [];
-    let point = G1.Point.BASE.multiplyUnsafe(BigInt(firstSecret));
-    for (let index = 0; index < count; index++, point = point.add(G1.Point.BASE)) points.push(point);
-    this.publicKeys = normalizeZ(G1.Point, points).map(compress);
+    this.publicKeys = Array.from({ length: count }, (_, index) => blsPublicKey(firstSecret + index));
   }
 
   /** The committee of a period: validators in a row, another row for each period. */
@@ -47,7 +39,7 @@ export class ValidatorKeys {
     const sum = members.reduce((total, member) => total + firstSecret + member, 0);
     const committee = {
       pubkeys: members.map((member) => this.publicKeys[member] ?? new Uint8Array(48)),
-      aggregatePubkey: compress(G1.Point.BASE.multiplyUnsafe(BigInt(sum))),
+      aggregatePubkey: blsPublicKey(sum),
     };
     this.#committees.set(period, committee);
     for (const old of this.#committees.keys()) {
@@ -63,8 +55,7 @@ export class ValidatorKeys {
       (total, member, at) => flags[at] === true ? total + firstSecret + member : total,
       0,
     );
-    const point = longSignatures.hash(message, BLS_DOMAIN).multiplyUnsafe(BigInt(sum));
-    return longSignatures.Signature.toBytes(point);
+    return blsSignature(sum, message);
   }
 
   #members(period: number): number[] {
@@ -72,12 +63,4 @@ export class ValidatorKeys {
     const first = period * committeeStep;
     return Array.from({ length: SYNC_COMMITTEE_SIZE }, (_, at) => (first + at) % count);
   }
-}
-
-/** Compressed form of a point (not of zero): the library's own checks the subgroup, which takes a millisecond each. */
-function compress(point: BlsPublicKey): Uint8Array {
-  const { x, y } = point.toAffine();
-  const bytes = fields.Fp.toBytes(x);
-  bytes[0] = (bytes[0] ?? 0) | 0x80 | (y > (fields.Fp.ORDER - 1n) / 2n ? 0x20 : 0);
-  return bytes;
 }

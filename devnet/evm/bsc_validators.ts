@@ -3,9 +3,7 @@
  * first header of an epoch, and vote for each block in the block after the next one, as parlia has it.
  * Source of the rules: docs/protocol/evm-consensus.md section 9; BEP-126 (fast finality).
  */
-import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256, keccak256 } from "../../src/core/encoding/bytes.ts";
-import { BLS_DOMAIN } from "../../src/consensus/spec/bls.ts";
 import {
   type BscNetwork,
   type BscValidator,
@@ -18,15 +16,13 @@ import {
   voteMessage,
 } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
+import { blsPublicKey, blsSignature } from "../bls_signer.ts";
 import { compareHex } from "../../src/core/encoding/scale.ts";
 import type { HeaderRule, RewrittenHeader } from "./header_rewriter.ts";
 
-const { G1, longSignatures } = bls12_381;
-const { Fr } = bls12_381.fields;
-
 /** A validator with its secret: the number that it was made from. */
 interface Member extends BscValidator {
-  readonly secret: bigint;
+  readonly secret: number;
 }
 
 /** How the chain works. */
@@ -60,8 +56,8 @@ function memberOf(number: number): Member {
   let member = members.get(number);
   if (member === undefined) {
     const address = toAddress(keccak256(new TextEncoder().encode(`validator ${number}`)).slice(12));
-    const secret = 10_007n + BigInt(number);
-    member = { address, secret, voteKey: G1.Point.BASE.multiply(secret).toBytes(true) };
+    const secret = 10_007 + number;
+    member = { address, secret, voteKey: blsPublicKey(secret) };
     members.set(number, member);
   }
   return member;
@@ -130,7 +126,5 @@ function attest(
 
 /** The sum of the voters' signatures is the signature of the sum of their secrets, which are small numbers. */
 function sign(message: Hash256, voters: readonly Member[]): Uint8Array {
-  const secret = voters.reduce((sum, member) => Fr.add(sum, member.secret), 0n);
-  const point = longSignatures.hash(fromHex(message), BLS_DOMAIN);
-  return point.multiplyUnsafe(secret).toBytes(true);
+  return blsSignature(voters.reduce((sum, { secret }) => sum + secret, 0), fromHex(message));
 }

@@ -68,7 +68,8 @@ class Scene {
   }
 
   told(chain: Chain): readonly unknown[] {
-    return this.log.lines.filter(({ fields }) => fields["chain"] === chain.id.stateMachine)
+    return this.log.lines
+      .filter(({ level, fields }) => level !== "debug" && fields["chain"] === chain.id.stateMachine)
       .map(({ fields }) => fields["explanation"]);
   }
 }

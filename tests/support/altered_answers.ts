@@ -24,20 +24,25 @@ interface WireAnswer {
 
 /** Passes everything on and alters the answers. */
 export function alteringFetch(alter: AlterAnswer): Fetch {
+  return changingFetch((answer, { method, params }) => {
+    const result = alterReads(params, answer.result, (one) => alter(method, one)) ??
+      alter(method, answer.result);
+    if (result !== REFUSED) return answer.result === undefined ? answer : { ...answer, result };
+    const error = { code: -32601, message: `the method ${method} does not exist/is not available` };
+    return { jsonrpc: "2.0", id: answer.id, error };
+  });
+}
+
+/** Passes everything on and changes each answer, whose call is at hand. */
+function changingFetch(change: (answer: WireAnswer, call: Omit<WireCall, "id">) => unknown): Fetch {
   return async (url, init) => {
     const sent: WireCall | readonly WireCall[] = JSON.parse(String(init.body));
     const calls = "method" in sent ? [sent] : sent;
     const response = await platformFetch(url, init);
     const got: WireAnswer | readonly WireAnswer[] = await response.json();
-    const change = (answer: WireAnswer): unknown => {
-      const { method = "", params }: Partial<WireCall> = calls.find(({ id }) => id === answer.id) ?? {};
-      const result = alterReads(params, answer.result, (one) => alter(method, one)) ??
-        alter(method, answer.result);
-      if (result !== REFUSED) return answer.result === undefined ? answer : { ...answer, result };
-      const error = { code: -32601, message: `the method ${method} does not exist/is not available` };
-      return { jsonrpc: "2.0", id: answer.id, error };
-    };
-    return Response.json("id" in got ? change(got) : got.map(change));
+    const changed = (answer: WireAnswer): unknown =>
+      change(answer, calls.find(({ id }) => id === answer.id) ?? { method: "" });
+    return Response.json("id" in got ? changed(got) : got.map(changed));
   };
 }
 
@@ -69,18 +74,10 @@ export type RefuseCall = (
 
 /** Passes everything on, and answers with an error what `refuse` refuses. */
 export function alteringCalls(refuse: RefuseCall): Fetch {
-  return async (url, init) => {
-    const sent: WireCall | readonly WireCall[] = JSON.parse(String(init.body));
-    const calls = "method" in sent ? [sent] : sent;
-    const response = await platformFetch(url, init);
-    const got: WireAnswer | readonly WireAnswer[] = await response.json();
-    const change = (answer: WireAnswer): unknown => {
-      const call = calls.find(({ id }) => id === answer.id);
-      const error = call && refuse(call.method, call.params);
-      return error === undefined ? answer : { jsonrpc: "2.0", id: answer.id, error };
-    };
-    return Response.json("id" in got ? change(got) : got.map(change));
-  };
+  return changingFetch((answer, { method, params }) => {
+    const error = refuse(method, params);
+    return error === undefined ? answer : { jsonrpc: "2.0", id: answer.id, error };
+  });
 }
 
 /** One endpoint gives only the logs whose JSON `shows` approves of; others give all. */

@@ -29,10 +29,9 @@ export type Evidence = Pick<PalletView, "feeOf" | "receiptAt" | "isProven">;
 /** Reads proofs with what the hub knows in a state. */
 export type ReadEvidence = (state: HostState) => Evidence;
 
-/** Where a part of the hub stands. */
-export interface HubPart {
-  readonly node: MemoryNode;
-  readonly ask: Ask;
+/** A part of the hub: its node, and how its endpoint answers. */
+export class HubPart {
+  constructor(protected readonly node: MemoryNode, protected readonly ask: Ask) {}
 }
 
 /** Claims and withdrawals. */
@@ -48,30 +47,28 @@ const nothingShown: Evidence = {
 };
 
 /** The accounts, and the calls that change them. */
-export class MemoryAccounts implements RelayerAccounts {
+export class MemoryAccounts extends HubPart implements RelayerAccounts {
   /** Smallest payments of chains that have one of their own. */
   readonly minimums = new Map<StateMachine, bigint>();
-  readonly #node: MemoryNode;
-  readonly #ask: Ask;
   readonly #evidence: ReadEvidence;
   readonly #minimumPayment: bigint;
 
   constructor(
-    { node, ask }: HubPart,
+    node: MemoryNode,
+    ask: Ask,
     { evidence = (): Evidence => nothingShown, minimumPayment = MIN_PAYMENT }: {
       readonly evidence?: ReadEvidence;
       readonly minimumPayment?: bigint;
     },
   ) {
-    this.#node = node;
-    this.#ask = ask;
+    super(node, ask);
     this.#evidence = evidence;
     this.#minimumPayment = minimumPayment;
   }
 
   fetchClaimStatus(commitments: readonly Hash256[], signal: AbortSignal): Promise<readonly ClaimStatus[]> {
-    return this.#ask("fetchClaimStatus", signal, () => {
-      const { sent, accounts } = this.#node.block(this.#node.finalHeight)?.state ?? this.#node.head.state;
+    return this.ask("fetchClaimStatus", signal, () => {
+      const { sent, accounts } = this.node.block(this.node.finalHeight)?.state ?? this.node.head.state;
       return commitments.map((each) =>
         !sent.has(each) ? "unknown" : accounts.claimed.has(each) ? "claimed" : "unclaimed"
       );
@@ -79,49 +76,49 @@ export class MemoryAccounts implements RelayerAccounts {
   }
 
   fetchFeeBalance(chain: StateMachine, address: Uint8Array, signal: AbortSignal): Promise<bigint> {
-    return this.#ask("fetchFeeBalance", signal, () => this.balanceOf(chain, address));
+    return this.ask("fetchFeeBalance", signal, () => this.balanceOf(chain, address));
   }
 
   fetchMinimumWithdrawal(chain: StateMachine, signal: AbortSignal): Promise<bigint> {
-    return this.#ask("fetchMinimumWithdrawal", signal, () => this.#minimumOf(chain));
+    return this.ask("fetchMinimumWithdrawal", signal, () => this.#minimumOf(chain));
   }
 
   fetchRelayerNonce(address: Uint8Array, chain: StateMachine, signal: AbortSignal): Promise<bigint> {
-    return this.#ask(
+    return this.ask(
       "fetchRelayerNonce",
       signal,
-      () => this.#node.head.state.accounts.nonces.get(accountKey(chain, address)) ?? 0n,
+      () => this.node.head.state.accounts.nonces.get(accountKey(chain, address)) ?? 0n,
     );
   }
 
   /** Credit of an address for a chain. */
   balanceOf(chain: StateMachine, address: Uint8Array): bigint {
-    return this.#node.head.state.accounts.balances.get(accountKey(chain, address)) ?? 0n;
+    return this.node.head.state.accounts.balances.get(accountKey(chain, address)) ?? 0n;
   }
 
   /** Puts fees on an account, at once. */
   credit(chain: StateMachine, address: Uint8Array, amount: bigint): void {
-    this.#node.amend(({ accounts }) => credit(accounts, accountKey(chain, address), amount));
+    this.node.amend(({ accounts }) => credit(accounts, accountKey(chain, address), amount));
   }
 
   /** Another relayer uses the next nonce of an account, at once. */
   useNonceOf(chain: StateMachine, address: Uint8Array): void {
-    this.#node.amend(({ accounts }) => raiseNonce(accounts, accountKey(chain, address)));
+    this.node.amend(({ accounts }) => raiseNonce(accounts, accountKey(chain, address)));
   }
 
   /** The hub has routed a request, whose fee may be claimed from now on. */
   noteRouted(commitment: Hash256): void {
-    this.#node.amend(({ sent }) => void sent.set(commitment, BigInt(sent.size)));
+    this.node.amend(({ sent }) => void sent.set(commitment, BigInt(sent.size)));
   }
 
   /** Somebody has claimed the fee of a request. */
   noteClaimed(commitment: Hash256): void {
-    this.#node.amend(({ accounts }) => void accounts.claimed.add(commitment));
+    this.node.amend(({ accounts }) => void accounts.claimed.add(commitment));
   }
 
   /** Pays out in the next block, as if somebody had ordered it elsewhere. */
   payOut(chain: StateMachine, payee: Uint8Array, amount: bigint): void {
-    this.#node.amend((state) => this.#node.dispatch(this.#payment(state, { chain, payee, amount })));
+    this.node.amend((state) => this.node.dispatch(this.#payment(state, { chain, payee, amount })));
   }
 
   /** Name of the error with which the hub refuses a call; `undefined`: it takes it. */
@@ -148,7 +145,7 @@ export class MemoryAccounts implements RelayerAccounts {
     { accounts }: HostState,
     order: { readonly chain: StateMachine; readonly payee: Uint8Array; readonly amount: bigint },
   ): Message {
-    const hub = this.#node.id.stateMachine;
+    const hub = this.node.id.stateMachine;
     return postMessage(paymentRequest({ hub, nonce: accounts.payments++, ...order }));
   }
 
@@ -167,7 +164,7 @@ export class MemoryAccounts implements RelayerAccounts {
       setClaimed: (each) => void accounts.claimed.add(each),
       isMatured: ({ id, height }) => {
         const known = counterparties.get(stateMachineIdKey(id))?.heights.get(height);
-        const period = this.#node.challengePeriodSec;
+        const period = this.node.challengePeriodSec;
         return known !== undefined && (period === 0n || nowSec - known.updatedAtSec > period);
       },
       minimumOf: (chain) => this.#minimumOf(chain),

@@ -47,15 +47,15 @@ export class MemoryHub extends MemoryChain implements HubChain {
   constructor(node: MemoryNode, clock: Clock, options: MemoryHubOptions) {
     super(node, clock, options);
     const ask: Ask = (method, signal, work) => this.call(method, signal, work);
-    this.accounts = new MemoryAccounts({ node, ask }, options);
-    this.rewards = new MemoryRewards({ node, ask });
+    this.accounts = new MemoryAccounts(node, ask, options);
+    this.rewards = new MemoryRewards(node, ask);
     const { accounts, rewards } = this;
-    this.hubCalls = new MemoryHubCalls({ node, ask }, {
+    this.hubCalls = new MemoryHubCalls(node, ask, {
       accounts,
       rewards,
       sign: (content) => this.signed({ steps: [] }, { gasLimit: 0n }, { nonceAtLeast: undefined }, content),
     });
-    this.acceptedProofs = new MemoryAcceptedProofs({ node, ask }, (code, method) => this.fault(code, method));
+    this.acceptedProofs = new MemoryAcceptedProofs(node, ask, (code, method) => this.fault(code, method));
     this.counterparties = {
       checkCounterparty: (_entry, signal) =>
         ask("checkCounterparty", signal, () => this.counterpartyFindings),

@@ -3,7 +3,7 @@ import type { HubCallRefusal, RelayerHubCall, RelayerHubCalls } from "../../src/
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
 import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import type { HubPart, MemoryAccounts } from "./memory_accounts.ts";
+import { HubPart, type MemoryAccounts } from "./memory_accounts.ts";
 import type { Ask } from "./memory_reads.ts";
 import type { HostState } from "./memory_host.ts";
 import type { MemoryCall, MemoryTransaction } from "./memory_block.ts";
@@ -21,19 +21,16 @@ export interface HubCallParts {
 }
 
 /** The calls. */
-export class MemoryHubCalls implements RelayerHubCalls {
+export class MemoryHubCalls extends HubPart implements RelayerHubCalls {
   /** What the runtime says to any call, when it says the same to all. */
   refusesAll: HubCallRefusal | undefined;
   /** Calls that only the pool refuses. */
   refusesAtPool: (call: RelayerHubCall) => boolean = () => false;
-  readonly #node: MemoryNode;
-  readonly #ask: Ask;
   readonly #parts: HubCallParts;
   readonly #made = new Map<Hash256, RelayerHubCall>();
 
-  constructor({ node, ask }: HubPart, parts: HubCallParts) {
-    this.#node = node;
-    this.#ask = ask;
+  constructor(node: MemoryNode, ask: Ask, parts: HubCallParts) {
+    super(node, ask);
     this.#parts = parts;
   }
 
@@ -43,18 +40,18 @@ export class MemoryHubCalls implements RelayerHubCalls {
   }
 
   dryRunCall(call: RelayerHubCall, signal: AbortSignal): Promise<HubCallRefusal | undefined> {
-    return this.#ask("dryRunCall", signal, () => {
+    return this.ask("dryRunCall", signal, () => {
       if (call.kind !== "answerGets") {
-        const { state, timeSec } = this.#node.head;
+        const { state, timeSec } = this.node.head;
         return this.#refusalOf(call, state, timeSec);
       }
-      const refusal = this.#node.tryAnswer(call.answer);
+      const refusal = this.node.tryAnswer(call.answer);
       return refusal === undefined ? undefined : { ...refusal, error: undefined };
     });
   }
 
   prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission> {
-    return this.#ask("prepareCall", signal, () => {
+    return this.ask("prepareCall", signal, () => {
       const content = call.kind === "answerGets" ? { answer: call.answer } : { call: this.#executable(call) };
       const submission = this.#parts.sign(content);
       this.#made.set(submission.hash, call);

@@ -6,38 +6,29 @@ import type { HubRewards, RelayerHubCall } from "../../src/core/chains/hub.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { postMessage } from "../../src/core/ismp/message.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
-import type { HubPart } from "./memory_accounts.ts";
-import type { Ask } from "./memory_reads.ts";
+import { HubPart } from "./memory_accounts.ts";
 import type { HostState } from "./memory_host.ts";
-import type { MemoryNode } from "./memory_node.ts";
 
 /** Claims of rewards. */
 export type RewardCall = Extract<RelayerHubCall, { readonly kind: "claimRotation" | "claimRequest" }>;
 
 /** What is offered, and what was paid. */
-export class MemoryRewards implements HubRewards {
+export class MemoryRewards extends HubPart implements HubRewards {
   /** Rewards of the hub's modules, hex as the hub writes it. */
   readonly modules = new Map<string, bigint>();
   /** Rewards of single rotations, by `rotation EVM-1 7`, units of the hub's token. */
   readonly rotations = new Map<string, bigint>();
   /** Reward of every other rotation. */
   everyRotation = 0n;
-  readonly #node: MemoryNode;
-  readonly #ask: Ask;
-
-  constructor({ node, ask }: HubPart) {
-    this.#node = node;
-    this.#ask = ask;
-  }
 
   /** What was paid, by `rotation EVM-1 7` or `request 0x..`. */
   get paid(): Set<string> {
-    return this.#node.head.state.accounts.rewarded;
+    return this.node.head.state.accounts.rewarded;
   }
 
   /** What was paid by the newest final block. */
   get #finallyPaid(): ReadonlySet<string> {
-    return this.#node.block(this.#node.finalHeight)?.state.accounts.rewarded ?? new Set();
+    return this.node.block(this.node.finalHeight)?.state.accounts.rewarded ?? new Set();
   }
 
   fetchRotationReward(
@@ -46,18 +37,18 @@ export class MemoryRewards implements HubRewards {
     signal: AbortSignal,
   ): Promise<{ readonly amount: bigint; readonly isClaimed: boolean }> {
     const name = rotationName(chain, setId);
-    return this.#ask("fetchRotationReward", signal, () => ({
+    return this.ask("fetchRotationReward", signal, () => ({
       amount: this.#amountOf(name),
       isClaimed: this.#finallyPaid.has(name),
     }));
   }
 
   fetchRewardedModules(signal: AbortSignal): Promise<ReadonlyMap<string, bigint>> {
-    return this.#ask("fetchRewardedModules", signal, () => new Map(this.modules));
+    return this.ask("fetchRewardedModules", signal, () => new Map(this.modules));
   }
 
   fetchIsRequestClaimed(commitment: Hash256, signal: AbortSignal): Promise<boolean> {
-    return this.#ask("fetchIsRequestClaimed", signal, () => this.#finallyPaid.has(`request ${commitment}`));
+    return this.ask("fetchIsRequestClaimed", signal, () => this.#finallyPaid.has(`request ${commitment}`));
   }
 
   /** Name of the error with which the hub refuses a claim; `undefined`: it takes it. */

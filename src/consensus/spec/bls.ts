@@ -7,7 +7,7 @@ import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256 } from "../../core/encoding/bytes.ts";
 
 /** Domain separation of the signatures of both kinds of chain. */
-export const BLS_DOMAIN = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+const BLS_DOMAIN = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
 
 const { G1, longSignatures } = bls12_381;
 

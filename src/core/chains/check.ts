@@ -3,8 +3,6 @@
  * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
 import { type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
-import { logChange } from "../checks/check_worker.ts";
-import { CheckBoard } from "../checks/check_board.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
@@ -29,8 +27,6 @@ export interface GateDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
-  /** Keeps what the checks found; absent: nobody looks. */
-  readonly board?: Pick<CheckBoard, "update"> | undefined;
   /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
   readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
@@ -61,9 +57,6 @@ export class ChainGate {
   readonly #tellKnown: () => void;
   readonly #deps: GateDeps;
   readonly #chain: ChainCheck;
-  readonly #board: Pick<CheckBoard, "update">;
-  /** What the last look found. */
-  #rows: readonly CheckRow[] = [];
   /** True when the chain was said to be left out. */
   #isTold = false;
   #fault: RpcFault | undefined;
@@ -73,7 +66,6 @@ export class ChainGate {
     this.#deps = deps;
     this.#chain = chain;
     this.sinceMs = deps.clock.now();
-    this.#board = deps.board ?? new CheckBoard();
     ({ promise: this.passed, resolve: this.#open } = Promise.withResolvers<void>());
     ({ promise: this.known, resolve: this.#tellKnown } = Promise.withResolvers<void>());
   }
@@ -121,17 +113,13 @@ export class ChainGate {
     this.#tellKnown();
   }
 
-  /** Checks the chain once; `undefined`: it passes. What does not keep it out is logged when it changes. */
+  /** Checks the chain once; `undefined`: it passes. What does not keep it out is left to the checks of the program. */
   async #look(signal: AbortSignal): Promise<Obstacle | undefined> {
-    const { clock, log } = this.#deps;
+    const { clock } = this.#deps;
     const { name, check } = this.#chain;
     try {
       const deadline = { what: `check of ${name}`, afterMs: CHECK_ENDS_MS, signal };
-      const rows = await withDeadline(clock, deadline, check);
-      const changes = this.#board.update(rows, clock.now(), this.#rows);
-      this.#rows = rows;
-      changes.filter(({ row }) => !keepsOut(row)).forEach((change) => logChange(log, change));
-      const failed = rows.filter(keepsOut);
+      const failed = (await withDeadline(clock, deadline, check)).filter(keepsOut);
       return failed.length === 0 ? undefined : failed;
     } catch (error) {
       signal.throwIfAborted();

@@ -55,14 +55,10 @@ export class CheckBoard {
     return true;
   }
 
-  /**
-   * Replaces the rows; returns those whose result changed, and those that are gone as `ok`.
-   * @param replaced rows in whose place the new ones stand; absent: all
-   */
-  update(rows: readonly CheckRow[], nowMs: number, replaced?: readonly CheckRow[]): readonly CheckChange[] {
-    if (replaced === undefined) this.#madeAtMs = nowMs;
-    const next = new Map(replaced === undefined ? [] : this.#rows);
-    for (const row of replaced ?? []) next.delete(keyOf(row));
+  /** Replaces the rows; returns those whose result changed, and those that are gone as `ok`. */
+  update(rows: readonly CheckRow[], nowMs: number): readonly CheckChange[] {
+    this.#madeAtMs = nowMs;
+    const next = new Map<string, BoardRow>();
     const changes: CheckChange[] = [];
     for (const row of rows) {
       const key = keyOf(row);

@@ -37,7 +37,7 @@ export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => 
 }
 
 /** Logs a check whose result changed; an initial pass is not logged. */
-export function logChange(log: Log, { row, before }: CheckChange): void {
+function logChange(log: Log, { row, before }: CheckChange): void {
   const { chain, endpoint, check, result, found, advice } = row;
   const fields = { chain, endpoint, check, found, advice };
   if (result !== "ok") log.warn(result === "failed" ? "check_failed" : "check_warning", fields);

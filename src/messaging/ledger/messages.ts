@@ -43,15 +43,10 @@ export class Messages extends MessageSearch {
    * @throws {Error} a defect: no such row, or an illegal change of state.
    */
   transition(commitment: Hash256, target: StateMachine, change: MessageChange): MessageRow {
-    const row = this.db.row(
-      `${changeSql} WHERE commitment = :commitment AND target = :target AND state IN (${
-        predecessorsSql[change.to]
-      })
-       RETURNING *`,
-      { ...changeParameters(change, this.db.now()), commitment, target },
-    );
-    if (row !== undefined) return messageFormat.read(row);
-    throw this.#findDefect([commitment], target, change.to);
+    this.transitionAll([commitment], target, change);
+    const row = this.find(commitment, target);
+    if (row === undefined) throw new Error(`No message ${commitment} to ${target}`);
+    return row;
   }
 
   /**

@@ -5,7 +5,7 @@ import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
 import { describeFailure } from "../../../src/consensus/poll_loop.ts";
 import { formatConsensusStatus } from "../../../src/consensus/status/consensus_view.ts";
-import type { ConsensusClientView, ConsensusTarget } from "../../../src/core/chains/consensus_target.ts";
+import type { ConsensusClientView } from "../../../src/core/chains/consensus_target.ts";
 import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
@@ -17,6 +17,7 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedProver, updateTo } from "../../support/scripted_prover.ts";
 import { readerOf, readReasons, type ReadStatus } from "../../support/status_reader.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
+import { toRecord } from "../../support/with_methods.ts";
 
 const START_MS = Date.UTC(2026, 0, 2);
 const HOUR_MS = 3_600_000;
@@ -153,17 +154,6 @@ Deno.test("consensus watch: a light client without an update for six hours, and 
     assert.match(await (await get("/")).text(), /<span class="bad">frozen<\/span>/);
   }));
 
-/** The target as a record, whose parts can be replaced. */
-function asRecord(target: MemoryTarget): ConsensusTarget {
-  const { id, reads, updates, sender, outcomes } = target;
-  return {
-    ...{ id, reads, updates, sender, outcomes },
-    check: () => target.check(),
-    close: () => target.close(),
-    planChecks: () => target.planChecks(),
-  };
-}
-
 const { signal } = new AbortController();
 
 Deno.test("consensus watch: reads of light clients are noticed on hub and followers, and nothing else is changed", async () => {
@@ -180,10 +170,10 @@ Deno.test("consensus watch: reads of light clients are noticed on hub and follow
   const followers = [{ prover: ofHub, target: follower }];
   const rest = { hosts: [], shared: [], skipped: [], skippedText: "" };
   watch.plan({ hub, proved: [prover], hubConsensus: { ...rest, followers } });
-  const observed = watch.observe(asRecord(hub));
+  const observed = watch.observe(toRecord(hub));
   assert.deepEqual(await observed.reads.fetchClient(prover.consensusStateId, "best", signal), seen);
   assert.equal(await observed.reads.fetchLatestHeight(prover.commitmentId, signal), 21n);
-  const observedFollower = watch.observe(asRecord(follower));
+  const observedFollower = watch.observe(toRecord(follower));
   await observedFollower.reads.fetchClient(ofHub.consensusStateId, "best", signal);
   await observedFollower.reads.fetchLatestHeight(ofHub.commitmentId, signal);
   await observedFollower.reads.fetchLatestHeight(prover.commitmentId, signal);

@@ -49,6 +49,16 @@ test("messages: a known message stays as it is, and the same commitment has a ro
   equal(ledger.messages.record(newMessage(1, { target: bsc, source: hub })), "new");
 });
 
+test("messages: a change is taken back with the transaction that it begins", (ledger) => {
+  ledger.messages.record(newMessage(1));
+  throws(() =>
+    ledger.transaction((): void => {
+      ledger.messages.transition(hashOf(1), hub, { to: "ready" });
+      throw new Error("enough");
+    }), /enough/);
+  equal(ledger.messages.find(hashOf(1), hub)?.state, "seen");
+});
+
 test(
   "messages: what a transaction carries is ready and submitted at once, all of it or none",
   (ledger, clock) => {

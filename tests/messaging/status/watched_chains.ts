@@ -6,6 +6,7 @@ import type { Clock } from "../../../src/core/runtime/clock.ts";
 import { ethereum, hub } from "../../support/ledger_rows.ts";
 import { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
+import { toRecord } from "../../support/with_methods.ts";
 
 /** What a test changes. */
 export interface WatchedOptions {
@@ -33,33 +34,6 @@ export function connectionsOf(
   };
   return {
     hub: toRecord(new MemoryChain(hubNode, clock, { relayer })),
-    chains: [{ chain: { ...toRecord(new MemoryChain(evmNode, clock, { relayer })), gas, fees } }],
-  };
-}
-
-function toRecord(chain: Chain): Chain {
-  return {
-    id: chain.id,
-    limits: chain.limits,
-    capabilities: chain.capabilities,
-    relayer: chain.relayer,
-    reads: chain.reads,
-    events: chain.events,
-    certain: chain.certain,
-    proofs: chain.proofs,
-    simulator: chain.simulator,
-    sender: chain.sender,
-    outcomes: chain.outcomes,
-    fees: chain.fees,
-    gas: chain.gas,
-    replacement: chain.replacement,
-    proofChecks: chain.proofChecks,
-    runtime: chain.runtime,
-    hubClient: chain.hubClient,
-    gates: chain.gates,
-    check: (id, signal) => chain.check(id, signal),
-    planChecks: (context) => chain.planChecks(context),
-    signMessage: (message, signal) => chain.signMessage(message, signal),
-    close: () => chain.close(),
+    chains: [{ chain: { ...toRecord<Chain>(new MemoryChain(evmNode, clock, { relayer })), gas, fees } }],
   };
 }

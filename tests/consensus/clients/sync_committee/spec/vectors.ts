@@ -1,9 +1,8 @@
 /**
  * Reads the sync committee vectors into the types of the client, and signs with the known keys of the synthetic one.
  */
-import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256 } from "../../../../../src/core/encoding/bytes.ts";
-import { BLS_DOMAIN } from "../../../../../src/consensus/spec/bls.ts";
+import { blsSignature } from "../../../../../devnet/bls_signer.ts";
 import {
   isSigner,
   type LegacyPayloadProof,
@@ -167,10 +166,7 @@ export function firstBits(count: number): Uint8Array {
  * @param firstKey 1 for the committee of period 1100, 1001 for 1101, 2001 for 1102.
  */
 export function signAs(firstKey: number, bits: Uint8Array, message: Hash256): SyncAggregate {
-  let sum = 0n;
-  for (let index = 0; index < 512; index++) if (isSigner(bits, index)) sum += BigInt(firstKey + index);
-  const { longSignatures } = bls12_381;
-  const secret = fromHex(sum.toString(16).padStart(64, "0"));
-  const signature = longSignatures.sign(longSignatures.hash(fromHex(message), BLS_DOMAIN), secret);
-  return { bits, signature: longSignatures.Signature.toBytes(signature) };
+  let sum = 0;
+  for (let index = 0; index < 512; index++) if (isSigner(bits, index)) sum += firstKey + index;
+  return { bits, signature: blsSignature(sum, fromHex(message)) };
 }
