@@ -257,7 +257,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 570,
   "core/evm": 1733,
   "core/hub_proofs": 761,
-  "core/ismp": 2038,
+  "core/ismp": 2030,
   "core/merkle": 962,
   "core/pricing": 379,
   "core/rpc": 3557,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_647,
+  "lines of src": 77_639,
   "lines of devnet": 34_110,
   "lines of tests": 96_302,
   "lines of the longest function of src": 137,
