@@ -244,7 +244,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/commands": 389,
   "consensus/config": 978,
   "consensus/followers": 129,
-  "consensus/relay_chain": 465,
+  "consensus/relay_chain": 458,
   "consensus/rest": 253,
   "consensus/rollup": 1172,
   "consensus/spec": 179,
@@ -260,8 +260,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2030,
   "core/merkle": 962,
   "core/pricing": 379,
-  "core/rpc": 3557,
-  "core/runtime": 2039,
+  "core/rpc": 3551,
+  "core/runtime": 2017,
   "core/substrate": 270,
   "core/telemetry": 2628,
   "messaging": 1063,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_639,
+  "lines of src": 77_604,
   "lines of devnet": 34_110,
-  "lines of tests": 96_302,
+  "lines of tests": 96_237,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
