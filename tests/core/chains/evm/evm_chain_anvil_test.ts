@@ -3,10 +3,15 @@ import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { ProofVerifier } from "../../../../src/core/chains/proofs.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { concatBytes, fromHex, type Hex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
 import { requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
-import { evmStateMachine, parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import {
+  evmStateMachine,
+  parseStateMachine,
+  type StateMachineId,
+} from "../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
@@ -419,53 +424,29 @@ Deno.test("evm chain: the start-up check is content with a right configuration a
     assert.deepEqual(await right.chain.check(hub, never), []);
     assert.equal(right.requests.count, 2);
 
-    const textsOf = async (chain: Chain, of = hub): Promise<readonly (readonly [string, string])[]> =>
-      (await chain.check(of, never)).map(({ endpoint, result, found }) => [
-        result,
-        endpoint === undefined ? found : `${endpoint}: ${found}`,
-      ]);
-    const strange = `127.0.0.1:${stranger.port}: serves EVM-31499, not EVM-31410`;
-    for (
-      const [urls, result] of [[[stranger.rpcUrl, host.rpcUrl], "warning"], [
-        [stranger.rpcUrl],
-        "failed",
-      ]] as const
-    ) {
-      const [[found, text] = [], ...more] = await textsOf(chainOf(host, urls).chain);
-      assert.deepEqual([found, text?.startsWith(strange), more], [result, true, []]);
-    }
-    // A node that is not synced yet has none of the contracts.
-    const unsynced = chainOf(host, [fresh.rpcUrl, host.rpcUrl]);
-    const [[level, said] = [], ...others] = await textsOf(unsynced.chain);
-    assert.deepEqual([level, others], ["warning", []]);
-    assert.match(said ?? "", new RegExp(`127.0.0.1:${fresh.port}: no contract at ismp_host`));
-
+    const [good, absent] = [host.rpcUrl, "http://127.0.0.1:1"];
     const stateMachine = evmStateMachine(host.chainId);
-    const empty = chainUnderTest([host.rpcUrl], {
-      stateMachine,
-      ismpHost: "0x00000000000000000000000000000000000000aa",
-    });
-    assert.match((await textsOf(empty.chain)).join(), /^failed,no contract at ismp_host 0x0+aa/);
-    const noHost = chainUnderTest([host.rpcUrl], { stateMachine, ismpHost: host.addresses.feeToken });
-    assert.match(
-      (await textsOf(noHost.chain)).join(),
-      /^failed,the contract at ismp_host .* is no ISMP host/,
-    );
-
+    const hostAt = (ismpHost: Hex): Chain => chainUnderTest([good], { stateMachine, ismpHost }).chain;
+    const at = (...urls: readonly string[]): Chain => chainOf(host, urls).chain;
+    const strange = `127.0.0.1:${stranger.port}: serves EVM-31499, not EVM-31410.*`;
     const other = { ...hub, stateMachine: parseStateMachine("POLKADOT-3367") };
-    assert.match(
-      (await textsOf(right.chain, other)).join(),
-      /^failed,.*belongs to the hub KUSAMA-4009, not to POLKADOT-3367/,
-    );
-
-    const dead = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]);
-    assert.match(
-      (await textsOf(dead.chain)).join(),
-      /^warning,127.0.0.1:1: does not answer: unreachable/,
-    );
-    assert.equal(
-      (await catchFault(chainOf(host, ["http://127.0.0.1:1"]).chain.check(hub, never))).code,
-      "unreachable",
-    );
+    const rows: readonly (readonly [Chain, string, StateMachineId?])[] = [
+      [at(stranger.rpcUrl, good), `warning,${strange}`],
+      [at(stranger.rpcUrl), `failed,${strange}`],
+      // A node that is not synced yet has none of the contracts.
+      [at(fresh.rpcUrl, good), `warning,127.0.0.1:${fresh.port}: no contract at ismp_host.*`],
+      [hostAt(`0x${"aa".padStart(40, "0")}`), "failed,no contract at ismp_host 0x0+aa.*"],
+      [hostAt(toAddress(host.addresses.feeToken)), "failed,the contract at ismp_host .* is no ISMP host.*"],
+      [right.chain, "failed,.*belongs to the hub KUSAMA-4009, not to POLKADOT-3367.*", other],
+      [at(absent, good), "warning,127.0.0.1:1: does not answer: unreachable.*"],
+    ];
+    for (const [chain, expected, of = hub] of rows) {
+      const found = await chain.check(of, never);
+      const texts = found.map((row) =>
+        `${row.result},${row.endpoint ? `${row.endpoint}: ` : ""}${row.found}`
+      );
+      assert.match(texts.join("\n"), new RegExp(`^${expected}$`));
+    }
+    assert.equal((await catchFault(at(absent).check(hub, never))).code, "unreachable");
   });
 });

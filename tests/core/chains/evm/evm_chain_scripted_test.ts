@@ -20,10 +20,12 @@ import {
   chainAt,
   deliveryOfPosts,
   host,
+  hostAnswers,
   node,
   post,
   sign,
   trySign,
+  zeros,
 } from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
@@ -126,6 +128,22 @@ Deno.test("evm chain: the start-up check names a host without the hub, and a han
   assert.match(
     tokenless.map(({ found }) => found).join(),
     /decimals of the host's fee token 0x.* cannot be read/,
+  );
+});
+
+Deno.test("evm chain: a handler without batchCall is distinguished by its answer or its revert, and asked once", async () => {
+  for (const answer of [zeros(1), new ScriptedError(3, "execution reverted"), "0x"]) {
+    await using rpc = node({ eth_call: hostAnswers(() => answer) });
+    const { chain, requests } = chainAt([rpc]);
+    for (let round = 0; round < 2; round++) {
+      assert.equal(await chain.hubClient.fetchHasBatchCall(never), false);
+    }
+    assert.equal(requests.count, 2, "the host's parameters, and its handler");
+  }
+  await using busy = node({ eth_call: hostAnswers(() => new ScriptedError(-32603, "internal error")) });
+  assert.equal(
+    (await catchFault(chainAt([busy]).chain.hubClient.fetchHasBatchCall(never))).code,
+    "server_error",
   );
 });
 

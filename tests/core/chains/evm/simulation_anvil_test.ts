@@ -12,7 +12,6 @@ import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { encodeBundle } from "../../../../src/core/evm/call_bundle.ts";
 import { getResponseMessage, type Message } from "../../../../src/core/ismp/message.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
 import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
@@ -23,7 +22,6 @@ import {
   opStackPrices,
   setOpStackPrices,
 } from "../../../../devnet/evm/rollup_prices.ts";
-import { readsOf } from "../../../support/bundle_runner.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import { aged } from "../../../support/aged.ts";
 import {
@@ -291,37 +289,6 @@ test("simulation: consensus, posts and get responses travel in one batchCall, an
   const spoiled = { kind: "consensus", proof: consensus.proof.slice(0, -40) } as const;
   const broken = await chain.simulator.simulate({ steps: [spoiled, ...rest] }, never);
   assert.equal(broken.kind === "refused" ? broken.refusal.step : broken.kind, 0);
-});
-
-test("simulation: a handler without batchCall is distinguished, asked once, and takes single steps", async ({ host }) => {
-  // The handler of the first generation answers false for the newer interface.
-  const isProbe = ({ data }: { readonly data: Hex }): boolean => data.startsWith("0x01ffc9a71cf34b27");
-  let probes = 0;
-  // `host()` of the fee token reverts, as an unknown interface does.
-  const unknown = { to: host.addresses.feeToken, data: "0xf437bc59" } as const;
-  const old: Parameters<typeof chainOf>[3] = async (url, init) => {
-    const sent: unknown = JSON.parse(String(init.body));
-    const calls = Array.isArray(sent) ? sent : [sent];
-    const replaced = calls.map((call) => {
-      const [read, tag] = call.params;
-      const bundled = readsOf(read)?.map((one) => isProbe(one) ? unknown : one);
-      if (bundled !== undefined) return { ...call, params: [{ data: encodeBundle(bundled) }, tag] };
-      if (call.method !== "eth_call" || !isProbe(read)) return call;
-      probes++;
-      return { ...call, params: [unknown, tag] };
-    });
-    const body = JSON.stringify(Array.isArray(sent) ? replaced : replaced[0]);
-    return await fetch(url, { ...init, body });
-  };
-  const { chain } = chainOf(host, undefined, {}, old);
-  const messages = [postTo(host, 1n)];
-  const [step] = deliveryOf(messages, await proveFromHub(host, messages, 10n)).steps;
-  assert.ok(step !== undefined);
-  for (let round = 0; round < 2; round++) {
-    assert.equal(await chain.hubClient.fetchHasBatchCall(never), false);
-  }
-  assert.equal(probes, 1);
-  assert.deepEqual((await accepted(chain, { steps: [step] })).handled, [true]);
 });
 
 test("simulation: on the OP stack data and operator are paid for beside gas, asked in the same request", async ({ host }) => {
