@@ -234,7 +234,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus": 2890,
   "consensus/checks": 194,
   "consensus/clients/arbitrum": 798,
-  "consensus/clients/beefy": 2626,
+  "consensus/clients/beefy": 2608,
   "consensus/clients/bsc": 1441,
   "consensus/clients/grandpa": 1483,
   "consensus/clients/op_stack": 1708,
@@ -249,7 +249,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rollup": 1172,
   "consensus/spec": 179,
   "consensus/status": 447,
-  "core/beefy": 461,
+  "core/beefy": 456,
   "core/chains": 12_633,
   "core/checks": 1248,
   "core/commands": 1737,
@@ -276,11 +276,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_604,
+  "lines of src": 77_581,
   "lines of devnet": 34_110,
-  "lines of tests": 96_203,
+  "lines of tests": 96_199,
   "lines of the longest function of src": 137,
-  "files of src below 40 lines": 32,
+  "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_870,

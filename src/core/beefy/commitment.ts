@@ -19,6 +19,7 @@ import {
   u8,
 } from "../encoding/scale.ts";
 import type { BeefyAuthoritySet } from "../evm/beefy_client_state.ts";
+import type { CodecType } from "scale-ts";
 
 /**
  * Rule that a proof breaks. The codes are the names of the reverts, in words. Source: polytope-labs/hyperbridge:
@@ -98,16 +99,6 @@ export interface BeefyJustification {
   readonly signatures: readonly BeefySignature[];
 }
 
-/** A leaf of the relay chain's mountain range: one for each block. */
-export interface BeefyMmrLeaf {
-  readonly version: number;
-  readonly parentNumber: number;
-  readonly parentHash: Hash256;
-  readonly nextAuthoritySet: BeefyAuthoritySet;
-  /** Root of the tree of parachain heads. */
-  readonly extra: Hash256;
-}
-
 /** Engine of BEEFY in justifications. */
 export const BEEFY_ENGINE = "BEEF";
 
@@ -127,13 +118,17 @@ const commitmentCodec = Struct({
 export const authoritySetCodec: Codec<BeefyAuthoritySet> = Struct({ id: u64, length: u32, root: hash256 });
 
 /** SCALE of {@link BeefyMmrLeaf}: 113 bytes. */
-export const mmrLeafCodec: Codec<BeefyMmrLeaf> = Struct({
+export const mmrLeafCodec = Struct({
   version: u8,
   parentNumber: u32,
   parentHash: hash256,
   nextAuthoritySet: authoritySetCodec,
+  /** Root of the tree of parachain heads. */
   extra: hash256,
 });
+
+/** A leaf of the relay chain's mountain range: one for each block. */
+export type BeefyMmrLeaf = Readonly<CodecType<typeof mmrLeafCodec>>;
 
 /** SCALE of a commitment: what is signed is its Keccak-256. */
 export function encodeCommitment({ payload, blockNumber, validatorSetId }: BeefyCommitment): Uint8Array {

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { type EvmReader, openEvmReader } from "../../../src/consensus/evm_reader.ts";
-import type { ConsensusProver, ProverFinding } from "../../../src/consensus/prover.ts";
+import type { ConsensusProver } from "../../../src/consensus/prover.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { fetchRollupBlock, type NodePlace } from "../../../devnet/evm/rollup_l1.ts";
 import {
@@ -16,6 +16,7 @@ import { type Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
+import { reasonOf, updatesOf } from "../findings.ts";
 import type { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import type { MemoryTarget, Verdict } from "../../support/memory_target.ts";
@@ -77,12 +78,6 @@ export async function mineL1({ l1 }: Nodes): Promise<void> {
   await createTestClient({ mode: "anvil", transport: http(l1.rpcUrl) }).mine({ blocks: 1 });
 }
 
-/** The updates of a finding; fails for other findings. */
-export function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {
-  if (finding.kind !== "updates") assert.fail(`expected an update, found nothing: ${finding.reason}`);
-  return finding;
-}
-
 /** Looks once, hands the update to the hub, and gives the height that it stored. Fails unless it is as announced. */
 export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise<bigint> {
   const { proofs, height } = updatesOf(await prover.next(never));
@@ -96,7 +91,5 @@ export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise
 
 /** Looks once and expects nothing; the reason. */
 export async function reasonForNothing(prover: ConsensusProver): Promise<string> {
-  const finding = await prover.next(never);
-  if (finding.kind !== "nothing") assert.fail(`expected nothing, found ${finding.summary}`);
-  return finding.reason;
+  return reasonOf(await prover.next(never));
 }

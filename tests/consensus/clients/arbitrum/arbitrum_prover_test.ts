@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
+import { updatesOf } from "../../findings.ts";
+import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
 import { rollupId, startArbitrum, test } from "./fixture.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;

@@ -8,7 +8,8 @@ import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { type AlterAnswer, alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import { headerFields, lieAbout, nudge } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
-import { never, relay, updatesOf } from "../../rollup/fixture.ts";
+import { updatesOf } from "../../findings.ts";
+import { never, relay } from "../../rollup/fixture.ts";
 import { test } from "./fixture.ts";
 
 test("op stack: an L1 endpoint that lies about any part of a game is found out and named", async (fixture) => {

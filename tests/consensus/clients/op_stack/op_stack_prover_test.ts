@@ -16,7 +16,8 @@ import { commitmentIdOf } from "../../../../src/consensus/rollup/spec/rollup_cli
 import { alteringFetch, fetchWithLogsOf, fetchWithout } from "../../../support/altered_answers.ts";
 import { lieAbout } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
-import { l1Id, mineL1, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
+import { updatesOf } from "../../findings.ts";
+import { l1Id, mineL1, never, reasonForNothing, relay } from "../../rollup/fixture.ts";
 import { type OpStackFixture, rollupId, test } from "./fixture.ts";
 
 const commitmentId = commitmentIdOf({

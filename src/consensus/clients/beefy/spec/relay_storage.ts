@@ -2,11 +2,10 @@
  * Relay chain storage that naive proofs are built from. Source: paritytech/polkadot-sdk:
  * substrate/frame/{beefy,beefy-mmr,merkle-mountain-range}; docs/protocol/hub-consensus.md section 5.1.
  */
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
 import { type Codec, hash256, list, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
-import type { BeefyAuthoritySet } from "../../../../core/evm/beefy_client_state.ts";
 import { authoritySetCodec } from "../../../../core/beefy/commitment.ts";
+import type { CodecType } from "scale-ts";
 
 /** Keys of storage items. */
 export const relayBeefyKeys = {
@@ -24,34 +23,17 @@ export const relayBeefyKeys = {
 /** Value of `Paras.Parachains`. */
 export const parachainIdsCodec: Codec<readonly number[]> = list(u32);
 
-/** Answer of `mmr_generateProof`: the path from the leaves to the root. */
-export interface LeafProof {
-  readonly leafIndices: readonly bigint[];
-  readonly leafCount: bigint;
-  readonly items: readonly Hash256[];
-}
-
-/** SCALE of {@link LeafProof}. */
-export const leafProofCodec: Codec<LeafProof> = Struct({
-  leafIndices: list(u64),
-  leafCount: u64,
-  items: list(hash256),
-});
-
-/** State of the hub's own BEEFY client. */
-export interface HubBeefyState {
-  readonly latestHeight: number;
-  readonly beefyActivationBlock: number;
-  readonly mmrRoot: Hash256;
-  readonly current: BeefyAuthoritySet;
-  readonly next: BeefyAuthoritySet;
-}
+/** SCALE of an answer of `mmr_generateProof`: the path from the leaves to the root. */
+export const leafProofCodec = Struct({ leafIndices: list(u64), leafCount: u64, items: list(hash256) });
 
 /** SCALE of {@link HubBeefyState}: 128 bytes (polytope-labs/hyperbridge: modules/consensus/beefy/primitives). */
-export const hubBeefyStateCodec: Codec<HubBeefyState> = Struct({
+export const hubBeefyStateCodec = Struct({
   latestHeight: u32,
   beefyActivationBlock: u32,
   mmrRoot: hash256,
   current: authoritySetCodec,
   next: authoritySetCodec,
 });
+
+/** State of the hub's own BEEFY client. */
+export type HubBeefyState = Readonly<CodecType<typeof hubBeefyStateCodec>>;
