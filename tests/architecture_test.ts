@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 461,
-  "core/chains": 12_719,
-  "core/checks": 1248,
+  "core/chains": 12_730,
+  "core/checks": 1252,
   "core/commands": 1743,
   "core/config": 3225,
   "core/encoding": 570,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 78_904,
+  "lines of src": 78_919,
   "lines of devnet": 34_110,
-  "lines of tests": 98_122,
+  "lines of tests": 98_147,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 80,
