@@ -59,19 +59,6 @@ export function toProverOptions(
   return { stateMachine, consensusStateId, intervalMs: host.consensusUpdateFrequencySec * 1_000 };
 }
 
-/** Section of a chain in the example file, where it differs from the schema's examples. */
-export interface ExampleChain {
-  /** Name of the section. */
-  readonly section: string;
-  /** Comment above the section. */
-  readonly comment: string;
-  readonly stateMachine: string;
-  readonly consensusStateId: string;
-  readonly etherscanApiKey?: string;
-  /** Optional keys of the host section that are switched on. */
-  readonly switchedOn?: readonly string[];
-}
-
 /** Light client of an EVM chain on the hub, chosen by `type` of the chain's section. */
 export interface ChainClient<Host extends object = object> {
   /** Description of the type for the key `type`; absent: its name says enough. */
@@ -84,7 +71,6 @@ export interface ChainClient<Host extends object = object> {
   readonly host: Section<Host>;
   /** Keys of the host section that name nodes, which only the operator knows; absent: none. */
   readonly nodeKeys?: readonly string[];
-  readonly example: ExampleChain;
   /** Extension of the chain's file in the folder of `--cache`; absent: nothing is kept. */
   readonly cachedAs?: string;
   /** Reason that nothing is proved of a chain of this type, which then only receives; absent: all are proved. */

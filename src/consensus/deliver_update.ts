@@ -48,7 +48,7 @@ export async function deliverUpdate(
   const { proofs, height, summary } = finding;
   log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
   const startMs = clock.now();
-  const result = await new UpdateSubmission(deps, prover, finding).run(signal);
+  const result = await submitUpdates({ clock, log, hub, client: prover, found: finding }, signal);
   observer?.noteUpdate({ chain, target: hub.id.stateMachine }, {
     kind: height === undefined ? "rotation" : "update",
     result: result.kind,
@@ -136,104 +136,104 @@ const INCLUSION_TIMEOUT_MS = 600_000;
 /** Timeout of another relayer's update that kept ours out of the transaction pool. */
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
-/** Submission of the updates of one poll. */
-export class UpdateSubmission {
-  readonly #deps: SubmitDeps;
-  readonly #client: UpdateToDeliver["prover"];
-  readonly #found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">;
+/** Updates of one poll, and the client that they advance. */
+interface Submission extends SubmitDeps {
+  readonly client: UpdateToDeliver["prover"];
+  readonly found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">;
+}
 
-  /** @param client that is updated. */
-  constructor(
-    deps: SubmitDeps,
-    client: UpdateToDeliver["prover"],
-    found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">,
-  ) {
-    this.#deps = deps;
-    this.#client = client;
-    this.#found = found;
+/** Submits the updates and waits until they are included or lost. */
+export async function submitUpdates(submission: Submission, signal: AbortSignal): Promise<SubmitResult> {
+  const { hub, log, client: { chain, consensusStateId: id }, found: { proofs } } = submission;
+  const overtaken = await findOvertaking(submission, signal);
+  if (overtaken !== undefined) return overtaken;
+  const refusal = await hub.updates.dryRunUpdates({ id, proofs }, signal);
+  if (refusal !== undefined) return await explainRefusal(submission, refusal, signal);
+  const signed = await hub.updates.prepareUpdates({ id, proofs }, signal);
+  const sent = await hub.sender.broadcast(signed, signal);
+  if (sent.kind === "refused") return await explainRefusal(submission, sent.refusal, signal);
+  if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
+    return await findAdvance(submission, signal) ??
+      { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
   }
+  log.debug("update_sent", { chain, extrinsic: signed.hash });
+  const awaited = { event: "long_wait.update_inclusion" as const, fields: { chain } };
+  // The transaction pool already has these bytes, or another relayer's update to the same height.
+  const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
+  return await awaitLogged(submission, awaited, () => follow(submission, { signed, othersMs }, signal));
+}
 
-  /** Submits the updates and waits until they are included or lost. */
-  async run(signal: AbortSignal): Promise<SubmitResult> {
-    const { hub, log } = this.#deps;
-    const { chain, consensusStateId } = this.#client;
-    const { proofs } = this.#found;
-    const overtaken = await this.#findOvertaking(signal);
-    if (overtaken !== undefined) return overtaken;
-    const refusal = await hub.updates.dryRunUpdates({ id: consensusStateId, proofs }, signal);
-    if (refusal !== undefined) return await this.#explainRefusal(refusal, signal);
-    const submission = await hub.updates.prepareUpdates({ id: consensusStateId, proofs }, signal);
-    const sent = await hub.sender.broadcast(submission, signal);
-    if (sent.kind === "refused") return await this.#explainRefusal(sent.refusal, signal);
-    if (sent.kind === "nonceUsed" || sent.kind === "underpriced") {
-      return await this.#findAdvance(signal) ??
-        { kind: "lost", reason: `the transaction pool answered ${sent.kind}` };
+/**
+ * Polls the outcome; an abort leaves a grace period. @param othersMs time for which an unknown submission may be
+ * another relayer's update.
+ */
+async function follow(
+  submission: Submission,
+  { signed, othersMs }: { readonly signed: SignedSubmission; readonly othersMs: number },
+  signal: AbortSignal,
+): Promise<SubmitResult> {
+  const { hub, clock } = submission;
+  const startMs = clock.now();
+  const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
+  try {
+    while (clock.now() < startMs + INCLUSION_TIMEOUT_MS) {
+      const outcome = await hub.outcomes.fetchOutcome(signed, last.signal);
+      const isOthers = outcome.kind === "unknown" && clock.now() < startMs + othersMs;
+      const result = isOthers
+        ? await findAdvance(submission, last.signal)
+        : await judge(submission, outcome, last.signal);
+      if (result !== undefined) return result;
+      await clock.sleep(POLL_MS, last.signal);
     }
-    log.debug("update_sent", { chain, extrinsic: submission.hash });
-    const awaited = { event: "long_wait.update_inclusion" as const, fields: { chain } };
-    // The transaction pool already has these bytes, or another relayer's update to the same height.
-    const othersMs = sent.kind === "alreadyKnown" ? COMPETITOR_TIMEOUT_MS : 0;
-    return await awaitLogged(this.#deps, awaited, () => this.#follow(submission, othersMs, signal));
+    return { kind: "lost", reason: `in no block after ${INCLUSION_TIMEOUT_MS / 60_000} min` };
+  } finally {
+    last.end();
   }
+}
 
-  /**
-   * Polls the outcome; an abort leaves a grace period. @param othersMs time for which an unknown submission may be
-   * another relayer's update.
-   */
-  async #follow(submission: SignedSubmission, othersMs: number, signal: AbortSignal): Promise<SubmitResult> {
-    const { hub, clock } = this.#deps;
-    const startMs = clock.now();
-    const untilMs = startMs + INCLUSION_TIMEOUT_MS;
-    const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
-    try {
-      while (clock.now() < untilMs) {
-        const outcome = await hub.outcomes.fetchOutcome(submission, last.signal);
-        const isOthers = outcome.kind === "unknown" && clock.now() < startMs + othersMs;
-        const result = isOthers
-          ? await this.#findAdvance(last.signal)
-          : await this.#judge(outcome, last.signal);
-        if (result !== undefined) return result;
-        await clock.sleep(POLL_MS, last.signal);
-      }
-      return { kind: "lost", reason: `in no block after ${INCLUSION_TIMEOUT_MS / 60_000} min` };
-    } finally {
-      last.end();
-    }
+async function judge(
+  submission: Submission,
+  outcome: UpdateOutcome,
+  signal: AbortSignal,
+): Promise<SubmitResult | undefined> {
+  if (outcome.kind === "pending") return undefined;
+  if (outcome.kind === "included" && outcome.succeeded) {
+    return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
   }
+  if (outcome.kind === "included" && outcome.refusal !== undefined) {
+    return await explainRefusal(submission, outcome.refusal, signal);
+  }
+  const reason = outcome.kind === "included"
+    ? `failed in block ${outcome.block.height}`
+    : "neither in a block nor in the transaction pool";
+  return await findAdvance(submission, signal) ?? { kind: "lost", reason };
+}
 
-  async #judge(outcome: UpdateOutcome, signal: AbortSignal): Promise<SubmitResult | undefined> {
-    if (outcome.kind === "pending") return undefined;
-    if (outcome.kind === "included" && outcome.succeeded) {
-      return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
-    }
-    if (outcome.kind === "included" && outcome.refusal !== undefined) {
-      return await this.#explainRefusal(outcome.refusal, signal);
-    }
-    const reason = outcome.kind === "included"
-      ? `failed in block ${outcome.block.height}`
-      : "neither in a block nor in the transaction pool";
-    return await this.#findAdvance(signal) ?? { kind: "lost", reason };
-  }
+/** Returns the refusal, or its explanation: the hub has advanced. */
+async function explainRefusal(
+  submission: Submission,
+  refusal: Refusal,
+  signal: AbortSignal,
+): Promise<SubmitResult> {
+  return await findAdvance(submission, signal) ?? { kind: "refused", refusal };
+}
 
-  /** Returns the refusal, or its explanation: the hub has advanced. */
-  async #explainRefusal(refusal: Refusal, signal: AbortSignal): Promise<SubmitResult> {
-    return await this.#findAdvance(signal) ?? { kind: "refused", refusal };
-  }
+/** Detects an update that came first: to this height, or any other that invalidates ours. */
+async function findAdvance(submission: Submission, signal: AbortSignal): Promise<SubmitResult | undefined> {
+  const overtaken = await findOvertaking(submission, signal);
+  if (overtaken !== undefined) return overtaken;
+  const { hub, client: { consensusStateId }, found } = submission;
+  const stored = await hub.reads.fetchClient(consensusStateId, "best", signal);
+  const isSame = stored === undefined || equalBytes(stored.state, found.madeOn);
+  return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
+}
 
-  /** Detects an update that came first: to this height, or any other that invalidates ours. */
-  async #findAdvance(signal: AbortSignal): Promise<SubmitResult | undefined> {
-    const overtaken = await this.#findOvertaking(signal);
-    if (overtaken !== undefined) return overtaken;
-    const client = await this.#deps.hub.reads.fetchClient(this.#client.consensusStateId, "best", signal);
-    const isSame = client === undefined || equalBytes(client.state, this.#found.madeOn);
-    return isSame ? undefined : { kind: "overtaken", hubHeight: undefined };
-  }
-
-  /** Detects an update to this height or a newer one. */
-  async #findOvertaking(signal: AbortSignal): Promise<SubmitResult | undefined> {
-    const { height } = this.#found;
-    if (height === undefined) return undefined;
-    const hubHeight = await this.#deps.hub.reads.fetchLatestHeight(this.#client.commitmentId, signal);
-    return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
-  }
+/** Detects an update to this height or a newer one. */
+async function findOvertaking(
+  { hub, client, found: { height } }: Submission,
+  signal: AbortSignal,
+): Promise<SubmitResult | undefined> {
+  if (height === undefined) return undefined;
+  const hubHeight = await hub.reads.fetchLatestHeight(client.commitmentId, signal);
+  return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;
 }

@@ -53,9 +53,10 @@ export interface ProofRequest {
 }
 
 /** Chain id that one endpoint reports. */
-export type ChainIdReport =
-  | { readonly host: string; readonly kind: "id"; readonly chainId: bigint }
-  | { readonly host: string; readonly kind: "fault"; readonly fault: RpcFault };
+export interface ChainIdReport {
+  readonly host: string;
+  readonly chainId: bigint | RpcFault;
+}
 
 /** Timeout of proofs: nodes read old blocks from disk. */
 const PROOF_TIMEOUT_MS = 60_000;
@@ -206,12 +207,9 @@ export class EvmReader {
   /** Fetches the chain id of every endpoint. */
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
     return await Promise.all(
-      this.#endpoints.each().map(async (endpoint): Promise<ChainIdReport> => {
-        const [id] = await probeAll(endpoint, [chainId], { signal, timeoutMs: CHECK_TIMEOUT_MS });
-        const host = endpoint.hosts.join();
-        return id instanceof RpcFault
-          ? { host, kind: "fault", fault: id }
-          : { host, kind: "id", chainId: id };
+      this.#endpoints.each().map(async (endpoint) => {
+        const [reported] = await probeAll(endpoint, [chainId], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+        return { host: endpoint.hosts.join(), chainId: reported };
       }),
     );
   }
@@ -267,11 +265,11 @@ export async function checkChainIds(
   { chain, key }: { readonly chain: StateMachine; readonly key: string },
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  return (await reader.fetchChainIds(signal)).flatMap((report): CheckRow[] => {
-    if (report.kind === "fault") return [silenceRow(chain, report.fault, true)];
-    if (report.chainId === BigInt(evmChainId(reader.chain))) return [];
-    const found = `${key}: serves chain ${report.chainId}, and ${reader.chain} is configured`;
-    const row = { chain, endpoint: report.host, check: "chain_id" } as const;
+  return (await reader.fetchChainIds(signal)).flatMap(({ host, chainId }): CheckRow[] => {
+    if (chainId instanceof RpcFault) return [silenceRow(chain, chainId, true)];
+    if (chainId === BigInt(evmChainId(reader.chain))) return [];
+    const found = `${key}: serves chain ${chainId}, and ${reader.chain} is configured`;
+    const row = { chain, endpoint: host, check: "chain_id" } as const;
     return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
   });
 }

@@ -41,15 +41,27 @@ export class StallFault extends Error {
   }
 }
 
+/** View that one chain has of another. */
+interface Direction extends UpdateLimit {
+  readonly at: Watcher;
+  /** Names of both, for the log. */
+  readonly pair: string;
+}
+
 /** Creates a worker that throws {@link StallFault} when a watched chain is late. */
 export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[]): Worker {
+  const directions = toDirections(deps, limits);
   return {
     name: "monitor of update intervals",
     run: async (signal) => {
       const startMs = deps.clock.now();
       await deps.clock.sleep(FIRST_PASS_MS, signal);
       for (;;) {
-        const late = await findLate({ ...deps, startMs }, limits, signal);
+        const checked = await Promise.all(directions.map(async (direction) =>
+          // Each independently of failures of the others.
+          await isLate({ ...deps, startMs }, direction, signal) ? [direction.pair] : []
+        ));
+        const late = checked.flat();
         if (late.length > 0) throw new StallFault(late);
         await deps.clock.sleep(PASS_EVERY_MS, signal);
       }
@@ -57,86 +69,64 @@ export function monitorWorker(deps: MonitorDeps, limits: readonly UpdateLimit[])
   };
 }
 
-/** A monitor at work. */
-interface RunningMonitor extends MonitorDeps {
-  /** When it started, by the clock of this machine. */
-  readonly startMs: number;
-}
-
-/** Checks all limits once, each independently of failures of the others. */
-async function findLate(
-  deps: RunningMonitor,
-  limits: readonly UpdateLimit[],
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const checked = directions(deps, limits).map(async (direction) => {
-    const pair = formatPair(direction);
-    try {
-      return await isLate(deps, direction, signal) ? [pair] : [];
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof RpcFault)) throw error;
-      deps.log.warn("read_failed.update_age", { pair, error });
-      return [];
-    }
-  });
-  return (await Promise.all(checked)).flat();
-}
-
-/** View that one chain has of another. */
-interface Direction extends UpdateLimit {
-  readonly at: Watcher;
-}
-
-/**
- * Directions to watch: the hub's view of each watched chain, and its view of the hub where this program proves the hub
- * to it.
- */
-function directions(
+/** The hub's view of each watched chain, and its view of the hub where this program proves the hub to it. */
+function toDirections(
   { hub, followers = [] }: MonitorDeps,
   limits: readonly UpdateLimit[],
 ): readonly Direction[] {
+  const toDirection = (at: Watcher, id: UpdateLimit["id"], maxSec: bigint): Direction => {
+    return { at, id, maxSec, pair: `${stateMachineIdKey(id)} -> ${at.id.stateMachine}` };
+  };
   return limits.filter(({ id }) => id.stateMachine !== hub.id.stateMachine).flatMap(({ id, maxSec }) => [
-    { at: hub, id, maxSec },
+    toDirection(hub, id, maxSec),
     ...followers.filter((chain) => chain.id.stateMachine === id.stateMachine)
-      .map((at) => ({ at, id: hub.id, maxSec })),
+      .map((at) => toDirection(at, hub.id, maxSec)),
   ]);
 }
 
-function formatPair({ id, at }: Direction): string {
-  return `${stateMachineIdKey(id)} -> ${at.id.stateMachine}`;
-}
-
+/** True when a view is too old. One that cannot be read is not: that is logged. @param deps.startMs when the monitor started. */
 async function isLate(
-  { clock, log, startMs }: RunningMonitor,
+  deps: MonitorDeps & { readonly startMs: number },
   direction: Direction,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { at: hub, id, maxSec } = direction;
-  const pair = formatPair(direction);
-  const height = await hub.reads.fetchLatestHeight(id, signal);
-  const updatedSec = height === undefined
-    ? undefined
-    : await hub.reads.fetchUpdateTime({ id, height }, signal);
+  const { pair } = direction;
+  try {
+    const facts = { pair, ...await fetchAge(deps, direction, signal) };
+    const late = isTooOld(facts.ageSec, direction.maxSec);
+    if (late) deps.log.error("update_overdue", facts);
+    else if (facts.ageByThisMachineSec === undefined) deps.log.warn("update_missing", facts);
+    return late;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof RpcFault)) throw error;
+    deps.log.warn("read_failed.update_age", { pair, error });
+    return false;
+  }
+}
+
+/** Age of the newest update. A chain without any is as old as this program: others may have been about to prove it. */
+async function fetchAge(
+  { clock, startMs }: { readonly clock: Clock; readonly startMs: number },
+  { at: { reads }, id, maxSec: limitSec }: Direction,
+  signal: AbortSignal,
+): Promise<{
+  readonly lastHeight: bigint | undefined;
+  readonly ageSec: bigint;
+  readonly limitSec: bigint;
+  /** Reveals a halted hub: its own clock halts with it. Absent: there is no update. */
+  readonly ageByThisMachineSec: bigint | undefined;
+}> {
   const toSec = (ms: number): bigint => BigInt(Math.floor(ms / 1_000));
-  // A chain without any update is as old as this program: others may have been about to prove it.
+  const lastHeight = await reads.fetchLatestHeight(id, signal);
+  const updatedSec = lastHeight === undefined
+    ? undefined
+    : await reads.fetchUpdateTime({ id, height: lastHeight }, signal);
   const ageSec = updatedSec === undefined
     ? toSec(clock.now() - startMs)
-    : await hub.reads.fetchNowSec(signal) - updatedSec;
-  const facts = {
-    pair,
-    lastHeight: height,
-    ageSec,
-    limitSec: maxSec,
-    // Reveals a halted hub: its own clock halts with it.
-    ageByThisMachineSec: updatedSec && toSec(clock.now()) - updatedSec,
-  };
-  if (isTooOld(ageSec, maxSec)) {
-    log.error("update_overdue", facts);
-    return true;
-  }
-  if (updatedSec === undefined) log.warn("update_missing", facts);
-  return false;
+    : await reads.fetchNowSec(signal) - updatedSec;
+  const ageByThisMachineSec = updatedSec && toSec(clock.now()) - updatedSec;
+  return { lastHeight, ageSec, limitSec, ageByThisMachineSec };
 }
 
 /** True from the limit on, as in the reference implementation. */

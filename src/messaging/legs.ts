@@ -13,15 +13,7 @@ import {
   findTargetProvability,
   firstObstacle,
 } from "./relay/obstacles.ts";
-import type {
-  FindObstacle,
-  Leg,
-  LegProfit,
-  RelayContext,
-  RelayDeps,
-  RelaySettings,
-  ReplacementContext,
-} from "./relay/leg.ts";
+import type { FindObstacle, Leg, LegProfit, RelayContext, RelayDeps, RelaySettings } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
 import { noteLegKnown } from "./relay/scan.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
@@ -110,7 +102,8 @@ export function planLegs(context: RelayContext, parts: LegPlanInput): LegPlan {
     const settling = {
       ...context,
       target: leg.target,
-      replacing: createReplacement(entry, leg),
+      replacement: entry.chain.replacement,
+      profit: leg.profit,
       sources: [hub],
       everyMs: Math.min(leg.pollIntervalMs, SETTLE_EVERY_MS),
       wake: leg.settleWake,
@@ -145,15 +138,6 @@ function gatedLeg(leg: Leg, gate: ChainGate): Worker {
       return run(signal);
     },
   };
-}
-
-/**
- * Creates the replacement context of EVM chains, whose transactions have nonces; a replacement's price stays below the
- * revenue of its messages.
- */
-function createReplacement({ chain }: ConfiguredChain, { profit }: Leg): ReplacementContext | undefined {
-  const { replacement } = chain;
-  return replacement === undefined ? undefined : { replacement, profit };
 }
 
 /** What the legs of all chains share. */

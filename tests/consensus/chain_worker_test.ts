@@ -6,6 +6,7 @@ import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/call.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, included, MemoryTarget } from "../support/memory_target.ts";
+import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { faultOf } from "../support/rpc_faults.ts";
 import { firstState, ScriptedProver, updateTo } from "../support/scripted_prover.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
@@ -125,136 +126,122 @@ Deno.test("chain worker: after another's update ours is made again at once", asy
   assert.deepEqual(scene.log.events("info"), ["update_overtaken.already_submitted", "update_accepted"]);
 });
 
-Deno.test("chain worker: a refusal is chance once and a warning from then on, with backoff", async () => {
-  await using scene = new Scene();
-  const refusal = { code: "bad_proof", detail: "InvalidBranch" } as const;
-  scene.hub.refusals.push(refusal, refusal, refusal);
-  const prover = scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
-  await scene.clock.advance(60_000);
-  assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7]);
-  const lines = scene.log.lines.filter(({ event }) => event === "update_failed.rejected");
-  assert.deepEqual(lines.map(({ level, fields }) => [level, fields.detail]), [
-    ["info", "InvalidBranch"],
-    ["warn", "InvalidBranch"],
-    ["warn", "InvalidBranch"],
-  ]);
-  assert.deepEqual(scene.hub.sent, [10n], "the fourth time it was taken");
-});
+for (
+  const [what, event, detail, prepare] of [
+    ["a refusal", "update_failed.rejected", "InvalidBranch", ({ hub }: Scene) => {
+      hub.refusals.push(...Array(2).fill({ code: "bad_proof", detail: "InvalidBranch" }));
+    }],
+    ["a loss", "update_failed.lost", undefined, ({ hub }: Scene) => {
+      hub.plannedOutcomes.push({ kind: "unknown" }, { kind: "unknown" });
+    }],
+  ] as const
+) {
+  Deno.test(`chain worker: ${what} is chance once and a warning from then on, with backoff`, async () => {
+    await using scene = new Scene();
+    prepare(scene);
+    const prover = scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
+    await scene.clock.advance(10_000);
+    assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);
+    const lines = scene.log.linesOf(event);
+    assert.deepEqual(lines.map(({ level, fields }) => [level, fields.detail]), [
+      ["info", detail],
+      ["warn", detail],
+    ]);
+    assert.equal(scene.hub.sent.at(-1), 10n, "the third time it was taken");
+  });
+}
 
 Deno.test("chain worker: an update that no extrinsic carries is an error with what makes it smaller", async () => {
   await using scene = new Scene();
   scene.hub.refusals.push({ code: "too_large", detail: "Invalid.ExhaustsResources" });
   const adviceIfTooLarge = "try a smaller [hub.grandpa].max_block_range (it is 2400)";
-  const prover = scene.start("EVM-1/ETH0", {
-    find: () => {
-      const finding = updateTo(10n);
-      return finding.kind === "updates" ? { ...finding, adviceIfTooLarge } : finding;
-    },
-  });
+  const update = updateTo(10n);
+  assert.ok(update.kind === "updates");
+  const prover = scene.start("EVM-1/ETH0", { find: () => ({ ...update, adviceIfTooLarge }) });
   await scene.clock.advance(2_000);
   assert.deepEqual(scene.seconds(prover), [0, 1]);
   const [line, ...others] = scene.log.lines.filter(({ level }) => level === "error");
-  assert.deepEqual(others, []);
-  assert.equal(line?.event, "update_failed.too_large");
+  assert.deepEqual([line?.event, others], ["update_failed.too_large", []]);
   assert.match(String(line?.fields.explanation), /smaller \[hub\.grandpa\]\.max_block_range/);
   assert.equal(line?.fields.detail, "Invalid.ExhaustsResources");
   assert.deepEqual(scene.hub.sent, [10n]);
 });
 
-Deno.test("chain worker: a client that cannot be advanced is polled every ten minutes", async () => {
-  await using scene = new Scene();
-  const prover = scene.start("EVM-1/ETH0", {
-    find: () => {
-      throw new ProverFault("unrecoverable", {
-        chain: EVM_1,
-        detail: "block 9 forces a change of the authorities",
-      });
-    },
-  });
-  await scene.clock.advance(1_200_000);
-  assert.deepEqual(scene.seconds(prover), [0, 600, 1_200]);
-  const errors = scene.log.lines.filter(({ level }) => level === "error");
-  assert.equal(errors[0]?.event, "client_unusable.unrecoverable");
-  assert.match(String(errors[0]?.fields.error), /block 9 forces/);
-});
+const relay = { chain: "relay chain", endpointHost: "relay.example.org" };
+const beacon = { chain: EVM_1, endpoint: "beacon.example.org" };
 
-Deno.test("chain worker: an update that is lost is chance once and a warning from then on", async () => {
-  await using scene = new Scene();
-  scene.hub.plannedOutcomes.push({ kind: "unknown" }, { kind: "unknown" });
-  const prover = scene.start("EVM-1/ETH0", { find: () => updateTo(10n) });
-  await scene.clock.advance(10_000);
-  assert.deepEqual(scene.seconds(prover).slice(0, 3), [0, 1, 3]);
-  const lines = scene.log.lines.filter(({ event }) => event === "update_failed.lost");
-  assert.deepEqual(lines.map(({ level }) => level), ["info", "warn"]);
-  assert.deepEqual(scene.hub.sent, [10n, 10n, 10n]);
-});
+/** What a poll ends with, when the next ones follow (seconds), and what is logged of it. */
+const faults: readonly (readonly [string, Error, readonly number[], EventCode, RegExp])[] = [
+  [
+    "a client that cannot be advanced",
+    new ProverFault("unrecoverable", { chain: EVM_1, detail: "block 9 forces a change" }),
+    [0, 600, 1_200],
+    "client_unusable.unrecoverable",
+    /block 9 forces/,
+  ],
+  [
+    "endpoints that fail",
+    faultOf("unreachable"),
+    [0, 1, 3, 7, 15, 30, 45, 60],
+    "poll_failed",
+    /unreachable/,
+  ],
+  [
+    "an endpoint that lies",
+    new ProverFault("bad_data", { ...beacon, detail: "the signature is wrong" }),
+    [0, 1, 3, 7, 15],
+    "endpoint_data_invalid.contradiction",
+    /EVM-1 \(beacon\.example\.org\): the signature is wrong/,
+  ],
+  [
+    "an endpoint of another chain",
+    new RpcFault("wrong_chain", { ...relay, method: "chain_getBlockHash" }),
+    [0, 1, 3, 7, 15],
+    "endpoint_unusable.wrong_chain",
+    /relay\.example\.org/,
+  ],
+  [
+    "a node without a method",
+    new RpcFault("missing_method", { ...relay, method: "state_getReadProof" }),
+    [0, 60, 120],
+    "endpoint_unusable.method_missing",
+    /--rpc-methods=unsafe/,
+  ],
+  [
+    "a node without BEEFY",
+    new RpcFault("missing_method", { ...relay, method: "beefy_getFinalizedHead" }),
+    [0, 60, 120],
+    "endpoint_unusable.method_missing",
+    /--no-beefy/,
+  ],
+];
 
-Deno.test("chain worker: endpoints that fail are asked again after 1 s, 2 s, 4 s, up to 15 s", async () => {
-  await using scene = new Scene();
-  const prover = scene.start("EVM-1/ETH0", {
-    find: () => {
-      throw faultOf("unreachable");
-    },
+for (const [what, fault, seconds, event, text] of faults) {
+  Deno.test(`chain worker: ${what}: when the next poll is, and what the operator reads`, async () => {
+    await using scene = new Scene();
+    const prover = scene.start("EVM-1/ETH0", { find: () => Promise.reject(fault) });
+    await scene.clock.advance((seconds.at(-1) ?? 0) * 1_000 + 500);
+    assert.deepEqual(scene.seconds(prover), seconds);
+    const [line] = scene.log.linesOf(event);
+    assert.equal(line?.level, event === "poll_failed" ? "warn" : "error");
+    assert.match(`${line?.fields.error} ${line?.fields.explanation}`, text);
   });
+}
+
+Deno.test("chain worker: after a success the pauses of failures begin again", async () => {
+  await using scene = new Scene();
+  const fail = (): never => {
+    throw faultOf("unreachable");
+  };
+  const prover = scene.start("EVM-1/ETH0", { find: fail });
   await scene.clock.advance(70_000);
-  assert.deepEqual(scene.seconds(prover), [0, 1, 3, 7, 15, 30, 45, 60]);
-  assert.deepEqual(new Set(scene.log.events("warn")), new Set(["poll_failed"]));
   prover.find = () => updateTo(10n);
   await scene.clock.advance(5_000);
   assert.deepEqual(scene.hub.sent, [10n]);
-  prover.find = () => {
-    throw faultOf("unreachable");
-  };
+  prover.find = fail;
   const before = prover.looks.length;
   await scene.clock.advance(303_000);
-  assert.deepEqual(
-    scene.seconds(prover).slice(before, before + 3),
-    [375, 376, 378],
-    "after a success it begins again",
-  );
-});
-
-Deno.test("chain worker: a lying endpoint is an error that names it, so is one that serves another chain, and it is asked again", async () => {
-  await using scene = new Scene();
-  const prover = scene.start("EVM-1/ETH0", {
-    find: (look) => {
-      const where = { chain: "EVM-1", endpointHost: "relay.example.org", method: "chain_getBlockHash" };
-      if (look > 1) throw new RpcFault("wrong_chain", where);
-      throw new ProverFault("bad_data", {
-        chain: EVM_1,
-        endpoint: "beacon.example.org",
-        detail: "the signature is wrong",
-      });
-    },
-  });
-  await scene.clock.advance(120_000);
-  assert.deepEqual(scene.seconds(prover).slice(0, 5), [0, 1, 3, 7, 15]);
-  const [lie, wrong] = scene.log.lines.filter(({ level }) => level === "error");
-  assert.equal(lie?.event, "endpoint_data_invalid.contradiction");
-  assert.match(String(lie?.fields.error), /EVM-1 \(beacon\.example\.org\): the signature is wrong/);
-  assert.equal(wrong?.event, "endpoint_unusable.wrong_chain");
-});
-
-Deno.test("chain worker: a node without a needed method is asked every minute, and the operator learns what helps", async () => {
-  await using scene = new Scene();
-  const prover = scene.start("EVM-1/ETH0", {
-    find: (look) => {
-      const where = {
-        chain: "relay chain",
-        endpointHost: "relay.example.org",
-        method: look === 1 ? "state_getReadProof" : "beefy_getFinalizedHead",
-      };
-      throw new RpcFault("missing_method", where);
-    },
-  });
-  await scene.clock.advance(120_000);
-  assert.deepEqual(scene.seconds(prover), [0, 60, 120]);
-  assert.deepEqual(new Set(scene.log.events("error")), new Set(["endpoint_unusable.method_missing"]));
-  const [proof, head] = scene.log.linesOf("endpoint_unusable.method_missing").map(({ fields }) => fields);
-  assert.equal(proof?.method, "state_getReadProof");
-  assert.match(String(proof?.explanation), /--rpc-methods=unsafe/);
-  assert.equal(head?.method, "beefy_getFinalizedHead");
-  assert.match(String(head?.explanation), /--no-beefy/);
+  assert.deepEqual(scene.seconds(prover).slice(before, before + 3), [375, 376, 378]);
 });
 
 Deno.test("chain worker: a poll that never ends is reported every five minutes and ended after thirty", async () => {

@@ -96,7 +96,6 @@ const hostKeys = {
 export const toyClient: ChainClient<SectionValues<typeof hostKeys>> = {
   networks: { toytown: 4242 },
   host: { description: "Of type \`toy\`: steps of the hub's clock.", keys: hostKeys, foreign: hostForeign },
-  example: { section: "toy", comment: "A toy.", stateMachine: "EVM-4242", consensusStateId: "TOY0" },
   createChecks: () => () => [],
   createProver: ({ hub }, { stateMachine, consensusStateId, host }) =>
     new ToyProver(hub, {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Refusal } from "../../src/core/chains/submission.ts";
-import { type SubmitResult, UpdateSubmission } from "../../src/consensus/deliver_update.ts";
+import { type SubmitResult, submitUpdates } from "../../src/consensus/deliver_update.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, included, MemoryTarget, proofOf } from "../support/memory_target.ts";
 import { firstState } from "../support/scripted_prover.ts";
@@ -28,7 +28,7 @@ function scene(): Scene {
   const submitHeight = (height: bigint | undefined, signal: AbortSignal): Promise<SubmitResult> => {
     const client = { chain: id.stateMachine, consensusStateId: id.consensusStateId, commitmentId: id };
     const found = { proofs: [proofOf(height ?? 0n)], madeOn: firstState, height };
-    return new UpdateSubmission({ clock, log, hub }, client, found).run(signal);
+    return submitUpdates({ clock, log, hub, client, found }, signal);
   };
   return {
     clock,

@@ -6,7 +6,7 @@
 import { cpuUsage } from "node:process";
 import { RelaySource } from "../../src/consensus/clients/beefy/relay_source.ts";
 import { GrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
-import { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
+import { RelayChain, type RelayChainDeps } from "../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../src/core/chains/reads.ts";
 import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
@@ -21,7 +21,7 @@ import {
   toConsensusStateId,
   toParaId,
 } from "../../src/core/ismp/state_machine.ts";
-import { platformSocket, type SocketDeps } from "../../src/core/rpc/socket.ts";
+import { platformSocket } from "../../src/core/rpc/socket.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { submitterKey } from "../../devnet/hub/consensus_work.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
@@ -63,7 +63,7 @@ export interface ProvingCost {
 type Prove = () => Promise<readonly Uint8Array[]>;
 
 const { signal } = new AbortController();
-const deps: SocketDeps = {
+const deps: RelayChainDeps = {
   clock: systemClock,
   randomness: seededRandomness(1),
   openSocket: platformSocket,

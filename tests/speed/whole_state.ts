@@ -6,11 +6,7 @@
  * Usage as a program: `whole_state.ts <file with a state> <validators> <URL of a node that serves it>`; prints one line
  * of JSON.
  */
-import {
-  fixedBytesOf,
-  fixedPartBytes,
-  layoutOfState,
-} from "../../src/consensus/clients/sync_committee/spec/state_layout.ts";
+import { stateTypeOf } from "../../src/consensus/clients/sync_committee/spec/state_type.ts";
 import { ethereumMainnet } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { BeaconStateReader } from "../../src/consensus/clients/sync_committee/spec/field_roots.ts";
 import { BeaconNode } from "../../src/consensus/clients/sync_committee/beacon_node.ts";
@@ -48,16 +44,14 @@ export function validatorsFor(bytes: number): number {
 
 /** Pieces of the state as it would be with `validators`, which are those of the state again and again. */
 export function* longerState(state: Uint8Array, validators: number): Generator<Uint8Array, void, void> {
-  const fields = layoutOfState("fulu", SLOTS_PER_EPOCH).fields;
-  const fixed = state.slice(0, fixedPartBytes(fields));
+  const { fieldsEntries, fixedEnd } = stateTypeOf("fulu", SLOTS_PER_EPOCH);
+  const fixed = state.slice(0, fixedEnd);
   const view = new DataView(fixed.buffer);
   const places: { readonly field: number; readonly at: number; readonly offset: number }[] = [];
   let at = 0;
-  for (const [field, each] of fields.entries()) {
-    if (each.kind !== "value" && each.kind !== "vector") {
-      places.push({ field, at, offset: view.getUint32(at, true) });
-    }
-    at += fixedBytesOf(each);
+  for (const [field, { fieldType: { fixedSize } }] of fieldsEntries.entries()) {
+    if (fixedSize === null) places.push({ field, at, offset: view.getUint32(at, true) });
+    at += fixedSize ?? 4;
   }
   const known = itemsOf(state, places);
   const lists = places.map(({ field, at, offset }, index) => {
@@ -124,15 +118,13 @@ function readAll(
   state: Uint8Array,
   validators: number,
 ): { readonly bytes: number; readonly root: Hash256 } {
-  const reader = new BeaconStateReader(layoutOfState("fulu", SLOTS_PER_EPOCH));
+  const reader = new BeaconStateReader(stateTypeOf("fulu", SLOTS_PER_EPOCH));
   let bytes = 0;
   for (const piece of piecesOf(longerState(state, validators))) {
     reader.write(piece);
     bytes += piece.length;
   }
-  const root = reader.finish().nodes.get(1);
-  if (root === undefined) throw new Error("A state has a root");
-  return { bytes, root };
+  return { bytes, root: reader.finish().tree.node(1) };
 }
 
 function* piecesOf(parts: Iterable<Uint8Array>): Generator<Uint8Array, void, void> {

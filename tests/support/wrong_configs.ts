@@ -1,6 +1,8 @@
 /** Wrong configuration files as data; the lines that must be said about each stand in a text beside them. */
 import { type ConfigResult, renderDiagnostic, renderRemark } from "../../src/core/config/diagnostics.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
+import type { MessagingConfig } from "../../src/messaging/config/schema.ts";
 import type { ConfigFiles } from "../../src/core/config/toml.ts";
 
 /** Texts of files by path. */
@@ -67,6 +69,23 @@ export function withWrongValues(
     const name = `[${section}] ${at + 1}: ${names}`;
     return files === undefined ? [name, toml] : [name, toml, files];
   });
+}
+
+/** A reading with its problems and remarks as lines, without the file and the numbers of lines. */
+interface LineReading extends ConfigResult<MessagingConfig> {
+  readonly lines: readonly string[];
+  readonly remarkLines: readonly string[];
+}
+
+/** Reads a file of the messaging relayer, which names no other file unless they are given. */
+export function readMessaging(toml: string, files: Partial<ConfigFiles> = {}): LineReading {
+  const readFile = (path: string): never => {
+    throw new Error(`${path} was read`);
+  };
+  const reading = parseMessagingConfig({ readFile, ...files }, toml);
+  const shown = (diagnostics: ConfigResult<unknown>["problems"]): readonly string[] =>
+    diagnostics.map((each) => renderDiagnostic("r", each).replace(/^r(:\d+)?: /, ""));
+  return { ...reading, lines: shown(reading.problems), remarkLines: shown(reading.remarks) };
 }
 
 /** The value at a path of a configuration such as `chains.0.signer`, with secrets and URLs revealed. */

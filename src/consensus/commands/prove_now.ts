@@ -9,7 +9,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault } from "../../core/runtime/retry.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { bytesOf, deliverUpdate, type UpdateToDeliver } from "../deliver_update.ts";
-import { HeightNotifier } from "../height_notifier.ts";
+import type { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { ProofResult, Proven } from "../proven.ts";
@@ -170,15 +170,8 @@ async function submit(
   signal: AbortSignal,
 ): Promise<Pick<Proven, "outcome" | "text">> {
   const name = target.id.stateMachine;
-  const isHub = target === hub;
-  const deps = {
-    clock,
-    log: log.with({ chain: update.prover.chain, ...isHub ? {} : { to: name } }),
-    hub: target,
-    // Nobody waits for heights of the hub.
-    notifier: isHub ? notifier : new HeightNotifier(),
-    observer,
-  };
+  const fields = { chain: update.prover.chain, ...target === hub ? {} : { to: name } };
+  const deps = { clock, log: log.with(fields), hub: target, notifier, observer };
   const result = await deliverUpdate(deps, update, signal);
   switch (result.kind) {
     case "accepted":

@@ -61,7 +61,7 @@ export function writeConsensusSchema(): string {
 const L1_CLIENT = "ETH0";
 
 /** How a named chain's finality is proved. */
-function typeOf({ chainId, isRollup }: NamedChain): ChainType {
+export function typeOfNamed({ chainId, isRollup }: NamedChain): ChainType {
   const known = CHAIN_TYPES.find((type) => chainClients[type].knownChains?.includes(chainId));
   return known ?? (isRollup ? "op_stack" : "evm");
 }
@@ -85,7 +85,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
       { title: "The relayer", header: "relayer", section: relayer, values: { maximum_update_intervals: [] } },
     ],
     ofChain: (chain) => {
-      const type = typeOf(chain);
+      const type = typeOfNamed(chain);
       const { host, nodeKeys = [] } = chainClients[type];
       // Known of every named rollup; a section has one of the two keys at most.
       const contract = knownClaimContract(chain.chainId);
@@ -108,7 +108,7 @@ export function writeConsensusInit(answers: InitAnswers): InitFile {
 }
 
 /** The id of the chain's own client on the hub: of a rollup not the L1's, which stores its heights. */
-function clientIdOf({ chainId, consensusStateId, isRollup }: NamedChain): string {
+export function clientIdOf({ chainId, consensusStateId, isRollup }: NamedChain): string {
   const id = toConsensusStateId(consensusStateId);
   if (!isRollup) return id;
   const rollup = { stateMachine: evmStateMachine(chainId), consensusStateId: id };

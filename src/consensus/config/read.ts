@@ -3,15 +3,8 @@
  * checks that need the chains run at start-up. Source: docs/specification.md, "Consensus relayer configuration";
  * docs/protocol/hub-consensus.md section 3.2 and docs/protocol/evm-consensus.md sections 2 and 3.
  */
-import {
-  checkDistinct,
-  checkLiveIds,
-  checkNetworks,
-  checkTries,
-  type KnownSection,
-  toKnown,
-} from "../../core/config/chain_checks.ts";
-import { usualHubId } from "../../core/config/chains.ts";
+import { checkChains, type KnownSection } from "../../core/config/chain_checks.ts";
+import { withHubId } from "../../core/config/chains.ts";
 import type { ConfigResult } from "../../core/config/diagnostics.ts";
 import { readSection } from "../../core/config/schema.ts";
 import {
@@ -49,11 +42,8 @@ function readSections(sections: Sections, document: ConfigDocument): ConsensusCo
     .map((entry) => readChain({ sections, document, hub: hubName }, entry));
   const known = chains.map((chain) => chain.known);
   const stored = chains.map(storedAs);
-  checkDistinct(hub?.known, known);
-  checkNetworks(hub?.known, known);
+  checkChains(hub?.known, known, stored);
   for (const { l1 } of chains) if (l1 !== undefined) noteUnconfiguredL1(l1, known);
-  checkLiveIds(stored);
-  checkTries(known);
   const listing = document.diagnostics.section(["relayer"]).child("maximum_update_intervals");
   checkLimits(relayer?.maximumUpdateIntervals ?? [], listing, { hub: hubName, chains: stored });
   if (hub?.config === undefined || relayer === undefined) return undefined;
@@ -78,16 +68,10 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
   const inner = { name: "substrate", section: sections.hubSubstrate };
   const { location, partial, complete } = readInner(hub, inner, document);
   const consensus = readHubConsensus(sections, hub, { document, hub: partial.stateMachine });
-  const known = toKnown(location, partial);
+  const known = { ...partial, location };
   if (consensus === undefined || complete === undefined) return { known, config: undefined };
-  const consensusStateId = complete.consensusStateId ?? usualHubId(complete.stateMachine);
-  if (complete.consensusStateId === undefined) {
-    location.child("consensus_state_id").applies("consensus_state_id", {
-      value: consensusStateId,
-      isDerived: true,
-    });
-  }
-  return { known, config: { section: hub.name, consensus, substrate: { ...complete, consensusStateId } } };
+  const substrate = withHubId(complete, location);
+  return { known, config: { section: hub.name, consensus, substrate } };
 }
 
 /** Reads `type` of the hub, and the section of that type, to whose values the hub is added. */

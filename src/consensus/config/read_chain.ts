@@ -2,7 +2,7 @@
  * Reads the section of one chain of the consensus relayer's file, of whichever type, with its host section. Source:
  * docs/specification.md, "Consensus relayer configuration"; docs/protocol/evm-consensus.md sections 2 and 3.
  */
-import { type KnownSection, toKnown } from "../../core/config/chain_checks.ts";
+import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
@@ -43,12 +43,12 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
   const { consensus, type } = table;
   if (consensus !== undefined && isTable(consensus)) {
     reportNewerLayout({ entry: type, consensus: consensus["type"] }, location);
-    return { known: toKnown(location, {}), config: undefined };
+    return { known: { location }, config: undefined };
   }
   if (type === "substrate") {
     const { partial, complete } = readSection(table, location, sections.substrate);
     return {
-      known: toKnown(location, partial),
+      known: { ...partial, location },
       config: complete && { section: location.section, ...complete },
     };
   }
@@ -59,11 +59,11 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
       words: [...EVM_TYPES.keys(), "substrate"],
       advice: unsupportedTypes,
     });
-    return { known: toKnown(location, {}), config: undefined };
+    return { known: { location }, config: undefined };
   }
   const evm = { ...sections.evm, hintFor: liveHints(table) };
   const { partial, complete } = readSection(table, location, evm);
-  const known = { ...toKnown(location, partial), type: kind.is };
+  const known = { ...partial, location, type: kind.is };
   checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
   const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };
   return readEvmChain(kind.is, entry, context);

@@ -11,7 +11,7 @@ import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine
 import type { Worker } from "../../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "../chain_worker.ts";
 import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
-import { HeightNotifier } from "../height_notifier.ts";
+import type { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
 
@@ -99,7 +99,7 @@ export interface FollowerPlan {
 
 /** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
 export function planHubConsensus(
-  deps: PollDeps,
+  deps: PollDeps & { readonly notifier: HeightNotifier },
   consensus: HubConsensus,
   plan: FollowerPlan,
 ): readonly Worker[] {
@@ -111,17 +111,9 @@ export function planHubConsensus(
     behindGates(host.createWorker({ ...deps, intervalMs }), [plan.gates.get(host.id.stateMachine)])
   );
   const followers = consensus.followers.map(({ prover, target }) => {
-    const log = deps.log.with({ to: target.id.stateMachine });
-    const shared = {
-      clock: deps.clock,
-      random: deps.random,
-      log,
-      hub: target,
-      notifier: new HeightNotifier(),
-      observer: deps.observer,
-      turns: deps.turns,
-    };
-    return behindGates(chainWorker(shared, prover), [plan.gates.get(target.id.stateMachine)]);
+    const { stateMachine: to } = target.id;
+    const worker = chainWorker({ ...deps, log: deps.log.with({ to }), hub: target }, prover);
+    return behindGates(worker, [plan.gates.get(to)]);
   });
   return [...hosts, ...followers];
 }

@@ -2,6 +2,7 @@
  * Client of the chain that finalizes the hub (a relay chain, or a standalone chain): headers whose hashes are computed,
  * justifications, storage and its proofs. Start reading at {@link RelayChain}.
  */
+import type { Randomness } from "../../core/runtime/clock.ts";
 import { type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { decodeDigestItem, hashSubstrateHeader, type SubstrateHeader } from "../../core/substrate/header.ts";
 import { ScaleError } from "../../core/encoding/scale.ts";
@@ -108,6 +109,7 @@ const MAX_KEY_PAGES = 5;
 
 /** Dependencies of the client. */
 export interface RelayChainDeps extends SocketDeps {
+  readonly randomness: Randomness;
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
 }

@@ -18,8 +18,8 @@ import type { SourceLocation } from "./diagnostics.ts";
 /** What the checks know of a section: where it is, and its valid values. */
 export interface KnownSection {
   readonly location: SourceLocation;
-  readonly stateMachine: StateMachine | undefined;
-  readonly consensusStateId: ConsensusStateId | undefined;
+  readonly stateMachine?: StateMachine | undefined;
+  readonly consensusStateId?: ConsensusStateId | undefined;
   /** Key that names it; default `consensus_state_id`. */
   readonly idKey?: string;
   readonly type?: string | undefined;
@@ -28,16 +28,20 @@ export interface KnownSection {
   readonly gasPriceBufferPercent?: number | undefined;
 }
 
-/** A section by its valid values. */
-export function toKnown(
-  location: SourceLocation,
-  values: Partial<Omit<KnownSection, "location">>,
-): KnownSection {
-  return { stateMachine: undefined, consensusStateId: undefined, ...values, location };
+/** The checks of all chains. @param stored the chains as the hub stores their heights; default: as they are */
+export function checkChains(
+  hub: KnownSection | undefined,
+  chains: readonly KnownSection[],
+  stored = chains,
+): void {
+  checkDistinct(hub, chains);
+  checkLiveIds(stored);
+  checkNetworks(hub, chains);
+  checkTries(chains);
 }
 
 /** No chain may be configured twice, nor be the hub: one instance of a chain per process. */
-export function checkDistinct(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
+function checkDistinct(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
   const seen = new Map<StateMachine, SourceLocation>();
   for (const chain of chains) {
     const machine = chain.stateMachine;
@@ -57,7 +61,7 @@ function sectionAt(location: SourceLocation): string {
 }
 
 /** Warns where the live hub stores a chain under another id: an update under that id never comes. */
-export function checkLiveIds(chains: readonly KnownSection[]): void {
+function checkLiveIds(chains: readonly KnownSection[]): void {
   for (const { location, stateMachine, consensusStateId, idKey = "consensus_state_id" } of chains) {
     if (stateMachine === undefined || consensusStateId === undefined) continue;
     const live = findLiveChain(stateMachine);
@@ -73,7 +77,7 @@ export function checkLiveIds(chains: readonly KnownSection[]): void {
  * Warns where a section names the host contract of the other network, and where a chain of one network stands beside the
  * hub of the other: nothing is ever delivered there.
  */
-export function checkNetworks(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
+function checkNetworks(hub: KnownSection | undefined, chains: readonly KnownSection[]): void {
   const network = networks.find((each) => liveHubs[each] === hub?.stateMachine);
   for (const { location, stateMachine, ismpHost } of chains) {
     if (stateMachine === undefined) continue;
@@ -98,7 +102,7 @@ export function checkNetworks(hub: KnownSection | undefined, chains: readonly Kn
  * Refuses chains whose state cannot be proved to the hub, or not as their section says: whatever is delivered there is
  * never paid for. Polkadot Hub is stored as an EVM chain under either of its names, and has a type of its own.
  */
-export function checkTries(chains: readonly KnownSection[]): void {
+function checkTries(chains: readonly KnownSection[]): void {
   for (const { location, stateMachine, type } of chains) {
     if (stateMachine === undefined) continue;
     const at = location.child("type");

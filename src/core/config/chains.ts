@@ -20,6 +20,7 @@ import {
   UINT32_MAX,
   webSocketUrl,
 } from "./values.ts";
+import type { SourceLocation } from "./diagnostics.ts";
 import { type Key, optional, required, type SectionValues, withDefault } from "./schema.ts";
 import { apiKey, evmSigner, substrateSigner } from "./secrets.ts";
 import type { ConfigFiles, TomlTable } from "./toml.ts";
@@ -79,8 +80,19 @@ export const hubStateMachine = required(
  * Under which other chains know a hub whose file does not say it: the live hubs' ids, PAS0 on Paseo, DOT0 on Polkadot
  * (docs/protocol/hub.md section 0).
  */
-export function usualHubId(hub: StateMachine): ConsensusStateId {
+function usualHubId(hub: StateMachine): ConsensusStateId {
   return toConsensusStateId(hub.startsWith("KUSAMA-") ? "PAS0" : "DOT0");
+}
+
+/** Values of the hub's section with the id under which other chains know it. */
+export function withHubId<
+  V extends { readonly stateMachine: StateMachine; readonly consensusStateId: ConsensusStateId | undefined },
+>(values: V, location: SourceLocation): V & { readonly consensusStateId: ConsensusStateId } {
+  const { consensusStateId: given, stateMachine } = values;
+  if (given !== undefined) return { ...values, consensusStateId: given };
+  const value = usualHubId(stateMachine);
+  location.child("consensus_state_id").applies("consensus_state_id", { value, isDerived: true });
+  return { ...values, consensusStateId: value };
 }
 
 /** The account of a chain; one that is only a source has none, whatever its section names. */

@@ -65,12 +65,8 @@ export interface AcceptedSourceDeps extends ProofLoaderDeps {
   readonly endpoint: string;
 }
 
-/** Creates a source of proofs that the hub has accepted. */
-export function createAcceptedSource(deps: AcceptedSourceDeps): HostProofSource {
-  return new AcceptedSource(deps);
-}
-
-class AcceptedSource implements HostProofSource {
+/** Source of proofs that the hub has accepted. */
+export class AcceptedSource implements HostProofSource {
   readonly #deps: AcceptedSourceDeps;
   readonly #loader: ProofLoader;
 

@@ -4,6 +4,7 @@
  */
 import type { ChainEvent, ChainEvents, ChainReads } from "../chains/reads.ts";
 import type { StateMachine } from "../ismp/state_machine.ts";
+import { highest, lowest } from "../chains/evm/gas.ts";
 import { RpcFault } from "../rpc/call.ts";
 import { Limit } from "../runtime/limit.ts";
 import { dropOldest } from "../runtime/slices.ts";
@@ -106,14 +107,6 @@ const NO_CHAINS: readonly StateMachine[] = [];
 
 /** Remembered blocks: twice as many as are searched, since they are not read in order. */
 const KEPT_BLOCKS = Number(2n * SEARCHED_BLOCKS);
-
-function highest(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function lowest(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
 
 /** Returns the chain that needs a newer height of the hub because of an event. */
 function addressee(event: ChainEvent): StateMachine | undefined {

@@ -1,6 +1,6 @@
 /**
- * One WebSocket connection and the requests in flight on it. It is used until it ends and then replaced; reconnecting
- * is done in socket.ts.
+ * One WebSocket connection and the requests in flight on it. It is used until it ends; the next call opens another one
+ * (socket.ts).
  */
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
 import { type AnswerLimit, answerLimit } from "./answer_limits.ts";
@@ -32,8 +32,8 @@ export interface LinkOptions {
   /** Maximum size of an answer whatever its method, bytes. */
   readonly maxMessageBytes: number;
   readonly at: EndpointFaults;
-  /** Called once, when the connection has ended or was never established. @param problem safe to log */
-  readonly onEnd: (problem: string) => void;
+  /** Called once, when the connection has ended or was never established. */
+  readonly onEnd: () => void;
 }
 
 /** Problem of a connection that the runtime ended at a frame above its limit of 64 MiB. */
@@ -75,8 +75,6 @@ interface Exchange {
 export class SocketLink {
   /** Number of messages that arrived. */
   heard = 0;
-  /** True once any answer arrived: the other side is really a node. */
-  hasAnswered = false;
   readonly #options: LinkOptions;
   readonly #socket: OpenedSocket;
   /** By the id of each call. */
@@ -133,7 +131,7 @@ export class SocketLink {
       const [culprit] = this.#inFlight().toSorted((a, b) => b.limit.bytes - a.limit.bytes);
       if (culprit !== undefined) this.#fail(culprit, problem);
     }
-    this.#options.onEnd(problem);
+    this.#options.onEnd();
     this.#over.abort(new LinkEnded(problem));
     this.#socket.close();
   }
@@ -148,7 +146,6 @@ export class SocketLink {
     if (typeof data !== "string") return;
     const answered = this.#findAnswered(data) ?? this.#findRefused(data);
     if (answered === undefined) return;
-    this.hasAnswered = true;
     const { bytes, excess } = answered.limit;
     if (data.length <= bytes) return answered.answer(data);
     const detail = `the answer exceeds ${bytes} bytes`;

@@ -4,15 +4,8 @@
  * "Messaging relayer configuration"; docs/protocol/messaging.md section 3. Checks across sections use the valid values,
  * so that they report what they can even when other values of the file are invalid.
  */
-import {
-  checkDistinct,
-  checkLiveIds,
-  checkNetworks,
-  checkTries,
-  type KnownSection,
-  toKnown,
-} from "../../core/config/chain_checks.ts";
-import { usualHubId } from "../../core/config/chains.ts";
+import { checkChains, type KnownSection } from "../../core/config/chain_checks.ts";
+import { withHubId } from "../../core/config/chains.ts";
 import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
@@ -64,11 +57,8 @@ function readSections(sections: Sections, document: ConfigDocument): MessagingCo
   const known = { hub: hub?.known, chains: chains.map((chain) => chain.known) };
   const relayer = completeRelayer?.(known);
 
-  checkDistinct(known.hub, known.chains);
+  checkChains(known.hub, known.chains);
   checkChainKinds(known.hub, known.chains);
-  checkLiveIds(known.chains);
-  checkNetworks(known.hub, known.chains);
-  checkTries(known.chains);
   if (hub?.config === undefined || relayer === undefined) return undefined;
   return { hub: hub.config, relayer, chains: chains.flatMap((chain) => chain.config ?? []) };
 }
@@ -84,16 +74,8 @@ function readHub({ hub }: Sections, document: ConfigDocument): HubReading | unde
   const { name: section, table } = found;
   const location = document.diagnostics.section([section]);
   const { partial, complete } = readSection(table, location, hub);
-  const config = complete && {
-    ...complete,
-    section,
-    consensusStateId: complete.consensusStateId ?? usualHubId(complete.stateMachine),
-  };
-  if (complete?.consensusStateId === undefined) {
-    const derived = { value: config?.consensusStateId, isDerived: true };
-    location.child("consensus_state_id").applies("consensus_state_id", derived);
-  }
-  return { known: toKnown(location, partial), config };
+  const config = complete && { ...withHubId(complete, location), section };
+  return { known: { ...partial, location }, config };
 }
 
 /** Reads the section; the result completes it once the chains are known. */
@@ -152,12 +134,12 @@ function readChain(sections: Sections, table: TomlTable, location: SourceLocatio
   if (type === undefined) {
     const types = { expected: SHOWN_TYPES, words: CHAIN_TYPES, advice: unsupportedTypes };
     reportType(table["type"], location.child("type"), types);
-    return { known: toKnown(location, {}), config: undefined };
+    return { known: { location }, config: undefined };
   }
   const hints = type === "substrate" ? {} : { hintFor: liveHints(table) };
   const { partial, complete } = readSection<ChainValues>(table, location, { ...sections[type], ...hints });
   return {
-    known: toKnown(location, partial),
+    known: { ...partial, location },
     config: complete && { section: location.section, ...complete },
   };
 }

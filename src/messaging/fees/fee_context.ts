@@ -14,8 +14,7 @@ import { RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 import type { ChainFees } from "../../core/chains/fees.ts";
-import { CONFIRM_AFTER_MS, nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
-import type { Clock } from "../../core/runtime/clock.ts";
+import { nextAttemptMs, type RetryClass } from "../relay/decisions/retry_schedule.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { dropOldest } from "../../core/runtime/slices.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
@@ -152,8 +151,13 @@ export class FeeUnits {
 
 interface Entry {
   readonly attempts: number;
+  /** Time of the first of them. */
+  readonly sinceMs: number;
   readonly untilMs: number;
 }
+
+/** Maximum number of keys of a list; the oldest is forgotten first, and attempted again. */
+const MAX_DEFERRED = 10_000;
 
 /** List of deferred keys, kept in memory only: after a restart everything is attempted again. */
 export class Deferred {
@@ -168,15 +172,18 @@ export class Deferred {
 
   /** Records another failure; returns the number of consecutive failures. */
   add(key: string): number {
-    const attempts = (this.#entries.get(key)?.attempts ?? 0) + 1;
+    const nowMs = this.#context.clock.now();
+    const { attempts: before = 0, sinceMs = nowMs } = this.#entries.get(key) ?? {};
+    const attempts = before + 1;
     const untilMs = nextAttemptMs({
       retryClass: this.#retryClass,
       attempts,
-      nowMs: this.#context.clock.now(),
+      nowMs,
       retryFrequencySec: undefined,
       jitter: this.#context.random.fraction(),
     });
-    this.#entries.set(key, { attempts, untilMs });
+    this.#entries.set(key, { attempts, sinceMs, untilMs });
+    dropOldest(this.#entries, MAX_DEFERRED);
     return attempts;
   }
 
@@ -188,7 +195,7 @@ export class Deferred {
   ): Promise<T | undefined> {
     try {
       const result = await work();
-      this.#entries.delete(key);
+      this.forget(key);
       return result;
     } catch (error) {
       signal.throwIfAborted();
@@ -204,6 +211,17 @@ export class Deferred {
     return this.#context.clock.now() < (this.#entries.get(key)?.untilMs ?? 0);
   }
 
+  /** Ends the wait of `key`. */
+  forget(key: string): void {
+    this.#entries.delete(key);
+  }
+
+  /** Time since the first of the consecutive failures of `key`, ms. */
+  ageMs(key: string): number {
+    const nowMs = this.#context.clock.now();
+    return nowMs - (this.#entries.get(key)?.sinceMs ?? nowMs);
+  }
+
   /** Number of consecutive failures of `key`. */
   attempts(key: string): number {
     return this.#entries.get(key)?.attempts ?? 0;
@@ -212,33 +230,6 @@ export class Deferred {
   /** Number of keys that are deferred. */
   get size(): number {
     return [...this.#entries.keys()].filter((key) => this.has(key)).length;
-  }
-}
-
-/** Maximum number of findings in doubt; the oldest is forgotten first, and made again. */
-const MAX_DOUBTS = 10_000;
-
-/** Findings that end something once they are made again hours later: no answer of one moment does. In memory only. */
-export class Doubts {
-  readonly #clock: Clock;
-  readonly #first = new Map<string, { readonly finding: string; readonly atMs: number }>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Records what was found about `key`; true when it was found hours ago, too. */
-  confirms(key: string, finding: string): boolean {
-    const known = this.#first.get(key);
-    const first = known?.finding === finding ? known : { finding, atMs: this.#clock.now() };
-    this.#first.set(key, first);
-    dropOldest(this.#first, MAX_DOUBTS);
-    return this.#clock.now() - first.atMs >= CONFIRM_AFTER_MS;
-  }
-
-  /** Forgets what was found: it is not so. */
-  forget(key: string): void {
-    this.#first.delete(key);
   }
 }
 

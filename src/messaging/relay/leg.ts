@@ -174,16 +174,11 @@ export interface Obstacle {
 /** Detects an obstacle that blocks the leg; only throws on abort. */
 export type FindObstacle = (signal: AbortSignal) => Promise<Obstacle | undefined>;
 
-/** Target whose transactions have nonces. */
-export interface ReplacementContext {
-  readonly replacement: Replacement;
-  /** Profit required of its messages; absent when everything is delivered. */
-  readonly profit?: LegProfit | undefined;
-}
-
 /** Target whose submissions are being settled. */
 export interface Settling extends TargetContext {
-  /** Context for replacing transactions; absent when they have no nonces. */
-  readonly replacing?: ReplacementContext | undefined;
+  /** Replacement of transactions; absent when they have no nonces. */
+  readonly replacement?: Replacement | undefined;
+  /** Profit required of the target's messages, and its price; absent when everything is delivered. */
+  readonly profit?: LegProfit | undefined;
   readonly signal: AbortSignal;
 }

@@ -175,8 +175,8 @@ class LegLoop {
     reading?.catch(() => undefined); // handled where it is awaited
     try {
       const { hasMore } = await deliverDue(leg, facts);
-      const answered = await answerGets(leg, facts);
-      return hasMore || answered.hasMore || !isScanned ? more : { kind: "idle" };
+      const isMoreAsked = await answerGets(leg, facts);
+      return hasMore || isMoreAsked || !isScanned ? more : { kind: "idle" };
     } finally {
       await reading;
     }

@@ -48,7 +48,7 @@ export function findTargetProvability(
 ): FindObstacle {
   const name = chain.id.stateMachine;
   const obstacle = (detail: string): Obstacle => ({ reason: "target_unprovable", detail });
-  return remembered(deps.clock, async (last, signal) => {
+  return remembered({ ...deps, log: deps.log.with({ chain: name }) }, async (last, signal) => {
     let asked = "";
     try {
       const { height } = await hub.reads.fetchView(chain.id, signal);
@@ -63,7 +63,7 @@ export function findTargetProvability(
       if (isMissingCapability || last === "unknown") return obstacle(`${asked}${error.detail ?? error.code}`);
       throw error;
     }
-  }, deps.log.with({ chain: name }));
+  });
 }
 
 /** Detects, for the leg to the hub, whether the hub accepts messages of the source. */
@@ -72,32 +72,25 @@ export function findSourceAcceptance(
   hub: { readonly counterparties: Pick<Counterparties, "findUnlisted"> },
   id: StateMachineId,
 ): FindObstacle {
-  const name = id.stateMachine;
-  return remembered(deps.clock, async (_last, signal) => {
+  return remembered({ ...deps, log: deps.log.with({ chain: id.stateMachine }) }, async (_last, signal) => {
     const unlisted = await hub.counterparties.findUnlisted(id, signal);
     if (unlisted === undefined) return undefined;
-    const detail = `the hub ${unlisted}`;
-    return { reason: "source_not_accepted", detail };
-  }, deps.log.with({ chain: name }));
+    return { reason: "source_not_accepted", detail: `the hub ${unlisted}` };
+  });
 }
 
 /** Detects, for the legs to a chain, whether its runtime is one that this program knows, also after an upgrade. */
 export function findRuntimeSupport(
-  { log }: Pick<ObstacleDeps, "log">,
+  { clock, log }: ObstacleDeps,
   { id, runtime }: Pick<Chain, "id"> & { readonly runtime: RuntimeChecks },
 ): FindObstacle {
-  let last: Obstacle | undefined;
-  return async (signal) => {
-    try {
+  return remembered(
+    { clock, log: log.with({ chain: id.stateMachine }), everyMs: 0 },
+    async (_last, signal) => {
       const detail = await runtime.findUnsupported(signal);
-      last = detail === undefined ? undefined : { reason: "runtime_unsupported", detail };
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof RpcFault)) throw error;
-      log.debug("read_failed.delivery_check", { chain: id.stateMachine, error });
-    }
-    return last;
-  };
+      return detail === undefined ? undefined : { reason: "runtime_unsupported", detail };
+    },
+  );
 }
 
 /** Combines detections: the first obstacle counts. `undefined` ones are left out. */
@@ -111,15 +104,17 @@ export function firstObstacle(detections: readonly (FindObstacle | undefined)[])
   };
 }
 
-type Finding = Obstacle | "none" | "unknown";
+type LastFound = Obstacle | "none" | "unknown";
 
 /** Caches the finding and refreshes it periodically; a temporary fault leaves the last finding unchanged. */
 function remembered(
-  clock: Clock,
-  find: (last: Finding, signal: AbortSignal) => Promise<Obstacle | undefined>,
-  log: Log,
+  { clock, log, everyMs = CLEAR_MS }: ObstacleDeps & {
+    /** Validity of a finding without an obstacle, ms. */
+    readonly everyMs?: number;
+  },
+  find: (last: LastFound, signal: AbortSignal) => Promise<Obstacle | undefined>,
 ): FindObstacle {
-  let last: Finding = "unknown";
+  let last: LastFound = "unknown";
   let foundMs = clock.now();
   let nextMs = foundMs;
   return async (signal) => {
@@ -128,12 +123,12 @@ function remembered(
         const isStale = last === "none" && clock.now() - foundMs >= CLEAR_MS + PATIENCE_MS;
         last = await find(isStale ? "unknown" : last, signal) ?? "none";
         foundMs = clock.now();
-        nextMs = foundMs + (last === "none" ? CLEAR_MS : BLOCKED_MS);
+        nextMs = foundMs + (last === "none" ? everyMs : Math.min(everyMs, BLOCKED_MS));
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof RpcFault)) throw error;
         log.debug("read_failed.delivery_check", { error });
-        nextMs = clock.now() + BLOCKED_MS;
+        nextMs = clock.now() + Math.min(everyMs, BLOCKED_MS);
       }
     }
     return typeof last === "string" ? undefined : last;

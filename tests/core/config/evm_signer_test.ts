@@ -2,15 +2,13 @@
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
-import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { writeEffective } from "../../../src/core/commands/config.ts";
 import { signerAddress } from "../../../src/core/config/secrets.ts";
 import { RemoteSigner } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import { remarksOnUrl } from "../../../src/core/config/values.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
-import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
+import { readMessaging } from "../../support/wrong_configs.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
 
 const KEY_TEXT = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
@@ -19,24 +17,15 @@ const URL_TEXT = "https://operator:opensesame@signer.example.org:9000";
 const ADDRESS_LINE = `signer_address = "${ADDRESS}"`;
 const REMOTE = `"web3signer:${URL_TEXT}"\n${ADDRESS_LINE}`;
 
-interface Reading extends ConfigResult<MessagingConfig> {
-  readonly lines: readonly string[];
-  readonly warningLines: readonly string[];
-}
-
 /** Reads a file whose EVM account is signed for like this. */
-function readSigner(signer: string, variables: Readonly<Record<string, string>> = {}): Reading {
-  const files = {
-    readFile: () => assert.fail("a file was read"),
-    readVariable: (name: string) => Object.hasOwn(variables, name) ? variables[name] : undefined,
-  };
-  const reading = parseMessagingConfig(files, edited([KEY_TEXT, signer]));
-  const shown = (diagnostics: ConfigResult<unknown>["problems"]): readonly string[] =>
-    diagnostics.map((each) => renderDiagnostic("r.toml", each).replace(/^r\.toml:\d+: /, ""));
-  return { ...reading, lines: shown(reading.problems), warningLines: shown(reading.remarks) };
+function readSigner(
+  signer: string,
+  variables: Readonly<Record<string, string>> = {},
+): ReturnType<typeof readMessaging> {
+  return readMessaging(edited([KEY_TEXT, signer]), { readVariable: (name) => variables[name] });
 }
 
-function remoteOf({ config }: Reading): RemoteSigner {
+function remoteOf({ config }: ReturnType<typeof readSigner>): RemoteSigner {
   const [evm] = config?.chains ?? [];
   assert.ok(evm?.type === "evm" && evm.signer instanceof RemoteSigner);
   return evm.signer;
@@ -44,7 +33,7 @@ function remoteOf({ config }: Reading): RemoteSigner {
 
 Deno.test("remote signer: URL and address are read, and the address is known without a request", () => {
   const reading = readSigner(REMOTE);
-  assert.deepEqual([reading.lines, reading.warningLines], [[], []]);
+  assert.deepEqual([reading.lines, reading.remarkLines], [[], []]);
   const signer = remoteOf(reading);
   assert.deepEqual([signer.reveal(), signer.address], [URL_TEXT, ADDRESS.toLowerCase()]);
   assert.equal(toHex(signerAddress(signer)), ADDRESS.toLowerCase());
@@ -79,7 +68,7 @@ Deno.test("endpoints: another machine without encryption is a warning, this one 
   const [remark] = remarksOnUrl(warned[0]);
   assert.ok(remark?.kind === "warning" && remark.found.startsWith('"http://rpc.example.org/..."'));
   const signer = REMOTE.replace("https://operator", "http://operator");
-  assert.deepEqual(readSigner(signer).warningLines.length, 1, signer);
+  assert.deepEqual(readSigner(signer).remarkLines.length, 1, signer);
 });
 
 Deno.test("remote signer: it is shown with its host, without user, password and path", () => {

@@ -1,7 +1,7 @@
 /** Encrypted keystores as signers: known ones of other programs, and everything that can be wrong with them. */
 import assert from "node:assert/strict";
 import vectors from "../../vectors/keystores.json" with { type: "json" };
-import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
+import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
 import { openEthereumKeystore } from "../../../src/core/config/keystores/ethereum_keystore.ts";
 import { openPolkadotKeystore } from "../../../src/core/config/keystores/polkadot_keystore.ts";
 import type { OpenedKeystore } from "../../../src/core/config/keystores/opened_keystore.ts";
@@ -9,10 +9,9 @@ import type { ConfigFiles } from "../../../src/core/config/toml.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { ss58PublicKey } from "../../../src/core/substrate/ss58.ts";
-import { parseMessagingConfig, readMessagingConfig } from "../../../src/messaging/config/read.ts";
-import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
+import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
-import { inMemory } from "../../support/wrong_configs.ts";
+import { inMemory, readMessaging } from "../../support/wrong_configs.ts";
 
 const { web3SecretStorage, geth, polkadotJs } = vectors;
 const PASSWORD = "correct horse";
@@ -77,13 +76,9 @@ const broken: readonly (readonly [string, object, RegExp])[] = [
   ["a short iv", lightWith(({ crypto }) => crypto.cipherparams.iv = "00"), /\(crypto\.cipherparams\.iv\)/],
   ...[
     { n: 2 ** 30, r: 8, p: 1 },
-    { n: 2 ** 20, r: 8, p: 16 }, // a gibibyte to the byte by 128 * N * r, and more as the library counts
-    { n: 2, r: 2 ** 22, p: 1 },
     { n: 2, r: 2 ** 21, p: 1 },
     { n: 2, r: 1, p: 2 ** 22 },
     { n: 2 ** 18, r: 8, p: 16 }, // little memory, half a minute
-    { n: 2 ** 40, r: 1, p: 1 },
-    { n: 2, r: 2 ** 50, p: 2 ** 50 },
   ].map((costs) =>
     [
       `costs without end (N ${costs.n}, r ${costs.r}, p ${costs.p})`,
@@ -116,11 +111,11 @@ const broken: readonly (readonly [string, object, RegExp])[] = [
   ],
 ];
 
-for (const [what, json, expected] of broken) {
-  Deno.test(`keystores: one of Ethereum with ${what} is refused`, () => {
-    assert.match(foundIn(openEthereumKeystore(json, geth.password)), expected);
-  });
-}
+Deno.test("keystores: one of Ethereum that is damaged, of another kind, or costs without end is refused", () => {
+  for (const [what, json, expected] of broken) {
+    assert.match(foundIn(openEthereumKeystore(json, geth.password)), expected, what);
+  }
+});
 
 const { json: exported } = polkadotJs.sr25519;
 const brokenExports: readonly (readonly [string, object, RegExp])[] = [
@@ -155,11 +150,11 @@ const brokenExports: readonly (readonly [string, object, RegExp])[] = [
   ["no address", { ...exported, address: "5GZD" }, /a damaged keystore \(address\)/],
 ];
 
-for (const [what, json, expected] of brokenExports) {
-  Deno.test(`keystores: one of polkadot-js with ${what} is refused`, () => {
-    assert.match(foundIn(openPolkadotKeystore(json, PASSWORD)), expected);
-  });
-}
+Deno.test("keystores: one of polkadot-js that is damaged or of another kind is refused", () => {
+  for (const [what, json, expected] of brokenExports) {
+    assert.match(foundIn(openPolkadotKeystore(json, PASSWORD)), expected, what);
+  }
+});
 
 /** A configuration whose accounts are keystores. */
 const TOML = edited(
@@ -181,9 +176,8 @@ const FILES = {
 function readWith(
   changes: Readonly<Record<string, string | undefined>> = {},
   { toml = TOML, ...more }: Partial<ConfigFiles> & { readonly toml?: string } = {},
-): ConfigResult<MessagingConfig> & { readonly lines: readonly string[] } {
-  const reading = parseMessagingConfig({ ...inMemory({ ...FILES, ...changes }), ...more }, toml);
-  return { ...reading, lines: reading.problems.map((problem) => renderDiagnostic("r.toml", problem)) };
+): ReturnType<typeof readMessaging> {
+  return readMessaging(toml, { ...inMemory({ ...FILES, ...changes }), ...more });
 }
 
 Deno.test("keystores: a signer may be one, with the first line of a file as its password", () => {
@@ -222,7 +216,7 @@ for (const [what, changes, expected] of refused) {
     const { config, lines } = readWith(changes);
     assert.equal(config, undefined);
     assert.deepEqual(
-      lines.map((line) => line.replace(/^r\.toml:\d+: /, "").replace(/, expected.*/, "")),
+      lines.map((line) => line.replace(/, expected.*/, "")),
       expected,
     );
     for (const secret of ["wrongpassword", PASSWORD, geth.password]) {
@@ -245,15 +239,14 @@ Deno.test("keystores: one without keystore_password_file, and one without its pr
 });
 
 Deno.test("keystores: a password file of a signer that is no keystore, or of none, is a warning", () => {
-  const warningsOf = (toml: string): readonly string[] =>
-    readWith({}, { toml }).remarks.map((warning) => renderDiagnostic("r.toml", warning));
+  const warningsOf = (toml: string): readonly string[] => readWith({}, { toml }).remarkLines;
   assert.deepEqual(warningsOf(TOML), []);
   assert.deepEqual(warningsOf(TOML.replace('"keystore:evm.json"', KEY_TEXT)), [
-    "r.toml:21: [evm1].keystore_password_file: found a key without effect, expected no such key; the signer is no " +
+    "[evm1].keystore_password_file: found a key without effect, expected no such key; the signer is no " +
     'keystore: write "keystore:" before its path, or remove this key',
   ]);
   assert.deepEqual(warningsOf(TOML.replace('signer = "keystore:para.json"\n', "")), [
-    "r.toml:29: [para].keystore_password_file: found a key without effect, expected no such key; the section has no " +
+    "[para].keystore_password_file: found a key without effect, expected no such key; the section has no " +
     "signer",
   ]);
 });
@@ -281,17 +274,15 @@ Deno.test("keystores: one that was opened is not opened again, unless file or pa
 
 Deno.test("keys: a file with a key or a password that every user can read is a warning", () => {
   const warningsWith = (modes: Readonly<Record<string, number>>): readonly string[] =>
-    readWith({}, { readMode: (path) => modes[path] }).remarks.map((warning) =>
-      renderDiagnostic("r.toml", warning)
-    );
+    readWith({}, { readMode: (path) => modes[path] }).remarkLines;
   assert.deepEqual(warningsWith({ "evm.json": 0o100600, "evm.password": 0o100440, "para.json": 0o640 }), []);
   assert.match(
     warningsWith({ "evm.json": 0o602 }).join(),
     /every user of this machine can change \(mode 602\)/,
   );
   assert.deepEqual(warningsWith({ "evm.json": 0o100644, "para.password": 0o604 }), [
-    "r.toml:20: [evm1].signer: found a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",
-    "r.toml:30: [para].keystore_password_file: found a file that every user of this machine can read (mode 604), expected mode 600 or 640; chmod 600",
+    "[evm1].signer: found a file that every user of this machine can read (mode 644), expected mode 600 or 640; chmod 600",
+    "[para].keystore_password_file: found a file that every user of this machine can read (mode 604), expected mode 600 or 640; chmod 600",
   ]);
 });
 

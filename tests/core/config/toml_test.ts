@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
 import type { KeyPath, LineLookup } from "../../../src/core/config/diagnostics.ts";
 import { isTable, parseToml, type TomlDocument, type TomlTable } from "../../../src/core/config/toml.ts";
 
@@ -179,62 +178,4 @@ Deno.test("TOML: what exhausts the parser is a problem, not an exception", () =>
   const document = parseToml(`a = ${"[".repeat(20_000)}${"]".repeat(20_000)}`);
   assert.ok("problem" in document);
   assert.equal(document.problem.found, "too many levels, or too long a text");
-});
-
-const name = fc.constantFrom("a", "b-c", "D_1", "e f", "g.h", 'q"', "#", "[x]", "=", "ü", "__proto__");
-const scalar = fc.constantFrom(
-  "1",
-  "-2.5e3",
-  "true",
-  "1979-05-27T07:32:00Z",
-  "''",
-  '"#]}="',
-  '"\\""',
-  "'''\n]\n'''",
-  '"""\n[x]\n\\""""',
-);
-
-interface Written {
-  readonly toml: string;
-  readonly lines: ReadonlyMap<string, number>;
-}
-
-/** Writes a document of sections whose keys have known lines. */
-function write(
-  sections: readonly (readonly [string, readonly (readonly [string, string, number])[]])[],
-): Written {
-  const lines = new Map<string, number>();
-  let toml = "";
-  const here = (): number => toml.split("\n").length;
-  const usedSections = new Set<string>();
-  for (const [section, pairs] of sections) {
-    if (usedSections.has(section)) continue;
-    usedSections.add(section);
-    toml += "# [comment] = 1\n";
-    lines.set(JSON.stringify([section]), here());
-    toml += `[${JSON.stringify(section)}]\n`;
-    const used = new Set<string>();
-    for (const [key, value, repeats] of pairs) {
-      if (used.has(key)) continue;
-      used.add(key);
-      lines.set(JSON.stringify([section, key]), here());
-      toml += `${JSON.stringify(key)} = [`;
-      for (let index = 0; index < repeats; index++) {
-        if (index % 2 === 1) toml += " # ]\n";
-        lines.set(JSON.stringify([section, key, index]), here());
-        toml += `${value}, `;
-      }
-      toml += "]\n";
-    }
-  }
-  return { toml, lines };
-}
-
-Deno.test("TOML: every key of a written document is found on the line where it was written", () => {
-  const pair = fc.tuple(name, scalar, fc.nat(4));
-  fc.assert(fc.property(fc.array(fc.tuple(name, fc.array(pair))), (sections) => {
-    const { toml, lines } = write(sections);
-    const lineOf = locateKeys(toml);
-    for (const [path, line] of lines) assert.equal(lineOf(JSON.parse(path)), line, `${path} in\n${toml}`);
-  }));
 });

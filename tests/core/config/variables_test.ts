@@ -1,12 +1,9 @@
 /** `${NAME}` in configuration files. */
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
-import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
-import type { ConfigResult } from "../../../src/core/config/diagnostics.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
-import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
+import { readMessaging } from "../../support/wrong_configs.ts";
 import { runMessagingCommand } from "../../support/standalone_commands.ts";
 
 const KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -15,17 +12,13 @@ const KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 function readWith(
   variables: Readonly<Record<string, string>>,
   ...changes: readonly (readonly [string, string])[]
-): ConfigResult<MessagingConfig> & { readonly asked: readonly string[]; readonly lines: readonly string[] } {
+): ReturnType<typeof readMessaging> & { readonly asked: readonly string[] } {
   const asked: string[] = [];
-  const files = {
-    readFile: () => assert.fail("a file was read"),
-    readVariable: (name: string) => {
-      asked.push(name);
-      return Object.hasOwn(variables, name) ? variables[name] : undefined;
-    },
+  const readVariable = (name: string): string | undefined => {
+    asked.push(name);
+    return variables[name];
   };
-  const reading = parseMessagingConfig(files, edited(...changes));
-  return { ...reading, asked, lines: reading.problems.map((problem) => renderDiagnostic("r.toml", problem)) };
+  return { ...readMessaging(edited(...changes), { readVariable }), asked };
 }
 
 Deno.test("variables: values of the environment stand for their names in texts, in arrays, several in one", () => {
@@ -73,9 +66,9 @@ Deno.test("variables: one that is not set is a problem at its place, the only on
   );
   assert.equal(config, undefined);
   assert.deepEqual(lines, [
-    'r.toml:14: [evm1].rpc_urls[0]: found `${API_KEY}`, and no variable "API_KEY" in the environment, expected a variable that is set when the program starts',
-    'r.toml:20: [evm1].signer: found `${SIGNER}`, and no variable "SIGNER" in the environment, expected a variable that is set when the program starts',
-    'r.toml:25: [para].hashing: found "Blake3", expected "Keccak" or "Blake2"; did you mean "Blake2"?',
+    '[evm1].rpc_urls[0]: found `${API_KEY}`, and no variable "API_KEY" in the environment, expected a variable that is set when the program starts',
+    '[evm1].signer: found `${SIGNER}`, and no variable "SIGNER" in the environment, expected a variable that is set when the program starts',
+    '[para].hashing: found "Blake3", expected "Keccak" or "Blake2"; did you mean "Blake2"?',
   ]);
 });
 

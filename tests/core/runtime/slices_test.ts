@@ -48,18 +48,3 @@ Deno.test("slices: every item is converted in order, and others have a turn afte
   }
   assert.ok(!order.slice(order.indexOf("1"), order.indexOf("2")).includes("other"), order.join(" "));
 });
-
-Deno.test("slices: what fails ends the work", async () => {
-  const seen: number[] = [];
-  const work = mapInSlices([1, 2, 3], 1, (item) => {
-    seen.push(item);
-    if (item === 2) throw new Error("two");
-    return item;
-  });
-  await assert.rejects(work, /two/);
-  assert.deepEqual(seen, [1, 2]);
-});
-
-Deno.test("slices: without items there is nothing to do", async () => {
-  assert.deepEqual(await mapInSlices([], 10, () => assert.fail()), []);
-});

@@ -7,6 +7,9 @@ import {
   type HubType,
 } from "../../../src/consensus/registry.ts";
 import { type CommentedSection, writeCommentedFile } from "../../../src/core/config/commented_file.ts";
+import { clientIdOf, typeOfNamed } from "../../../src/consensus/config/config_file.ts";
+import { namedChains } from "../../../src/core/config/live_network.ts";
+import { evmStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { consensus, hubSection, messaging } from "./config_files.ts";
 
 /** Type of the example's hub; sections of others are comments. */
@@ -119,28 +122,29 @@ export function consensusExample(): string {
   ]);
 }
 
-/** The sections of a chain of one type; the first of the file shows every key. */
+/** The sections of a chain of one type, the first one that can be named; the first of the file shows every key. */
 function chainExample(type: ChainType, index: number): readonly CommentedSection[] {
-  const { host, example } = chainClients[type];
-  const { section: name, comment, stateMachine, consensusStateId, etherscanApiKey, switchedOn = [] } =
-    example;
+  const chain = namedChains.find((each) => typeOfNamed(each) === type);
+  if (chain === undefined) return [];
+  const { name, chainId } = chain;
   const title = "Chains: one section each with a `.host` section, the name is yours";
   return [
     {
       ...index === 0 ? { title } : { shows: "required" },
-      comment,
+      comment: `Of type \`${type}\`${
+        index === 0 ? ", with every key that EVM chains have:" : ". Optional keys as above."
+      }`,
       header: name,
       section: consensus.evm,
       values: {
         type,
-        state_machine: stateMachine,
+        state_machine: evmStateMachine(chainId),
         rpc_urls: [`https://${name}.example.org/v1/YOUR-KEY`],
-        consensus_state_id: consensusStateId,
+        consensus_state_id: clientIdOf(chain),
         signer: `/run/secrets/${name}-consensus-key`,
-        ...etherscanApiKey !== undefined && { etherscan_api_key: etherscanApiKey },
       },
     },
-    { header: `${name}.host`, section: host, switchedOn },
+    { header: `${name}.host`, section: chainClients[type].host },
   ];
 }
 

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
+import { type ConfigResult, renderDiagnostic } from "../../../src/core/config/diagnostics.ts";
+import type { ConsensusConfig } from "../../../src/consensus/config/schema.ts";
+import { parseConsensusConfig } from "../../../src/consensus/config/read.ts";
+import type { ConfigFiles } from "../../../src/core/config/toml.ts";
+import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
+import { edited as editedConsensus } from "../../consensus/config/wrong_configs.ts";
 import { edited, GOOD_TOML } from "./wrong_configs.ts";
 
 const HEX = "0123456789abcdef";
@@ -19,7 +24,10 @@ const apiKey = fc.oneof(textOf(ALNUM, 34), textOf(ALNUM, 32), textOf(HEX, 32), t
 
 /** Everything of a reading that a program could print, in every way of printing. */
 function printed(toml: string, file: string): string {
-  const reading = parseMessagingConfig({ readFile: () => new TextEncoder().encode(file) }, toml);
+  const isConsensus = toml.includes("[hub.substrate]");
+  const parse: (files: ConfigFiles, text: string) => ConfigResult<MessagingConfig | ConsensusConfig> =
+    isConsensus ? parseConsensusConfig : parseMessagingConfig;
+  const reading = parse({ readFile: () => new TextEncoder().encode(file) }, toml);
   return [
     ...[...reading.problems, ...reading.remarks].map((problem) => renderDiagnostic("relayer.toml", problem)),
     JSON.stringify(reading, (_, value) => typeof value === "bigint" ? String(value) : value),
@@ -102,11 +110,25 @@ const MISPLACED: readonly (readonly [string, string])[] = [
   ["# relayer of the devnet", "# @\n]"],
 ];
 
+/** The same in the file of the consensus relayer, for types that the other one does not have. */
+const MISPLACED_IN_CONSENSUS: typeof MISPLACED = [
+  ['"ARB0"', '"@"'],
+  ['l1_consensus_state_id = "ETH0"', 'l1_consensus_state_id = ["@"]'],
+  ["[4009]", '["@"]'],
+  ["maximum_update_intervals = []", 'maximum_update_intervals = ["@"]'],
+  ["maximum_update_intervals = []", 'maximum_update_intervals = [["@", "@"]]'],
+  ["maximum_update_intervals = []", 'maximum_update_intervals = [[["@", "@"], 0x@]]'],
+];
+
 Deno.test("secrecy: a key pasted into the wrong place is not printed either", () => {
-  for (const [from, to] of MISPLACED) {
+  const places = [
+    ...MISPLACED.map((place) => [...place, edited] as const),
+    ...MISPLACED_IN_CONSENSUS.map((place) => [...place, editedConsensus] as const),
+  ];
+  for (const [from, to, edit] of places) {
     fc.assert(
       fc.property(fc.oneof(privateKey, textOf(ALNUM, 34)), (secret) => {
-        const toml = edited([from, to.replaceAll("@", secret)]);
+        const toml = edit([from, to.replaceAll("@", secret)]);
         try {
           assertHidden(secret, printed(toml, "not hex"));
         } catch (cause) {

@@ -121,7 +121,10 @@ Deno.test("obstacles: a runtime that the program does not know holds its legs at
   let isDown = false;
   const findUnsupported = (): Promise<string | undefined> =>
     isDown ? Promise.reject(faultOf("unreachable")) : Promise.resolve(answer);
-  const find = findRuntimeSupport({ log: new RecordedLog() }, { id, runtime: { findUnsupported } });
+  const find = findRuntimeSupport({ clock: new FakeClock(), log: new RecordedLog() }, {
+    id,
+    runtime: { findUnsupported },
+  });
   assert.equal(await find(never), undefined);
   answer = "runtime hub 2 is another";
   const obstacle = { reason: "runtime_unsupported", detail: answer };

@@ -1,5 +1,5 @@
 /** Single steps of the pipeline, without its loops. */
-import { answerGets, type AnswerRound } from "../../../src/messaging/relay/deliver/answer_gets.ts";
+import { answerGets } from "../../../src/messaging/relay/deliver/answer_gets.ts";
 import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/deliver/deliver.ts";
 import type { MessageRow } from "../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
@@ -20,7 +20,7 @@ export async function round(relayer: Relayer, leg: LegRun): Promise<DeliveryRoun
 }
 
 /** One round of answering GET requests: read what is new, answer what is due. */
-export async function answer(relayer: Relayer, leg: LegRun): Promise<AnswerRound> {
+export async function answer(relayer: Relayer, leg: LegRun): Promise<boolean> {
   return await answerGets(leg, await scan(relayer, leg));
 }
 

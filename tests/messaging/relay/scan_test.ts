@@ -33,16 +33,14 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 3);
   fixture.one.dispatch(fixture.message());
   await fixture.blocks(1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub);
-    await start(relayer, leg);
-    assert.equal(await scan(relayer, leg), 3);
-    const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
-    assert.equal(cursorOf(relayer), height);
-    for (const message of messages) assert.equal(relayer.row(message, names.hub).state, "seen");
-    assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
-  });
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  await start(relayer, leg);
+  assert.equal(await scan(relayer, leg), 3);
+  const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
+  assert.equal(cursorOf(relayer), height);
+  for (const message of messages) assert.equal(relayer.row(message, names.hub).state, "seen");
+  assert.equal(await scan(relayer, leg), 0, "a second scan finds nothing new");
 });
 
 Deno.test("scan: one that takes minutes is logged with the block that it has reached", async () => {
@@ -161,22 +159,21 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
   await fixture.blocks(1);
   fixture.hub.accept(fixture.one, 3n);
   await fixture.blocks(1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    let writes = 0;
-    const { messages } = ledger;
-    const record = messages.record.bind(messages);
-    messages.record = (row) => {
-      if (++writes === 2) throw new Error("disk full");
-      return record(row);
-    };
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub);
-    await start(relayer, leg);
-    await assert.rejects(scan(relayer, leg), /disk full/);
-    assert.equal(cursorOf(relayer), 1n, "the block before was written by itself");
-    assert.deepEqual(ledger.messages.countByState(), []);
-    assert.equal(await scan(relayer, leg), 2);
-  });
+  const ledger = memoryLedger(fixture);
+  let writes = 0;
+  const { messages } = ledger;
+  const record = messages.record.bind(messages);
+  messages.record = (row) => {
+    if (++writes === 2) throw new Error("disk full");
+    return record(row);
+  };
+  const relayer = new Relayer(fixture, ledger);
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  await start(relayer, leg);
+  await assert.rejects(scan(relayer, leg), /disk full/);
+  assert.equal(cursorOf(relayer), 1n, "the block before was written by itself");
+  assert.deepEqual(ledger.messages.countByState(), []);
+  assert.equal(await scan(relayer, leg), 2);
 });
 
 // The first chunk is one block, later ones are as wide as the chain allows.
@@ -190,89 +187,80 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
     }
     fixture.hub.accept(fixture.one, 6n);
     await fixture.blocks(1);
-    await withLedgerFile(fixture.clock, async (ledger) => {
-      const relayer = new Relayer(fixture, ledger, { chain: limits });
-      const leg = relayer.leg(relayer.one, relayer.hub);
-      await start(relayer, leg);
-      relayer.one.faults.add("fetchEvents", { kind: "throw", code: "range_too_wide" }, { skip });
-      await assert.rejects(
-        scan(relayer, leg),
-        (error: unknown) => error instanceof RpcFault && error.code === "range_too_wide",
-      );
-      assert.equal(cursorOf(relayer), cursor);
-      await scan(relayer, leg);
-      assert.equal(cursorOf(relayer), 6n);
-      const [count] = ledger.messages.countByState();
-      assert.equal(count?.count, 5 - 1, "block 7 is not accepted yet");
-    });
+    const relayer = new Relayer(fixture, memoryLedger(fixture), { chain: limits });
+    const leg = relayer.leg(relayer.one, relayer.hub);
+    await start(relayer, leg);
+    relayer.one.faults.add("fetchEvents", { kind: "throw", code: "range_too_wide" }, { skip });
+    await assert.rejects(
+      scan(relayer, leg),
+      (error: unknown) => error instanceof RpcFault && error.code === "range_too_wide",
+    );
+    assert.equal(cursorOf(relayer), cursor);
+    await scan(relayer, leg);
+    assert.equal(cursorOf(relayer), 6n);
+    const [count] = relayer.ledger.messages.countByState();
+    assert.equal(count?.count, 5 - 1, "block 7 is not accepted yet");
   });
 }
 
 Deno.test("scan: the order of events and repeated events make no difference (F11)", async () => {
   const fixture = new Fixture();
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 5);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub);
-    relayer.one.alterEvents = (events) => [...events, ...events].reverse();
-    await start(relayer, leg);
-    assert.equal(await scan(relayer, leg), 5);
-    const query = { source: names.one, target: names.hub, nowMs: fixture.clock.now(), limit: 10 };
-    const due = ledger.messages.listDue(query).map(({ commitment }) => commitment);
-    assert.deepEqual(due, messages.map(({ commitment }) => commitment));
-  });
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  relayer.one.alterEvents = (events) => [...events, ...events].reverse();
+  await start(relayer, leg);
+  assert.equal(await scan(relayer, leg), 5);
+  const query = { source: names.one, target: names.hub, nowMs: fixture.clock.now(), limit: 10 };
+  const due = relayer.ledger.messages.listDue(query).map(({ commitment }) => commitment);
+  assert.deepEqual(due, messages.map(({ commitment }) => commitment));
 });
 
 Deno.test("scan: initial_height below the cursor reads again without touching what has ended", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub);
-    await start(relayer, leg);
-    await scan(relayer, leg);
-    ledger.messages.transition(message.commitment, names.hub, {
-      to: "delivered_by_other",
-      reason: "handled_by_other",
-    });
-    const lines = relayer.log.lines.length;
-    await start(relayer, leg);
-    assert.equal(cursorOf(relayer), 0n);
-    assert.equal(await scan(relayer, leg), 0);
-    assert.equal(relayer.row(message, names.hub).state, "delivered_by_other");
-    const said = relayer.log.lines.slice(lines).map((line) => line.event);
-    assert.ok(!said.includes("message_found"), "nothing is found a second time");
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  await start(relayer, leg);
+  await scan(relayer, leg);
+  relayer.ledger.messages.transition(message.commitment, names.hub, {
+    to: "delivered_by_other",
+    reason: "handled_by_other",
   });
+  const lines = relayer.log.lines.length;
+  await start(relayer, leg);
+  assert.equal(cursorOf(relayer), 0n);
+  assert.equal(await scan(relayer, leg), 0);
+  assert.equal(relayer.row(message, names.hub).state, "delivered_by_other");
+  const said = relayer.log.lines.slice(lines).map((line) => line.event);
+  assert.ok(!said.includes("message_found"), "nothing is found a second time");
 });
 
 Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it continues", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-    const skipping = new Relayer(fixture, ledger, { initialHeight: 100n });
-    await start(skipping, skipping.leg(skipping.one, skipping.hub));
-    assert.equal(cursorOf(skipping), 100n);
-    assert.equal(skipping.log.events("warn").length, 1);
-    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-    const plain = new Relayer(fixture, ledger);
-    await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));
-    assert.equal(cursorOf(plain), 1n);
-  });
+  const ledger = memoryLedger(fixture);
+  ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+  const skipping = new Relayer(fixture, ledger, { initialHeight: 100n });
+  await start(skipping, skipping.leg(skipping.one, skipping.hub));
+  assert.equal(cursorOf(skipping), 100n);
+  assert.equal(skipping.log.events("warn").length, 1);
+  ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+  const plain = new Relayer(fixture, ledger);
+  await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));
+  assert.equal(cursorOf(plain), 1n);
 });
 
 Deno.test("scan: a first start begins at the height that the target knows", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
-    await start(relayer, leg);
-    assert.equal(await scan(relayer, leg), 0);
-    const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-    assert.equal(await scan(relayer, leg), 1);
-    assert.ok(message !== undefined && relayer.row(message, names.hub).state === "seen");
-  });
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+  await start(relayer, leg);
+  assert.equal(await scan(relayer, leg), 0);
+  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
+  assert.equal(await scan(relayer, leg), 1);
+  assert.ok(message !== undefined && relayer.row(message, names.hub).state === "seen");
 });
 
 Deno.test("scan: after a week without the program, blocks older than seven days are left out and reported", async () => {
@@ -281,51 +269,47 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
   const before = fixture.one.head.height;
   await fixture.clock.advance(8 * 24 * 3_600_000);
   const [young] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
-    await start(relayer, leg);
-    assert.equal(cursorOf(relayer), before);
-    assert.equal(await scan(relayer, leg), 1);
-    assert.ok(young !== undefined && relayer.row(young, names.hub).state === "seen");
-    const warning = relayer.log.lines.find(({ level }) => level === "warn");
-    assert.equal(warning?.fields["initial_height"], 1n);
-  });
+  const ledger = memoryLedger(fixture);
+  ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
+  const relayer = new Relayer(fixture, ledger);
+  const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+  await start(relayer, leg);
+  assert.equal(cursorOf(relayer), before);
+  assert.equal(await scan(relayer, leg), 1);
+  assert.ok(young !== undefined && relayer.row(young, names.hub).state === "seen");
+  const warning = relayer.log.lines.find(({ level }) => level === "warn");
+  assert.equal(warning?.fields["initial_height"], 1n);
 });
 
 Deno.test("scan: a height that goes down after a veto does not move the cursor back (F9)", async () => {
   const fixture = new Fixture();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = relayer.leg(relayer.one, relayer.hub);
-    await start(relayer, leg);
-    await scan(relayer, leg);
-    const cursor = cursorOf(relayer);
-    fixture.hub.veto(fixture.one);
-    await fixture.blocks(1);
-    assert.equal(await scan(relayer, leg), 0);
-    assert.equal(cursorOf(relayer), cursor);
-  });
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = relayer.leg(relayer.one, relayer.hub);
+  await start(relayer, leg);
+  await scan(relayer, leg);
+  const cursor = cursorOf(relayer);
+  fixture.hub.veto(fixture.one);
+  await fixture.blocks(1);
+  assert.equal(await scan(relayer, leg), 0);
+  assert.equal(cursorOf(relayer), cursor);
 });
 
 Deno.test("scan: a message that a filter rejected is let in again once the filter has changed", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  await withLedgerFile(fixture.clock, async (ledger) => {
-    const strict = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
-    await start(strict, strict.leg(strict.one, strict.hub));
-    assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);
-    assert.equal(strict.row(message, names.hub).state, "rejected");
-    assert.equal(strict.row(message, names.hub).reason, "module_filter");
-    const open = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set([sender]) } });
-    await start(open, open.leg(open.one, open.hub));
-    assert.equal(await scan(open, open.leg(open.one, open.hub)), 1);
-    const row = open.row(message, names.hub);
-    assert.equal(row.state, "seen");
-    assert.equal(row.reason, undefined);
-  });
+  const ledger = memoryLedger(fixture);
+  const strict = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
+  await start(strict, strict.leg(strict.one, strict.hub));
+  assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);
+  assert.equal(strict.row(message, names.hub).state, "rejected");
+  assert.equal(strict.row(message, names.hub).reason, "module_filter");
+  const open = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set([sender]) } });
+  await start(open, open.leg(open.one, open.hub));
+  assert.equal(await scan(open, open.leg(open.one, open.hub)), 1);
+  const row = open.row(message, names.hub);
+  assert.equal(row.state, "seen");
+  assert.equal(row.reason, undefined);
 });
 
 const fromHub: readonly [string, ReadonlyMap<Hex, bigint> | undefined, readonly unknown[]][] = [

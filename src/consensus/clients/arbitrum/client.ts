@@ -42,12 +42,6 @@ export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
-  example: {
-    section: "arbitrum",
-    comment: "An Arbitrum Orbit chain. Optional keys as above.",
-    stateMachine: "EVM-42161",
-    consensusStateId: "ARB0",
-  },
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {

@@ -14,7 +14,7 @@ import { type EvmChainSection, type HubSubstrateConfig, paraId, withHubPara } fr
 import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
-import { createAcceptedSource, type HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
+import { AcceptedSource, type HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
 import { hostWorker, proveHost } from "./host_worker.ts";
@@ -189,7 +189,7 @@ interface Sources extends Pick<HubConsensus, "checks"> {
 function connectSources({ network, hub }: HubContext, values: ProverValues | undefined): Sources {
   const hubChain = connectHubNode(network, hub, hub);
   const work = new HubWork(hubChain);
-  const accepted = createAcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
+  const accepted = new AcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
   if (values === undefined) return { sources: [accepted] };
   const { paraRpcWs, maxRpcPayloadSizeBytes } = values;
   if (paraRpcWs === undefined || paraRpcWs.reveal() === hub.rpcWs.reveal()) {

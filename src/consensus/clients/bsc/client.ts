@@ -2,7 +2,7 @@
 import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, toProverOptions } from "../../client.ts";
-import { type BscHeaders, findBscUpdate, type SearchContext, type SearchResult } from "./find_update.ts";
+import { type BscHeaders, findBscUpdate, type SearchResult } from "./find_update.ts";
 import {
   BscError,
   type BscNetwork,
@@ -64,14 +64,6 @@ export const bscClient: ChainClient<BscHost> = {
       }),
     },
     foreign: hostForeign,
-  },
-  example: {
-    section: "bsc",
-    comment: "BSC. Optional keys as above.",
-    stateMachine: "EVM-56",
-    consensusStateId: "BSC0",
-    etherscanApiKey: "YOUR-BSC-KEY",
-    switchedOn: ["consensus_update_frequency", "epoch_length"],
   },
   checkSection: ({ location, stateMachine }) => {
     if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
@@ -221,12 +213,8 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
-    const context: SearchContext = {
-      headers: this.#deps.headers,
-      network: this.#network,
-      epochLength,
-      hub: { network: this.#network, epochLength, consensusStateId: this.consensusStateId },
-    };
+    const hub = { network: this.#network, epochLength, consensusStateId: this.consensusStateId };
+    const context = { headers: this.#deps.headers, hub };
     const updates: BscUpdate[] = [];
     let { state } = trusted;
     let said = "";

@@ -43,16 +43,7 @@ async function fetchRange(
 /** The chain and the hub's rules for it. */
 export interface SearchContext {
   readonly headers: BscHeaders;
-  readonly network: BscNetwork;
-  readonly hub: BscHubView;
-  readonly epochLength: bigint;
-}
-
-/** Update to search for. */
-export interface SearchInput {
-  /** State of the client that the update builds on. */
-  readonly trusted: BscConsensusState;
-  readonly wanted: BscSearch;
+  readonly hub: BscHubView & { readonly epochLength: bigint };
 }
 
 /** Result of a search. */
@@ -82,17 +73,16 @@ const MAX_REFUSED = 4;
 /** Votes of another set to try around a rotation before the search is abandoned. */
 const MAX_OTHER_SET_VOTES = 16;
 
-/** Searches for an update that `trusted` accepts. */
+/** Searches for an update that `trusted`, the state of the client, accepts. */
 export async function findBscUpdate(
-  context: SearchContext,
-  { trusted, wanted }: SearchInput,
+  { headers, hub }: SearchContext,
+  { trusted, wanted }: { readonly trusted: BscConsensusState; readonly wanted: BscSearch },
   signal: AbortSignal,
 ): Promise<SearchResult> {
-  const { headers, network, epochLength } = context;
   const refused: BscError[] = [];
   let reason: VoteRefusal | undefined;
   let otherSigners = 0;
-  const voteFacts = { network, epochLength, finalizedHeight: trusted.finalizedHeight };
+  const voteFacts = { ...hub, finalizedHeight: trusted.finalizedHeight };
   for (const range of slices(wanted)) {
     const fetched = await fetchRange(headers, range, signal);
     for (const attested of wanted.startAt === "lowest" ? fetched : fetched.toReversed()) {
@@ -107,7 +97,7 @@ export async function findBscUpdate(
         choice.ancestry === undefined ? [] : fetchRange(headers, choice.ancestry, signal),
       ]);
       const update = { sourceHeader, targetHeader, attestedHeader: attested, epochHeaderAncestry };
-      const verified = verify(trusted, update, context.hub);
+      const verified = verify(trusted, update, hub);
       if (!(verified instanceof BscError)) return { kind: "found", update, verified };
       if (!choice.isSignedForSure && verified.code === "signature") {
         reason = "other_signers";

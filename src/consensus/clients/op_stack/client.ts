@@ -75,12 +75,6 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
-  example: {
-    section: "optimism",
-    comment: "An OP-stack chain. Optional keys as above.",
-    stateMachine: "EVM-10",
-    consensusStateId: "OPT0",
-  },
   findL1,
   createChecks: (deps, section) =>
     checkRollup(deps, section, {

@@ -38,13 +38,6 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["relay_rpc_ws"],
-  example: {
-    section: "polkadot-hub",
-    comment: "Polkadot Hub. Optional keys as above.",
-    stateMachine: "EVM-420420419",
-    consensusStateId: "DOT0",
-    switchedOn: ["consensus_update_frequency"],
-  },
   checkSection: ({ location, stateMachine }, hub) => {
     if (stateMachine === undefined) return;
     const at = location.child("state_machine");

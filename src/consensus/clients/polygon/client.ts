@@ -59,13 +59,6 @@ export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
     foreign: hostForeign,
   },
   nodeKeys: ["heimdall_rpc_url"],
-  example: {
-    section: "polygon",
-    comment: "Polygon. Optional keys as above.",
-    stateMachine: "EVM-137",
-    consensusStateId: "POLY",
-    switchedOn: ["consensus_update_frequency"],
-  },
   isSwitchedOff: ({ disable }) => disable,
   checkSection: ({ location, stateMachine }) => {
     if (stateMachine === undefined || findPolygonNetwork(evmChainId(stateMachine)) !== undefined) return;

@@ -25,7 +25,6 @@ import {
   parseStoreEntry,
   parseValidatorsPage,
   type StoreEntry,
-  type ValidatorsPage,
 } from "./spec/heimdall_json.ts";
 import {
   decodeMilestone,
@@ -120,7 +119,11 @@ export class HeimdallNode {
   async fetchValidators(height: bigint, signal: AbortSignal): Promise<readonly HeimdallValidator[]> {
     const validators: HeimdallValidator[] = [];
     for (let page = 1; page <= MAX_PAGES; page++) {
-      const answer = await callOne(this.#endpoints, validatorsQuery(height, page), { signal });
+      const answer = await callOne(
+        this.#endpoints,
+        queryOf("validators", [`${height}`, `${page}`, `${PAGE_SIZE}`], parseValidatorsPage),
+        { signal },
+      );
       validators.push(...answer.validators);
       if (answer.validators.length === 0 || validators.length >= answer.total) break;
     }
@@ -153,15 +156,11 @@ export class HeimdallNode {
   ): Promise<T> {
     let isAbsent = false;
     const params = [`/store/${MILESTONE_STORE}/key`, bytesToHex(key), `${height}`, isProven];
-    const query: Query<{ readonly value: T } | undefined> = {
-      call: { method: "abci_query", params },
-      read: (json) =>
-        read("abci_query", () => {
-          const entry = parseStoreEntry(json);
-          isAbsent = entry.code !== 0;
-          return isAbsent ? undefined : { value: readEntry(entry) };
-        }),
-    };
+    const query = queryOf("abci_query", params, (json) => {
+      const entry = parseStoreEntry(json);
+      isAbsent = entry.code !== 0;
+      return isAbsent ? undefined : { value: readEntry(entry) };
+    });
     const check = (place: FaultPlace): RpcFault | undefined =>
       isAbsent ? faultAt("pruned", place, `no state of block ${height}`) : undefined;
     const found = await callOne(this.#endpoints, query, { signal, check });
@@ -177,44 +176,33 @@ interface EntryRequest {
   readonly isProven: boolean;
 }
 
-/** Reads an answer. @throws {SchemaError} when its shape or content does not fit. */
-function read<T>(method: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (cause) {
-    if (cause instanceof z.ZodError) {
-      throw new SchemaError(`${method}: ${cause.issues[0]?.path.join(".") ?? ""}`, { cause });
+/** A call whose answer `parse` reads; a shape or content that does not fit becomes a {@link SchemaError}. */
+function queryOf<T>(method: string, params: readonly Json[], parse: (json: Json) => T): Query<T> {
+  const read = (json: Json): T => {
+    try {
+      return parse(json);
+    } catch (cause) {
+      const isUnfit = cause instanceof z.ZodError || cause instanceof RangeError ||
+        cause instanceof PolygonError;
+      if (!isUnfit) throw cause;
+      const detail = cause instanceof z.ZodError ? cause.issues[0]?.path.join(".") ?? "" : cause.message;
+      throw new SchemaError(`${method}: ${detail}`, { cause });
     }
-    if (!(cause instanceof RangeError || cause instanceof PolygonError)) throw cause;
-    throw new SchemaError(`${method}: ${cause.message}`, { cause });
-  }
+  };
+  return { call: { method, params }, read };
 }
 
-const statusQuery: Query<HeimdallStatus> = {
-  call: { method: "status", params: [] },
-  read: (json) => read("status", () => parseHeimdallStatus(json)),
-};
+const statusQuery: Query<HeimdallStatus> = queryOf("status", [], parseHeimdallStatus);
 
 function signedHeaderQuery(height: bigint): Query<SignedHeimdallHeader> {
-  return {
-    call: { method: "commit", params: [`${height}`] },
-    read: (json) =>
-      read("commit", () => {
-        const signed = parseSignedHeader(json);
-        const { header, commit } = signed;
-        const isAsked = header.height === height && commit.height === height;
-        if (!isAsked) throw new RangeError(`block ${header.height} for ${height}`);
-        if (hashCometHeader(header) !== commit.blockId.hash) throw new PolygonError("commit_block");
-        return signed;
-      }),
-  };
-}
-
-function validatorsQuery(height: bigint, page: number): Query<ValidatorsPage> {
-  return {
-    call: { method: "validators", params: [`${height}`, `${page}`, `${PAGE_SIZE}`] },
-    read: (json) => read("validators", () => parseValidatorsPage(json)),
-  };
+  return queryOf("commit", [`${height}`], (json) => {
+    const signed = parseSignedHeader(json);
+    const { header, commit } = signed;
+    const isAsked = header.height === height && commit.height === height;
+    if (!isAsked) throw new RangeError(`block ${header.height} for ${height}`);
+    if (hashCometHeader(header) !== commit.blockId.hash) throw new PolygonError("commit_block");
+    return signed;
+  });
 }
 
 /** Creates the check; the result lists those of one round. */

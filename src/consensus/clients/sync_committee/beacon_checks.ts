@@ -135,9 +135,7 @@ function describeRoutes({ lightClient, updates, stateProofs, states, isGloas }: 
 
 /** Forks of a node's schedule, by its newest finalized slot. */
 function judgeForks({ network, slot }: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
-  if (network === undefined || slot === undefined) {
-    return { result: "ok", found: "serves no schedule of forks" };
-  }
+  if (network === undefined) return { result: "ok", found: "serves no schedule of forks" };
   const unfollowed = findUnfollowedFork(network, slot, undefined);
   if (unfollowed !== undefined) {
     const advice = "upgrade this program before the fork, and see that the hub is upgraded";
@@ -157,8 +155,8 @@ type Served = "yes" | "no" | "unknown";
 export interface ServedRoutes {
   /** Network with the forks that the node knows; `undefined`: not served. */
   readonly network: BeaconNetwork | undefined;
-  /** Newest finalized slot; `undefined`: not served. */
-  readonly slot: bigint | undefined;
+  /** Newest finalized slot. */
+  readonly slot: bigint;
   /** True when the finalized state is of Gloas: light client routes are then enough. */
   readonly isGloas: boolean;
   /** `light_client/*`, without the updates of periods. */
@@ -171,7 +169,10 @@ export interface ServedRoutes {
   readonly states: "bytes" | "json" | "slow" | Exclude<Served, "yes">;
 }
 
-/** Probes all routes of a node in parallel, by one request to each. Faults are findings, but an abort is thrown. */
+/**
+ * Probes all routes of a node in parallel, by one request to each. Faults are findings, but an abort is thrown. @throws
+ * {RpcFault} when it has no finalized header.
+ */
 async function probeBeaconNode(
   endpoint: RestEndpoint,
   { network: known, timeoutMs }: Pick<BeaconCheckOptions, "network" | "timeoutMs">,
@@ -180,38 +181,17 @@ async function probeBeaconNode(
   const own = await fetchSchedule(new BeaconNode(endpoint, { network: known, signal, timeoutMs }));
   const network = own ?? known;
   const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
-  const lightClient = served(() => node.fetchFinalityUpdate());
-  let header: Awaited<ReturnType<BeaconNode["fetchHeader"]>>["header"];
-  try {
-    header = (await node.fetchHeader("finalized")).header;
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    return {
-      network: own,
-      slot: undefined,
-      isGloas: false,
-      lightClient: await lightClient,
-      updates: "unknown",
-      stateProofs: "unknown",
-      states: "unknown",
-    };
-  }
-  const slot = String(header.slot);
-  const format = stateProofFormat(executionNodes(hubIndicesAt(network, header.slot)));
-  const [updates, stateProofs, states] = await Promise.all([
-    served(() => node.fetchPeriodUpdate(periodOfSlot(network, header.slot))),
-    served(() => node.fetchStateProof(slot, format)),
+  const { header } = await node.fetchHeader("finalized");
+  const { slot } = header;
+  const format = stateProofFormat(executionNodes(hubIndicesAt(network, slot)));
+  const [lightClient, updates, stateProofs, states] = await Promise.all([
+    served(() => node.fetchFinalityUpdate()),
+    served(() => node.fetchPeriodUpdate(periodOfSlot(network, slot))),
+    served(() => node.fetchStateProof(String(slot), format)),
     statesOf(node, header),
   ]);
-  return {
-    network: own,
-    slot: header.slot,
-    isGloas: isGloasAt(network, header.slot),
-    lightClient: await lightClient,
-    updates,
-    stateProofs,
-    states,
-  };
+  const isGloas = isGloasAt(network, slot);
+  return { network: own, slot, isGloas, lightClient, updates, stateProofs, states };
 }
 
 async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {

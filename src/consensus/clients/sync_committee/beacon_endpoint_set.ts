@@ -5,10 +5,11 @@
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/call.ts";
+import { TrackedEndpoint } from "../../../core/rpc/endpoint.ts";
+import { EndpointRound } from "../../../core/rpc/endpoint_round.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import type { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
+import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
@@ -22,135 +23,183 @@ const SERVER_ERRORS = 2;
 /** Subjects that a node does not find before it counts as lacking the route: one may just be too new or too old. */
 const MISSES = 2;
 
+const MAX_CONCURRENT = 4;
+
 /** Options of a request. */
 export interface BeaconCallOptions {
+  /** Route or source, for faults. Nodes that recently lacked it are tried last. */
   readonly route: string;
   /** Subject, e.g. a slot: a subject that is not found twice counts once. Absent: always a new subject. */
   readonly subject?: string;
-  /** False: endpoints that recently lacked the route are skipped. Default true. */
+  /** False: nodes that recently lacked the route are not tried at all. Default true. */
   readonly asksAgain?: boolean;
+  /** Called with the fault of each node, also when another one succeeds. */
   readonly onFault?: (fault: RpcFault) => void;
 }
 
-/** The beacon nodes of one chain. */
+/** What is known of the route of a node. */
+interface KnownRoute {
+  isServed: boolean;
+  /** Server errors while it has never answered. */
+  errors: number;
+  /** Consecutive subjects that were not found. */
+  readonly missed: Set<string>;
+}
+
+/** A node, and what is known of it. */
+class KnownNode extends TrackedEndpoint<RestEndpoint> {
+  readonly #routes = new Map<string, KnownRoute>();
+  /** The network with the forks that it knows. */
+  schedule: { readonly network: BeaconNetwork; readonly untilMs: number } | undefined;
+
+  routeOf(name: string): KnownRoute {
+    const known = this.#routes.get(name) ?? { isServed: false, errors: 0, missed: new Set() };
+    this.#routes.set(name, known);
+    return known;
+  }
+
+  /** Notes a fault, and whether it shows that the node lacks the route: then it is tried again after some minutes. */
+  noteFailed({ route, subject }: BeaconCallOptions, fault: RpcFault): void {
+    this.noteFault(fault);
+    const { missed } = this.routeOf(route);
+    if (fault.code === "not_found") missed.add(subject ?? String(missed.size));
+    if (fault.code !== "missing_method" && missed.size < MISSES) return;
+    missed.clear();
+    this.noteFault(this.endpoint.fault("missing_method", route, { detail: "not served" }));
+  }
+}
+
+/** Dependencies of the set. */
+export interface BeaconEndpointSetDeps {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Log;
+  readonly network: BeaconNetwork;
+}
+
+/** The beacon nodes of one chain: tried in order of preference. */
 export class BeaconEndpointSet {
-  /** By endpoint and route: consecutive subjects that were not found. */
-  readonly #misses = new Map<RestEndpoint, Map<string, Set<string>>>();
-  /** By endpoint and route: server errors of routes that never answered; `served` once one did. */
-  readonly #serverErrors = new Map<RestEndpoint, Map<string, number | "served">>();
-  /** By endpoint: the network with the forks that it knows. */
-  readonly #networks = new Map<RestEndpoint, { readonly network: BeaconNetwork; readonly untilMs: number }>();
+  readonly #nodes: readonly KnownNode[];
   readonly #clock: Clock;
   readonly #network: BeaconNetwork;
   readonly log: Log;
 
+  /** @param endpoints in order of preference. @throws {RangeError} without endpoints. */
   constructor(
-    deps: { readonly clock: Clock; readonly log: Log; readonly network: BeaconNetwork },
+    deps: BeaconEndpointSetDeps,
     readonly chain: StateMachine,
-    readonly rest: RestEndpointSet,
+    readonly endpoints: readonly RestEndpoint[],
   ) {
+    if (endpoints.length === 0) throw new RangeError("Expected at least one endpoint");
     this.#clock = deps.clock;
     this.#network = deps.network;
     this.log = deps.log;
+    this.#nodes = endpoints.map((endpoint) => new KnownNode(deps, endpoint, MAX_CONCURRENT));
   }
 
   /**
-   * Returns the result of the first node that succeeds. `work` throws faults of its endpoint only. @throws {RpcFault}
-   * when all fail.
+   * Returns the result of the first node that succeeds. A fault thrown by `work` is that node's; anything else is
+   * rethrown. @throws {RpcFault} when no node succeeds; it names each host with its code.
    */
   async ask<T>(
-    question: BeaconCallOptions,
+    call: BeaconCallOptions,
     work: (node: BeaconNode) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const { route } = question;
-    const onFault = (fault: RpcFault): void => {
-      const fields = { route, endpoint: fault.where.endpointHost, code: fault.code, detail: fault.detail };
-      if (FALSE_ANSWERS.has(fault.code)) this.log.warn("endpoint_data_invalid.contradiction", fields);
-      else this.log.debug("read_failed.beacon_node", fields);
-      question.onFault?.(fault);
-    };
-    return await this.rest.ask({ ...question, onFault }, async (endpoint) => {
-      const node = new BeaconNode(endpoint, { network: await this.#networkOf(endpoint, signal), signal });
-      try {
-        const result = await work(node);
-        this.#misses.get(endpoint)?.delete(route);
-        this.#errorsOf(endpoint).set(route, "served");
-        return result;
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        const fault = error.code === "server_error"
-          ? await this.#judgeServerError(node, route, error)
-          : error;
-        this.#noteMiss(endpoint, question, fault);
-        throw fault;
+    const { route, asksAgain = true } = call;
+    const nodes = this.#nodes.filter((node) => asksAgain || !node.isUnsupported([{ method: route }]));
+    const round = new EndpointRound(this.#clock, nodes, [{ method: route }]);
+    for (;;) {
+      const node = round.take();
+      if (node === undefined) {
+        if (await round.wait(signal)) continue;
+        throw round.allFailed({ chain: this.chain, method: route });
       }
-    }, signal);
+      try {
+        return await this.#askOne(node, { call, work }, signal);
+      } catch (fault) {
+        if (!(fault instanceof RpcFault)) throw fault;
+        round.fail(node, fault);
+        this.#report(call, fault);
+      }
+    }
+  }
+
+  async #askOne<T>(
+    known: KnownNode,
+    { call, work }: {
+      readonly call: BeaconCallOptions;
+      readonly work: (node: BeaconNode) => Promise<T>;
+    },
+    signal: AbortSignal,
+  ): Promise<T> {
+    const route = known.routeOf(call.route);
+    try {
+      const result = await known.use(async () => {
+        const network = await this.#networkOf(known, signal);
+        return await work(new BeaconNode(known.endpoint, { network, signal }));
+      }, signal);
+      known.noteSuccess();
+      route.isServed = true;
+      route.missed.clear();
+      return result;
+    } catch (error) {
+      if (!(error instanceof RpcFault)) throw error;
+      const isMissing = error.code === "server_error" && !route.isServed &&
+        ++route.errors >= SERVER_ERRORS && await this.#answersAtAll(known, signal);
+      const fault = isMissing
+        ? known.endpoint.fault("missing_method", call.route, {
+          detail: error.detail ?? "not served",
+          cause: error,
+        })
+        : error;
+      known.noteFailed(call, fault);
+      throw fault;
+    }
+  }
+
+  #report(call: BeaconCallOptions, fault: RpcFault): void {
+    const { where, code, detail } = fault;
+    const fields = { route: call.route, endpoint: where.endpointHost, code, detail };
+    if (FALSE_ANSWERS.has(code)) this.log.warn("endpoint_data_invalid.contradiction", fields);
+    else this.log.debug("read_failed.beacon_node", fields);
+    call.onFault?.(fault);
   }
 
   /**
    * The network by the node's own fork schedule: a false one makes the node's own data fail. Without the route the known
    * forks count.
    */
-  async #networkOf(endpoint: RestEndpoint, signal: AbortSignal): Promise<BeaconNetwork> {
-    const known = this.#networks.get(endpoint);
-    if (known !== undefined && this.#clock.now() < known.untilMs) return known.network;
+  async #networkOf(known: KnownNode, signal: AbortSignal): Promise<BeaconNetwork> {
+    const { schedule, endpoint } = known;
+    if (schedule !== undefined && this.#clock.now() < schedule.untilMs) return schedule.network;
     let network = this.#network;
     try {
       network = await new BeaconNode(endpoint, { network, signal }).fetchNetwork();
     } catch (fault) {
       if (!(fault instanceof RpcFault) || !(isAbsence(fault) || fault.code === "server_error")) throw fault;
     }
-    this.#networks.set(endpoint, { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS });
+    known.schedule = { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS };
     return network;
   }
 
   /**
-   * Some nodes and gateways answer 5xx on routes that they lack. A node that answers on another route is healthy, so
-   * the route is missing; a node that served it before has it.
+   * Probes the genesis, which every beacon node serves. Some nodes and gateways answer 5xx on routes that they lack: one
+   * that answers here is healthy, so the route is missing.
    */
-  async #judgeServerError(node: BeaconNode, route: string, fault: RpcFault): Promise<RpcFault> {
-    const { endpoint } = node;
-    const errors = this.#errorsOf(endpoint);
-    const known = errors.get(route) ?? 0;
-    if (known === "served") return fault;
-    errors.set(route, known + 1);
-    if (known + 1 < SERVER_ERRORS || !await answersAtAll(node)) return fault;
-    return endpoint.fault("missing_method", route, { detail: fault.detail ?? "not served", cause: fault });
-  }
-
-  #errorsOf(endpoint: RestEndpoint): Map<string, number | "served"> {
-    const known = this.#serverErrors.get(endpoint) ?? new Map<string, number | "served">();
-    this.#serverErrors.set(endpoint, known);
-    return known;
+  async #answersAtAll({ endpoint }: KnownNode, signal: AbortSignal): Promise<boolean> {
+    try {
+      await new BeaconNode(endpoint, { network: this.#network, signal }).fetchGenesisValidatorsRoot();
+      return true;
+    } catch (error) {
+      if (error instanceof RpcFault) return false;
+      throw error;
+    }
   }
 
   /** False when every node recently lacked the route. */
   mayServe(route: string): boolean {
-    return this.rest.mayServe(route);
-  }
-
-  #noteMiss(endpoint: RestEndpoint, { route, subject }: BeaconCallOptions, fault: RpcFault): void {
-    if (fault.code === "missing_method") this.rest.noteUnsupported(endpoint, route);
-    if (fault.code !== "not_found") return;
-    const ofEndpoint = this.#misses.get(endpoint) ?? new Map<string, Set<string>>();
-    this.#misses.set(endpoint, ofEndpoint);
-    const missed = ofEndpoint.get(route) ?? new Set<string>();
-    ofEndpoint.set(route, missed.add(subject ?? String(missed.size)));
-    if (missed.size < MISSES) return;
-    this.rest.noteUnsupported(endpoint, route);
-    ofEndpoint.delete(route);
-  }
-}
-
-/** Probes the genesis, which every beacon node serves. */
-async function answersAtAll(node: BeaconNode): Promise<boolean> {
-  try {
-    await node.fetchGenesisValidatorsRoot();
-    return true;
-  } catch (error) {
-    if (error instanceof RpcFault) return false;
-    throw error;
+    return this.#nodes.some((known) => !known.isUnsupported([{ method: route }]));
   }
 }
 

@@ -38,12 +38,6 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
     foreign: hostForeign,
   },
   nodeKeys: ["beacon_http_urls"],
-  example: {
-    section: "ethereum",
-    comment: "Ethereum; and Sepolia, Gnosis and Chiado. With every key that EVM chains have:",
-    stateMachine: "EVM-1",
-    consensusStateId: "ETH0",
-  },
   cachedAs: "summaries",
   findUnprovable: (chain) =>
     beaconNetworkOf(evmChainId(chain)) === undefined

@@ -142,7 +142,7 @@ export class LightClientStrategy {
       return;
     }
     const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
-    if (endpoints.rest.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
+    if (endpoints.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
     throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, {
       detail: `its finality has stalled at epoch ${epoch}`,
     });

@@ -12,16 +12,16 @@ import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_
 import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
-import { branchOfNodes, committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
+import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
 import {
   branchOfBootstrap,
   branchOfFields,
+  type CurrentCommittee,
   executionNodes,
   executionProofOf,
   type ProvedHash,
-  ProvedState,
-  readNeighbourFields,
   stateProofFormat,
+  treeOfProof,
 } from "./spec/state_proof.ts";
 import type {
   BeaconBlockHeader,
@@ -35,15 +35,6 @@ import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 
-/** Sources before and from Gloas on, as logged and cached. The last of each is always tried: there is no other one. */
-const sourcesByFork = {
-  earlier: ["state proof", "state prefix", WHOLE_STATE],
-  gloas: ["bootstrap", "state proof", WHOLE_STATE],
-} as const;
-
-/** Name of a source. */
-type PayloadSource = (typeof sourcesByFork)[keyof typeof sourcesByFork][number];
-
 /** A finalized block that the attested header vouches for. */
 export interface FinalizedBlock {
   readonly network: BeaconNetwork;
@@ -52,11 +43,6 @@ export interface FinalizedBlock {
   readonly execution?: ExecutionPayloadHeader | Hash256;
   /** Committees of which one is the next in the finalized state. */
   readonly committees: readonly SyncCommittee[];
-}
-
-/** A block with its execution header, before Gloas. */
-interface KnownBlock extends FinalizedBlock {
-  readonly execution: ExecutionPayloadHeader;
 }
 
 /** A proof with its source, for the log. */
@@ -97,12 +83,15 @@ export class PayloadProofs {
    * it; `malformed` where a node's data was refused on the way.
    */
   async find(block: FinalizedBlock, signal: AbortSignal): Promise<FoundProof> {
-    const isGloas = isGloasAt(block.network, block.beacon.slot);
     const faults: RpcFault[] = [];
-    for (const source of sourcesByFork[isGloas ? "gloas" : "earlier"]) {
-      const read = await this.#readerOf(source, block, signal);
-      if (read === undefined) continue;
-      const found = await this.#ask({ source, read }, block, signal);
+    for (const [source, read] of this.#sourcesOf(block)) {
+      const subject = String(block.beacon.slot);
+      const question = { route: source, subject, asksAgain: source === WHOLE_STATE };
+      const found = await this.#endpoints.ask(
+        question,
+        async (node) => ({ proof: await read(node), source: `${source} of ${node.endpoint.host}` }),
+        signal,
+      ).catch(keepFault);
       // The hash is proved: without its header no other source helps.
       if (!(found instanceof RpcFault)) return { ...found, proof: await this.#complete(found.proof, signal) };
       faults.push(found);
@@ -110,26 +99,16 @@ export class PayloadProofs {
     throw worstOf(faults);
   }
 
-  async #ask(
-    { source, read }: { readonly source: PayloadSource; readonly read: ReadProof },
-    block: FinalizedBlock,
-    signal: AbortSignal,
-  ): Promise<{ readonly proof: SourcedProof; readonly source: string } | RpcFault> {
-    const question = {
-      route: source,
-      subject: String(block.beacon.slot),
-      asksAgain: source === WHOLE_STATE,
-    };
-    try {
-      return await this.#endpoints.ask(
-        question,
-        async (node) => ({ proof: await read(node), source: `${source} of ${node.endpoint.host}` }),
-        signal,
-      );
-    } catch (fault) {
-      if (fault instanceof RpcFault) return fault;
-      throw fault;
+  /** Sources by their names in the log and in the endpoints' capabilities. The last is always tried: there is no other one. */
+  #sourcesOf(block: FinalizedBlock): readonly (readonly [string, ReadProof])[] {
+    const stateProof = ["state proof", (node: BeaconNode) => this.#fromProof(node, block)] as const;
+    const wholeState = [WHOLE_STATE, (node: BeaconNode) => this.#fromState(node, block)] as const;
+    if (isGloasAt(block.network, block.beacon.slot)) {
+      return [["bootstrap", (node) => this.#fromBootstrap(node, block)], stateProof, wholeState];
     }
+    const root = this.#summaries.at(block.beacon.slot);
+    if (root === undefined) return [stateProof, wholeState];
+    return [stateProof, ["state prefix", (node) => this.#fromPrefix(node, block, root)], wholeState];
   }
 
   /** Adds the execution header to a proof of its hash. */
@@ -142,60 +121,18 @@ export class PayloadProofs {
     return { stateRoot, blockNumber, timestampSec, executionHeader, executionPayloadBranch };
   }
 
-  /** Returns the reader of a source for this block; `undefined` when the source is not usable now. */
-  async #readerOf(
-    source: PayloadSource,
-    block: FinalizedBlock,
-    signal: AbortSignal,
-  ): Promise<ReadProof | undefined> {
-    switch (source) {
-      case "bootstrap":
-        return (node) => this.#fromBootstrap(node, block);
-      case "state proof":
-        return (node) => this.#fromProof(node, block);
-      case "state prefix": {
-        const summariesRoot = this.#summaries.at(block.beacon.slot);
-        if (summariesRoot === undefined) return undefined;
-        const known = await this.#withHeader(block, signal);
-        return known && ((node) => this.#fromPrefix(node, known, summariesRoot));
-      }
-      case WHOLE_STATE:
-        return (node) => this.#fromState(node, block);
-    }
-  }
-
-  /**
-   * The block with its execution header: light client updates that are attested in Gloas have only its hash. @returns
-   * undefined when no bootstrap of the block has it.
-   */
-  async #withHeader(block: FinalizedBlock, signal: AbortSignal): Promise<KnownBlock | undefined> {
-    const { execution } = block;
-    if (typeof execution === "object") return { ...block, execution };
-    if (execution === undefined) return undefined;
-    const question = { route: "bootstrap", subject: String(block.beacon.slot), asksAgain: false };
-    try {
-      const bootstrap = await this.#endpoints.ask(question, (node) => fetchBootstrap(node, block), signal);
-      const { execution } = bootstrap.header;
-      return typeof execution === "object" ? { ...block, execution } : undefined;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      return undefined;
-    }
-  }
-
   /** From Gloas on: the current committee's branch leads to that of the hash. */
   async #fromBootstrap(node: BeaconNode, block: FinalizedBlock): Promise<ProvedHash> {
     const bootstrap = await fetchBootstrap(node, block);
     return believed(node.endpoint, beaconRoutes.bootstrap, () => {
       const { execution: blockHash } = bootstrap.header;
       if (typeof blockHash !== "string") throw new DerivationError("execution_header");
-      const current = {
-        root: committeeRoot(bootstrap.currentSyncCommittee),
-        branch: bootstrap.currentSyncCommitteeBranch,
-      };
       const place = { stateRoot: block.beacon.stateRoot, blockHash };
       const nextRoots = block.committees.map((committee) => committeeRoot(committee));
-      return { blockHash, executionPayloadBranch: branchOfBootstrap(place, current, nextRoots) };
+      return {
+        blockHash,
+        executionPayloadBranch: branchOfBootstrap(place, currentCommittee(bootstrap), nextRoots),
+      };
     });
   }
 
@@ -207,32 +144,35 @@ export class PayloadProofs {
     return believed(
       node.endpoint,
       beaconRoutes.stateProof,
-      () => executionProofOf(new ProvedState(beacon.stateRoot, nodes, leaves), indices),
+      () => executionProofOf(treeOfProof(beacon.stateRoot, nodes, leaves), indices),
     );
   }
 
   /** Neighbours of the payload header from the beginning of the state, the nodes above from a bootstrap. */
   async #fromPrefix(
     node: BeaconNode,
-    block: KnownBlock,
+    block: FinalizedBlock,
     summariesRoot: Hash256,
   ): Promise<LegacyPayloadProof> {
-    const { slot } = block.beacon;
-    const bootstrap = await node.fetchBootstrap(headerRoot(block.beacon));
-    const prefix = await byRootOrSlot(block.beacon, (state) => fetchStatePrefix(node, state));
+    const { network, beacon: header } = block;
+    const bootstrap = await fetchBootstrap(node, block);
+    // Light client updates that are attested in Gloas have only the hash.
+    const { execution } = typeof block.execution === "object" ? block : bootstrap.header;
+    if (typeof execution !== "object") {
+      throw node.endpoint.fault("refused", beaconRoutes.bootstrap, { detail: "no execution header" });
+    }
+    const prefix = await byRootOrSlot(
+      header,
+      (state) => fetchStatePrefix(node, state, { network, header }),
+    );
+    const place = { stateRoot: header.stateRoot, payloadRoot: execution.root };
     const derive = (): Hash256[] =>
-      branchOfFields(toPlace(block), {
-        fields: readNeighbourFields(prefix, slot),
-        summariesRoot,
-      }, {
-        committeeRoot: committeeRoot(bootstrap.currentSyncCommittee),
-        branch: bootstrap.currentSyncCommitteeBranch,
-      });
+      branchOfFields(place, { prefix, summariesRoot }, currentCommittee(bootstrap));
     const branch = this.#summaries.isUnproven
       ? this.#deriveUnproven(node, derive)
       : believed(node.endpoint, beaconRoutes.state, derive);
-    this.#summaries.note(slot, summariesRoot);
-    return deriveExecutionPayloadProof(block.execution, branch);
+    this.#summaries.note(header.slot, summariesRoot);
+    return deriveExecutionPayloadProof(execution, branch);
   }
 
   /** With unproven summaries a mismatch is no fault of the node: another source is tried. */
@@ -251,11 +191,10 @@ export class PayloadProofs {
 
   /** Every field of the state is hashed. */
   async #fromState(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
-    const { execution, nodes } = await fetchWholeState(node, { network, header: beacon });
-    const branch = branchOfNodes(hubIndicesAt(network, beacon.slot).execution, (index) => nodes.get(index));
+    const { execution, tree } = await fetchWholeState(node, { network, header: beacon });
+    const branch = tree.branch(hubIndicesAt(network, beacon.slot).execution);
     if (typeof execution === "string") return { blockHash: execution, executionPayloadBranch: branch };
-    const summariesRoot = nodes.get(HISTORICAL_SUMMARIES);
-    if (summariesRoot !== undefined) this.#summaries.note(beacon.slot, summariesRoot);
+    this.#summaries.note(beacon.slot, tree.node(HISTORICAL_SUMMARIES));
     return deriveExecutionPayloadProof(execution, branch);
   }
 }
@@ -337,10 +276,15 @@ async function fetchBootstrap(
   return bootstrap;
 }
 
-function toPlace(
-  { beacon, execution }: KnownBlock,
-): { readonly stateRoot: Hash256; readonly payloadRoot: Hash256 } {
-  return { stateRoot: beacon.stateRoot, payloadRoot: execution.root };
+function currentCommittee(bootstrap: LightClientBootstrap): CurrentCommittee {
+  const { currentSyncCommittee, currentSyncCommitteeBranch: branch } = bootstrap;
+  return { root: committeeRoot(currentSyncCommittee), branch };
+}
+
+/** Keeps the fault of a source: the next one may serve. */
+function keepFault(fault: unknown): RpcFault {
+  if (fault instanceof RpcFault) return fault;
+  throw fault;
 }
 
 /** Returns the most informative fault: refused data, then a failing endpoint, then missing data. */

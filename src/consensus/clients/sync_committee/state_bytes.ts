@@ -11,35 +11,51 @@ import {
   type StateIndices,
 } from "./spec/beacon_network.ts";
 import { type BeaconStateParts, BeaconStateReader } from "./spec/field_roots.ts";
-import { branchOfNodes, checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
+import { checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
-import { layoutOfState } from "./spec/state_layout.ts";
-import { ProvedState, readNextCommittee, STATE_PREFIX_BYTES, stateProofFormat } from "./spec/state_proof.ts";
+import { type StateType, stateTypeOf } from "./spec/state_type.ts";
+import { StatePrefix, stateProofFormat, type StateTree, treeOfProof } from "./spec/state_proof.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader, CheckpointProof, SyncCommitteeUpdate } from "./spec/update.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 
-/** Fetches the first {@link STATE_PREFIX_BYTES} of a state; the rest is not transferred. @throws {RpcFault} */
-export async function fetchStatePrefix(node: BeaconNode, state: string): Promise<Uint8Array> {
-  const prefix = new Uint8Array(STATE_PREFIX_BYTES);
-  let filled = 0;
-  await node.streamState(state, {
-    endsItself: false,
-    take: (bytes) => {
-      const piece = bytes.subarray(0, prefix.length - filled);
-      prefix.set(piece, filled);
-      filled += piece.length;
-      return filled === prefix.length ? "enough" : "more";
-    },
-  });
-  return prefix;
-}
-
-/** A state to be read whole, in a network whose forks say how. */
+/** A state to be read, in a network whose forks say how. */
 export interface WantedState {
   readonly network: BeaconNetwork;
   readonly header: Pick<BeaconBlockHeader, "stateRoot" | "slot">;
+}
+
+/** Type of a wanted state. */
+function typeOf({ network, header: { slot } }: WantedState): StateType {
+  return stateTypeOf(forkAtEpoch(network, epochOfSlot(network, slot)).name, Number(network.slotsPerEpoch));
+}
+
+/**
+ * Fetches the fields of fixed size at the beginning of a state (2.7 MB); the rest is not transferred. @throws {RpcFault}
+ */
+export async function fetchStatePrefix(
+  node: BeaconNode,
+  state: string,
+  wanted: WantedState,
+): Promise<StatePrefix> {
+  const type = typeOf(wanted);
+  const bytes = new Uint8Array(type.fixedEnd);
+  let filled = 0;
+  await node.streamState(state, {
+    endsItself: false,
+    take: (received) => {
+      const piece = received.subarray(0, bytes.length - filled);
+      bytes.set(piece, filled);
+      filled += piece.length;
+      return filled === bytes.length ? "enough" : "more";
+    },
+  });
+  return believed(
+    node.endpoint,
+    beaconRoutes.state,
+    () => new StatePrefix(type, bytes.subarray(0, filled), wanted.header.slot),
+  );
 }
 
 /**
@@ -53,10 +69,9 @@ export function fetchWholeState(node: BeaconNode, wanted: WantedState): Promise<
 async function readWholeState(
   node: BeaconNode,
   state: string,
-  { network, header }: WantedState,
+  wanted: WantedState,
 ): Promise<BeaconStateParts> {
-  const fork = forkAtEpoch(network, epochOfSlot(network, header.slot));
-  const layout = layoutOfState(fork.name, Number(network.slotsPerEpoch));
+  const type = typeOf(wanted);
   const route = beaconRoutes.state;
   let reader: BeaconStateReader | StateJsonReader | undefined;
   const takeWith = (make: () => BeaconStateReader | StateJsonReader): TakePiece => (bytes) => {
@@ -66,12 +81,12 @@ async function readWholeState(
   };
   await node.streamState(state, {
     endsItself: true,
-    take: takeWith(() => new BeaconStateReader(layout)),
-    takeJson: takeWith(() => new StateJsonReader(layout)),
+    take: takeWith(() => new BeaconStateReader(type)),
+    takeJson: takeWith(() => new StateJsonReader(type)),
   });
   return believed(node.endpoint, route, () => {
     const parts = reader?.finish();
-    if (parts?.nodes.get(1) !== header.stateRoot) throw new DerivationError("state_root");
+    if (parts?.tree.node(1) !== wanted.header.stateRoot) throw new DerivationError("state_root");
     return parts;
   });
 }
@@ -157,7 +172,7 @@ async function finalityByProof(
   const nodes = wanted.withCommittee ? [finalizedCheckpoint, nextSyncCommittee] : [finalizedCheckpoint];
   const leaves = await node.fetchStateProof(state, stateProofFormat(nodes));
   const proved = believed(node.endpoint, beaconRoutes.stateProof, () => {
-    const proved = new ProvedState(wanted.attested.stateRoot, nodes, leaves);
+    const proved = treeOfProof(wanted.attested.stateRoot, nodes, leaves);
     if (proved.node(finalizedCheckpoint) !== checkpointRoot(checkpoint.epoch, checkpoint.root)) {
       throw new DerivationError("state_root");
     }
@@ -175,12 +190,13 @@ async function finalityByProof(
 async function fetchCommittee(
   node: BeaconNode,
   state: string,
-  { wanted, proved }: { readonly wanted: WantedFinality; readonly proved: ProvedState },
+  { wanted, proved }: { readonly wanted: WantedFinality; readonly proved: StateTree },
 ): Promise<SyncCommitteeUpdate> {
   const { nextSyncCommittee } = indicesOf(wanted);
-  const prefix = await fetchStatePrefix(node, state);
+  const { network, attested: header } = wanted;
+  const prefix = await fetchStatePrefix(node, state, { network, header });
   return believed(node.endpoint, beaconRoutes.state, () => {
-    const committee = readNextCommittee(prefix, wanted.attested.slot);
+    const committee = prefix.nextCommittee();
     if (committeeRoot(committee) !== proved.node(nextSyncCommittee)) {
       throw new DerivationError("committee_pair");
     }
@@ -194,9 +210,9 @@ async function finalityByState(node: BeaconNode, wanted: WantedFinality): Promis
   const parts = await fetchWholeState(node, { network, header });
   const committee = {
     nextSyncCommittee: parts.nextSyncCommittee,
-    nextSyncCommitteeBranch: branchOfNodes(nextSyncCommittee, (index) => parts.nodes.get(index)),
+    nextSyncCommitteeBranch: parts.tree.branch(nextSyncCommittee),
   };
-  const finalityBranch = branchOfNodes(finalizedCheckpoint, (index) => parts.nodes.get(index));
+  const finalityBranch = parts.tree.branch(finalizedCheckpoint);
   return {
     checkpoint: parts.finalizedCheckpoint,
     finalityProof: { epoch: parts.finalizedCheckpoint.epoch, finalityBranch },

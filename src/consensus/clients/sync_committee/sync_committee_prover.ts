@@ -25,7 +25,6 @@ import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type { PersistedText } from "../../persisted_text.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { RestEndpointSet } from "../../rest/rest_endpoint_set.ts";
 import { TargetClient } from "../../target_client.ts";
 import {
   BaseProver,
@@ -119,8 +118,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
     const { clock, log, summariesText: text } = deps;
-    const rest = new RestEndpointSet(deps, { chain: this.chain, endpoints: nodes });
-    const endpoints = new BeaconEndpointSet({ clock, log, network }, this.chain, rest);
+    const endpoints = new BeaconEndpointSet({ ...deps, network }, this.chain, nodes);
     const proofs = new PayloadProofs({
       endpoints,
       execution: deps.execution,
@@ -142,11 +140,11 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
   }
 
   #checkBeaconNodes(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const { network, endpoints: { rest } } = this.#context;
+    const { network, endpoints } = this.#context;
     const note = ({ network: scheduled, slot }: ServedRoutes): void => {
-      if (slot !== undefined && scheduled !== undefined) this.#noteHead(scheduled, slot);
+      if (scheduled !== undefined) this.#noteHead(scheduled, slot);
     };
-    const options = { chain: this.chain, network, nodes: rest.endpoints, note };
+    const options = { chain: this.chain, network, nodes: endpoints.endpoints, note };
     return checkBeaconNodes(this.#deps.clock, options, signal);
   }
 

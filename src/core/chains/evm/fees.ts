@@ -275,9 +275,9 @@ function addOpStackCosts(
 
 /** Adds the queries for the OP stack's charges besides gas. */
 function addDataCost(context: EvmContext, batch: RpcBatch, unsigned: Hex): () => Pick<Costs, "dataCostWei"> {
-  const layer1 = addRaw(batch, opStackOracle, encodeDataCost(unsigned));
-  const atZero = addRaw(batch, opStackOracle, encodeOperatorFee(0n));
-  const atProbe = addRaw(batch, opStackOracle, encodeOperatorFee(OPERATOR_FEE_PROBE_GAS));
+  const ask = (data: Hex): RawAnswer => addRaw(batch, opStackOracle, data);
+  const layer1 = ask(encodeDataCost(unsigned));
+  const [atZero, atProbe] = [ask(encodeOperatorFee(0n)), ask(encodeOperatorFee(OPERATOR_FEE_PROBE_GAS))];
   return () => {
     const layer1Wei = requireWei(context, layer1());
     const operatorFee = readOperatorFee(context, atZero(), atProbe());

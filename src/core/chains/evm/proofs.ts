@@ -6,7 +6,7 @@
 import { type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
-import { requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
+import { locateSlot, requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
 import type { Message } from "../../ismp/message.ts";
 import { evmStateProofCodec } from "../../ismp/proof.ts";
 import { buildEvmStateProof, EvmProofError, readEvmState } from "../../merkle/evm_proof.ts";
@@ -285,9 +285,9 @@ export class TrieProver implements SlotProver {
     const root = wanted.stateRoot === undefined
       ? batch.add(stateRootAt(height))
       : (): Hash256 | undefined => wanted.stateRoot;
-    const answers = [...slotsByAccount(keys, host)].flatMap(([account, slots]) => {
+    const answers = [...groupSlots(keys, host)].flatMap(([account, slots]) => {
       const parts = slots.length === 0 ? [slots] : partsOf(slots, MAX_PROOF_SLOTS);
-      return parts.map((part) => batch.add(storageProof(account, part, height)));
+      return parts.map((part) => batch.add(storageProof(account, part.map(toHash256), height)));
     });
     let proved: StateProof | UnprovableKeyError | undefined;
     const check = (place: FaultPlace): RpcFault | undefined => {
@@ -327,20 +327,22 @@ export class TrieProver implements SlotProver {
   }
 }
 
-/** Slots per account, for keys as GET requests name them. @throws {UnprovableKeyError} */
-function slotsByAccount(
+/**
+ * Groups keys as GET requests name them: slots by their contract, and accounts without one.
+ * @throws {UnprovableKeyError} for keys of other lengths
+ */
+export function groupSlots(
   keys: readonly Uint8Array[],
   host: Address,
-): ReadonlyMap<Address, readonly Hash256[]> {
-  const slots = new Map<Address, Hash256[]>();
+): ReadonlyMap<Address, readonly Uint8Array[]> {
+  const slots = new Map<Address, Uint8Array[]>();
   for (const key of keys) {
-    if (key.length !== 20 && key.length !== 32 && key.length !== 52) {
-      throw new UnprovableKeyError("unsupported_key_length", key);
-    }
-    const account = key.length === 32 ? host : toAddress(toHex(key.subarray(0, 20)));
-    const known = slots.get(account) ?? [];
-    slots.set(account, known);
-    if (key.length > 20) known.push(toHash256(key.subarray(key.length - 32)));
+    const located = key.length === 20 ? { contract: key, slot: undefined } : locateSlot(key, fromHex(host));
+    if (located === undefined) throw new UnprovableKeyError("unsupported_key_length", key);
+    const contract = toAddress(located.contract);
+    const known = slots.get(contract) ?? [];
+    slots.set(contract, known);
+    if (located.slot !== undefined) known.push(located.slot);
   }
   return slots;
 }

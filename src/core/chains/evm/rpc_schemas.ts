@@ -2,10 +2,9 @@
  * Schemas of answers of EVM nodes (ethereum/execution-apis: src/schemas), checked before anything is trusted.
  */
 import * as z from "zod";
-import { type Hash256, type Hex, isHexBytes, toHash256, toLowerHex } from "../../encoding/bytes.ts";
+import { type Hash256, type Hex, toHash256 } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { hexBytes, parseResponse, SchemaError } from "../../evm/schema.ts";
-import { isJsonObject } from "../../rpc/json.ts";
 
 export { hexBytes, parseResponse };
 
@@ -46,11 +45,7 @@ export type Block = z.output<typeof block>;
 const receiptLog = z.object({ address: hexBytes, topics: z.array(hexBytes), data: hexBytes });
 
 /** Log with its position. */
-export interface Log extends z.output<typeof receiptLog> {
-  readonly blockNumber: bigint;
-  readonly transactionHash: Hash256;
-  readonly logIndex: bigint;
-}
+export type Log = Omit<z.output<typeof positionedLog>, "removed">;
 
 /** Filter of logs. */
 export interface LogFilter {
@@ -68,49 +63,36 @@ export interface LogRange {
 /** What was asked for, in lower case: an answer with other logs is another question's. */
 export type AskedLogs = LogFilter & LogRange;
 
+const positionedLog = receiptLog.extend({
+  blockNumber: counter,
+  transactionHash: hash,
+  logIndex: counter,
+  removed: z.boolean().nullish(),
+});
+
 /**
- * Reads the answer of `eth_getLogs`, field by field: of ten thousand logs a schema would hold up the program for long.
- * Logs of blocks that were reorganised away are left out.
+ * Reads the answer of `eth_getLogs`. Logs of blocks that were reorganised away are left out.
  * @throws {SchemaError} also for a log that was not asked for
  */
 export function readLogs(value: unknown, asked: AskedLogs): readonly Log[] {
   if (!Array.isArray(value)) throw new SchemaError("eth_getLogs");
-  return value.flatMap((entry: unknown, index) => readLog(entry, asked, `eth_getLogs.${index}`) ?? []);
+  return value.flatMap((entry: unknown, index) => {
+    const place = `eth_getLogs.${index}`;
+    const { removed, ...log } = parseResponse(positionedLog, entry, place);
+    const other = otherThanAsked(log, asked);
+    if (other !== undefined) throw new SchemaError(`${place}.${other}`);
+    return removed === true ? [] : [log];
+  });
 }
 
-function readLog(
-  entry: unknown,
-  { address, topics: wanted, from, to }: AskedLogs,
-  place: string,
-): Log | undefined {
-  const fail = (field: string): never => {
-    throw new SchemaError(field === "" ? place : `${place}.${field}`);
-  };
-  const log = isJsonObject(entry) ? entry : fail("");
-  const { topics, data, transactionHash: hash, removed } = log;
-  const blockNumber = toCounter(log.blockNumber) ?? fail("blockNumber");
-  if (!isHexBytes(log.address) || log.address.toLowerCase() !== address) return fail("address");
-  if (!Array.isArray(topics) || !topics.every(isHexBytes)) return fail("topics");
-  const [topic = "0x", ...others] = topics.map(toLowerHex);
-  if (!wanted.includes(topic)) return fail("topics");
-  if (blockNumber < from || blockNumber > to) return fail("blockNumber");
-  if (typeof (removed ?? false) !== "boolean") return fail("removed");
-  const read = {
-    address,
-    topics: [topic, ...others],
-    data: isHexBytes(data) ? toLowerHex(data) : fail("data"),
-    blockNumber,
-    transactionHash: isHexBytes(hash) && hash.length === 66 ? toHash256(hash) : fail("transactionHash"),
-    logIndex: toCounter(log.logIndex) ?? fail("logIndex"),
-  };
-  return removed === true ? undefined : read;
-}
-
-/** A quantity of at most 63 bits; `undefined`: something else. */
-function toCounter(value: unknown): bigint | undefined {
-  const isQuantity = typeof value === "string" && /^0x0*[0-9a-fA-F]{1,16}$/.test(value);
-  const number = isQuantity ? BigInt(value) : 1n << 63n;
-  return number < 1n << 63n ? number : undefined;
+/** Field of a log that was not asked for; `undefined`: it was. */
+function otherThanAsked(
+  { address, topics: [topic = "0x"], blockNumber }: Log,
+  asked: AskedLogs,
+): keyof Log | undefined {
+  if (address !== asked.address) return "address";
+  if (!asked.topics.includes(topic)) return "topics";
+  return blockNumber < asked.from || blockNumber > asked.to ? "blockNumber" : undefined;
 }
 
 /** Fields of a receipt that are used. */

@@ -6,7 +6,6 @@ import { keccak256, toHash256 } from "../../encoding/bytes.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
-import { DeadlineFault } from "../../runtime/retry.ts";
 import {
   type BroadcastResult,
   type Delivery,
@@ -102,26 +101,20 @@ export class EvmSender extends EvmPart implements Sender {
     submission: SignedSubmission,
     signal: AbortSignal,
   ): Promise<Answer[]> {
-    const late = new DeadlineFault("broadcast at a second endpoint", LATE_AFTER_MS);
+    const answers: Answer[] = [];
     const stop = linkedAbort(signal);
-    let stopTimer = (): void => {};
-    const submit = async (endpoint: RpcEndpointSet): Promise<Answer[]> => {
-      try {
-        const answer = await submitTo(endpoint, submission, stop.signal);
-        stopTimer();
-        if (isTaken(answer)) {
-          stopTimer = this.context.at.clock.after(LATE_AFTER_MS, () => stop.abort(late));
-        }
-        return [answer];
-      } catch (error) {
-        if (error !== late) throw error;
-        return [];
-      }
-    };
+    const taken = Promise.withResolvers<void>();
+    const all = Promise.all(endpoints.map(async (endpoint) => {
+      const answer = await submitTo(endpoint, submission, stop.signal);
+      answers.push(answer);
+      if (isTaken(answer)) taken.resolve();
+    }));
+    const { clock } = this.context.at;
     try {
-      return (await Promise.all(endpoints.map(submit))).flat();
+      await Promise.race([all, taken.promise.then(() => clock.sleep(LATE_AFTER_MS, stop.signal))]);
+      return answers;
     } finally {
-      stopTimer();
+      stop.abort();
       stop.unlink();
     }
   }

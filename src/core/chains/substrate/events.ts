@@ -8,7 +8,7 @@ import {
   IsmpJsonError,
   parseEvent,
 } from "../../ismp/rpc_json.ts";
-import { resultOf, RpcFault } from "../../rpc/call.ts";
+import { RpcFault } from "../../rpc/call.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
@@ -129,17 +129,8 @@ export class SubstrateEvents implements ChainEvents {
 
   async #queryRange(from: bigint, to: bigint, signal: AbortSignal): Promise<Range> {
     // One message: a second small one right behind it would wait for the first one's TCP acknowledgement (RFC 896).
-    const counter = counterOf(this.node);
-    const known = [from - 1n, to].map((height) => this.node.finalBlocks.hashAt(height));
-    const counted = known.every((hash) => hash !== undefined) ? known : [];
-    const [header, answer, before, last, ...counters] = await this.node.client.callAllSettled(
-      [
-        calls.header(),
-        ismpCalls.eventBlocks(from, to),
-        calls.blockHash(from - 1n),
-        calls.blockHash(to),
-        ...counted.map((hash) => storedCall(this.node, counter, hash)),
-      ],
+    const [header, answer, before, last] = await this.node.client.callAllSettled(
+      [calls.header(), ismpCalls.eventBlocks(from, to), calls.blockHash(from - 1n), calls.blockHash(to)],
       signal,
     );
     if (header instanceof RpcFault) throw header;
@@ -149,12 +140,9 @@ export class SubstrateEvents implements ChainEvents {
     if (answer instanceof RpcFault) throw answer;
     const blocks = await this.#readEvents(answer);
     this.#requireEveryBlock(blocks, from, to);
-    const events = inOrder(blocks);
-    const isAsKnown = counted[0] === before && counted[1] === last;
-    const found = { blocks, counters: isAsKnown ? counters : [] };
-    const dispatched = await this.#countDispatched([before, last], found, signal);
+    const dispatched = await this.#countDispatched([before, last], blocks, signal);
     // Undecodable events count as dispatched ones: they are reported below and cannot be fetched again.
-    return toRange(events, dispatched);
+    return toRange(inOrder(blocks), dispatched);
   }
 
   /** Reads a block whose events are more than the node answers with. */
@@ -169,8 +157,7 @@ export class SubstrateEvents implements ChainEvents {
     const meta = { blockHash: hash, transactionHash: NO_TRANSACTION, blockNumber: block };
     const events = (await this.stored.fetchEvents({ height: block, hash, parent }, signal))
       .map((decoded) => ({ meta, decoded }));
-    const found = { blocks: new Map([[hash, events]]), counters: [] };
-    const dispatched = await this.#countDispatched([parent, hash], found, signal);
+    const dispatched = await this.#countDispatched([parent, hash], new Map([[hash, events]]), signal);
     return toRange(events, dispatched);
   }
 
@@ -221,11 +208,7 @@ export class SubstrateEvents implements ChainEvents {
    */
   async #countDispatched(
     [before, last]: readonly [Hash256 | RpcFault | undefined, Hash256 | RpcFault | undefined],
-    { blocks, counters }: {
-      readonly blocks: ReadonlyMap<Hash256, unknown>;
-      /** The counter at both ends; empty: not read yet. */
-      readonly counters: readonly (bigint | RpcFault | undefined)[];
-    },
+    blocks: ReadonlyMap<Hash256, unknown>,
     signal: AbortSignal,
   ): Promise<bigint> {
     if (before instanceof RpcFault) throw before;
@@ -234,9 +217,7 @@ export class SubstrateEvents implements ChainEvents {
     if (!isSameChain) throw this.node.client.fault("lagging", METHOD, "the chain was reorganised meanwhile");
     const at = (block: Hash256): TypedCall<bigint | undefined> =>
       storedCall(this.node, counterOf(this.node), block);
-    const [atStart, atEnd] = counters.length > 0
-      ? counters.map(resultOf)
-      : await this.node.client.callAll([at(before), at(last)], signal);
+    const [atStart, atEnd] = await this.node.client.callAll([at(before), at(last)], signal);
     return atEnd === undefined ? 0n : atEnd - (atStart ?? 0n);
   }
 

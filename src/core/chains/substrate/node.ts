@@ -1,16 +1,15 @@
 /** Shared state of one Substrate chain's adapter: its node, identity and runtimes. */
 import type { Codec } from "scale-ts";
-import type { Hash256 } from "../../encoding/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { childTrieKey, type ChildTrieName } from "../../ismp/storage_keys.ts";
-import { calls, type RuntimeVersion } from "../../rpc/substrate_calls.ts";
+import { calls, type RuntimeVersion, type StorageValues } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { orAbort } from "../../runtime/linked_abort.ts";
 import { SharedRead } from "../../runtime/refreshed.ts";
-import { dropOldest } from "../../runtime/slices.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type ChainUse, findUnmet, type Unmet } from "./assumptions.ts";
 import { loadRuntime, type Runtime } from "./runtime.ts";
@@ -32,6 +31,7 @@ export interface SubstrateNode {
   readonly runtimes: Runtimes;
   readonly childTrie: ChildTrie;
   readonly finalBlocks: FinalBlocks;
+  readonly polled: PolledValues;
 }
 
 /** Runtimes by version, loaded when first needed. Metadata is large, so only {@link MAX_RUNTIMES} are kept. */
@@ -112,11 +112,7 @@ export class ChildTrie {
 }
 
 /** Time for which a final block counts as the newest, ms: workers that poll at the same time ask once. */
-export const FINAL_MS = 500;
-/** Blocks after the last final one among which the next one is looked for: a minute and more of every known chain. */
-const LOOKAHEAD = 15n;
-/** Number of final blocks whose hashes are kept: those of a quarter of an hour. */
-const MAX_KEPT = 150;
+const FINAL_MS = 500;
 
 /** A final block. */
 export interface FinalBlock {
@@ -124,10 +120,9 @@ export interface FinalBlock {
   readonly hash: Hash256;
 }
 
-/** Final blocks of the node, each asked for once. */
+/** Final blocks of the node. */
 export class FinalBlocks {
   #last: FinalBlock | undefined;
-  readonly #hashes = new Map<bigint, Hash256>();
   readonly #newest: SharedRead<FinalBlock>;
 
   constructor(readonly client: SubstrateClient, clock: Pick<Clock, "now">) {
@@ -140,37 +135,42 @@ export class FinalBlocks {
     return this.#last ?? read;
   }
 
-  /**
-   * Fetches the newest final block: one round trip, two for another one than before, since the node names it by hash
-   * only; three where it is not among the next ones. @throws {RpcFault} `lagging`
-   */
+  /** Fetches the newest final block: one round trip, two for another one than before. @throws {RpcFault} `lagging` */
   async fetch(signal: AbortSignal): Promise<FinalBlock> {
-    const { client } = this;
-    const last = this.#last;
-    const hash = await client.call(calls.finalizedHash(), signal);
-    if (hash === last?.hash) return last;
-    if (last !== undefined) {
-      const next = await client.call(calls.blockHashes(last.height, last.height + LOOKAHEAD), signal);
-      const passed = next.slice(0, next.indexOf(hash)).filter((each) => each !== undefined);
-      if (next[passed.length] === hash) return this.#note(last.height, passed, hash);
-    }
-    const header = await client.call(calls.header(hash), signal);
-    if (header === undefined) {
-      throw client.fault("lagging", "chain_getHeader", "no header of the final block");
-    }
-    return this.#note(header.height - 1n, [header.parent], hash);
+    return await this.at(await this.client.call(calls.finalizedHash(), signal), signal);
   }
 
-  /** Hash of a final block, where it is known; the chain's answer about it may differ on another node. */
-  hashAt(height: bigint): Hash256 | undefined {
-    return this.#hashes.get(height);
+  /** The final block that the node has just named, by its hash only. One round trip for another one than before. */
+  async at(hash: Hash256, signal: AbortSignal): Promise<FinalBlock> {
+    if (hash === this.#last?.hash) return this.#last;
+    const header = await this.client.call(calls.header(hash), signal);
+    if (header !== undefined) return this.#last = { height: header.height, hash };
+    throw this.client.fault("lagging", "chain_getHeader", "no header of the final block");
+  }
+}
+
+/** Time for which polled values are shared, ms: legs that poll at the same time ask once. */
+const POLLED_MS = 100;
+
+/** Values at the best block that are polled: all who ask within a moment are answered by one read of all their keys. */
+export class PolledValues {
+  /** Keys that were asked for. */
+  readonly #keys = new Map<Hex, Uint8Array>();
+  readonly #shared: SharedRead<StorageValues>;
+
+  constructor(client: SubstrateClient, clock: Pick<Clock, "now">) {
+    this.#shared = new SharedRead(clock, {
+      forMs: POLLED_MS,
+      read: (signal) => client.call(calls.storageAt([...this.#keys.values()]), signal),
+    });
   }
 
-  /** Records the newest final block and those before it, which begin at a height. */
-  #note(from: bigint, passed: readonly Hash256[], hash: Hash256): FinalBlock {
-    [...passed, hash].forEach((each, index) => this.#hashes.set(from + BigInt(index), each));
-    dropOldest(this.#hashes, MAX_KEPT);
-    return this.#last = { height: from + BigInt(passed.length), hash };
+  /** Reads the values of these keys, and of others. @throws {RpcFault} */
+  read(keys: readonly Uint8Array[], signal: AbortSignal): Promise<StorageValues> {
+    const known = this.#keys.size;
+    for (const key of keys) this.#keys.set(toHex(key), key);
+    if (this.#keys.size > known) this.#shared.drop();
+    return this.#shared.get(signal);
   }
 }
 

@@ -2,12 +2,11 @@
  * Heights, times and the chain's view of a counterparty: plain reads of storage, and reads that may settle a message:
  * there is one node, so what it says must be final and still hold.
  */
-import { equalBytes, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import type { StateCommitment, StateMachineHeight, StateMachineId } from "../../ismp/state_machine.ts";
 import { ismpKeys, otherKeys, type Stored } from "../../ismp/storage_keys.ts";
-import { calls, type StorageValues } from "../../rpc/substrate_calls.ts";
-import { SharedRead } from "../../runtime/refreshed.ts";
+import { calls } from "../../rpc/substrate_calls.ts";
 import {
   type Certain,
   type CertainReads,
@@ -24,9 +23,6 @@ const now = otherKeys.timestampNow.of();
 
 /** Values at a block, the best one without its hash. */
 type ReadAt<T> = (block: Hash256 | undefined) => Promise<readonly T[]>;
-
-/** Time for which views of other chains are shared, ms: legs that poll at the same time ask once. */
-const VIEWS_MS = 100;
 
 /** Where the chain keeps what it knows of another one. */
 function storedView(of: StateMachineId): Wanted<StoredView> {
@@ -47,16 +43,7 @@ interface StoredView {
 
 /** Reads of the chain's storage at its best block, and certain ones. */
 export class SubstrateReads implements ChainReads, CertainReads {
-  /** Keys of the views that are asked for, read together. */
-  readonly #viewKeys = new Map<Hex, Uint8Array>();
-  readonly #views: SharedRead<StorageValues>;
-
-  constructor(readonly node: SubstrateNode) {
-    this.#views = new SharedRead(node.clock, {
-      forMs: VIEWS_MS,
-      read: (signal) => node.client.call(calls.storageAt([...this.#viewKeys.values()], undefined), signal),
-    });
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   async fetchHeight(signal: AbortSignal): Promise<bigint> {
     const header = await this.node.client.call(calls.header(), signal);
@@ -77,10 +64,7 @@ export class SubstrateReads implements ChainReads, CertainReads {
 
   async fetchView(counterparty: StateMachineId, signal: AbortSignal): Promise<CounterpartyView> {
     const wanted = storedView(counterparty);
-    const known = this.#viewKeys.size;
-    for (const key of keysOf(wanted)) this.#viewKeys.set(toHex(key), key);
-    if (this.#viewKeys.size > known) this.#views.drop();
-    const view = pickStored(this.node, wanted, await this.#views.get(signal));
+    const view = pickStored(this.node, wanted, await this.node.polled.read(keysOf(wanted), signal));
     const { height = 0n, period = 0n, frozen = false } = view;
     return { height, nowSec: toSeconds(view.now), challengePeriodSec: period, isFrozen: frozen };
   }

@@ -1,5 +1,5 @@
 /** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
-import { equalBytes, type Hash256, toHex } from "../../encoding/bytes.ts";
+import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import {
   bandwidthKeys,
@@ -13,7 +13,7 @@ import { consensusClientIds, describeUnlisted, findAcceptedChains } from "../../
 import type { StateMachine, StateMachineId } from "../../ismp/state_machine.ts";
 import { stateMachineIdCodec, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
-import { calls } from "../../rpc/substrate_calls.ts";
+import { calls, type StorageValues } from "../../rpc/substrate_calls.ts";
 import type { CheckRow } from "../../checks/check_row.ts";
 import type {
   AcceptedProof,
@@ -28,9 +28,8 @@ import type {
 import { checkNode, Findings, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
-import { FINAL_MS, type SubstrateNode } from "./node.ts";
-import { SharedRead } from "../../runtime/refreshed.ts";
-import { fetchManyStored, fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
+import type { SubstrateNode } from "./node.ts";
+import { fetchStored, keysOf, pickStored, toSeconds } from "./stored.ts";
 import { checkAcceptedProofs } from "./offchain_rows.ts";
 import { SubstrateRelayerAccounts } from "./relayer_accounts.ts";
 import {
@@ -70,37 +69,36 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
   };
 }
 
+const acceptedLists = {
+  rotations: beefyProofsKeys.rotationProofs.of(),
+  messaging: beefyProofsKeys.messagingProofs.of(),
+};
+
 /**
  * Accepted proofs; one per hub, so that those who follow the hub for several chains share what was read. Source:
  * polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/{lib,types}.rs.
  */
 class SubstrateAcceptedProofs implements AcceptedProofs {
-  /** List at the block that was read last. */
-  #read: { readonly block: Hash256; readonly index: AcceptedProofIndex } | undefined;
-  readonly #shared: SharedRead<AcceptedProofIndex>;
+  /** Lists at the final block that was read last, and their bytes. */
+  #read: { readonly stored: string; readonly index: AcceptedProofIndex } | undefined;
 
-  constructor(readonly node: SubstrateNode) {
-    this.#shared = new SharedRead(node.clock, { forMs: FINAL_MS, read: (signal) => this.#readIndex(signal) });
-  }
+  constructor(readonly node: SubstrateNode) {}
 
   /**
-   * Fetches the accepted proofs that the hub lists at its newest final block, which is read together by those who ask at
-   * the same time, and whose list is read once.
+   * Fetches the accepted proofs that the hub lists at its newest final block, which is read when the lists at the best block
+   * are others than those that were read there last.
    */
-  fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    return this.#shared.get(signal);
-  }
-
-  async #readIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
-    const { hash: block } = await this.node.finalBlocks.newest(signal);
-    if (this.#read?.block === block) return this.#read.index;
-    const { rotations = new Map(), messaging = [] } = await fetchManyStored(this.node, {
-      rotations: beefyProofsKeys.rotationProofs.of(),
-      messaging: beefyProofsKeys.messagingProofs.of(),
-    }, { block, signal });
-    const index = { rotations, messaging };
-    this.#read = { block, index };
-    return index;
+  async fetchAcceptedIndex(signal: AbortSignal): Promise<AcceptedProofIndex> {
+    const keys = keysOf(acceptedLists);
+    const textOf = (values: StorageValues): string =>
+      keys.map((key) => values.get(toHex(key))?.toHex()).join();
+    const best = textOf(await this.node.polled.read(keys, signal));
+    if (this.#read?.stored === best) return this.#read.index;
+    const { hash } = await this.node.finalBlocks.newest(signal);
+    const final = await this.node.client.call(calls.storageAt(keys, hash), signal);
+    const { rotations = new Map(), messaging = [] } = pickStored(this.node, acceptedLists, final);
+    this.#read = { stored: textOf(final), index: { rotations, messaging } };
+    return this.#read.index;
   }
 
   /**

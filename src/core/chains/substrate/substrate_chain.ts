@@ -15,7 +15,7 @@ import type { Clock, Randomness } from "../../runtime/clock.ts";
 import type { Log } from "../../telemetry/log.ts";
 import type { Chain } from "../port.ts";
 import type { ChainCapabilities } from "../capabilities.ts";
-import { ChildTrie, FinalBlocks, Runtimes, type SubstrateNode } from "./node.ts";
+import { ChildTrie, FinalBlocks, PolledValues, Runtimes, type SubstrateNode } from "./node.ts";
 import { checkNode, planSubstrateChecks } from "./chain_checks.ts";
 import { findUnsupported } from "./dry_run.ts";
 import { BLOCKS_PER_QUERY, SubstrateEvents } from "./events.ts";
@@ -117,6 +117,7 @@ export function createChainContext(
     runtimes: new Runtimes(client, chain, use),
     childTrie: new ChildTrie(client, deps.clock),
     finalBlocks: new FinalBlocks(client, deps.clock),
+    polled: new PolledValues(client, deps.clock),
   };
   const signer = options.signer === undefined
     ? plainSigner(options.relayerId)

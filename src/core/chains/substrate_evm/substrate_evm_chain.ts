@@ -7,7 +7,6 @@ import { type CheckRow, findingRow, keepsOut } from "../../checks/check_row.ts";
 import { DEFAULT_MAX_CONCURRENT_QUERIES, type SubstrateEvmValues } from "../../config/chains.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { u64 } from "../../encoding/scale.ts";
-import { locateSlot } from "../../evm/host_storage.ts";
 import { substrateEvmProofCodec } from "../../ismp/proof.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
 import {
@@ -31,7 +30,7 @@ import {
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import { createProofProbe, type SlotProver, type StateProof } from "../evm/proofs.ts";
+import { createProofProbe, groupSlots, type SlotProver, type StateProof } from "../evm/proofs.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
@@ -136,7 +135,10 @@ export class ContractProver implements SlotProver {
 
   /** Three round trips. */
   async prove(wanted: WantedProof, signal: AbortSignal): Promise<StateProof> {
-    const slots = groupSlots(wanted.keys, fromHex(this.context.at.host));
+    // Accounts are in no trie of their own.
+    const account = wanted.keys.find(({ length }) => length === 20);
+    if (account !== undefined) throw new UnprovableKeyError("unsupported_key_length", account);
+    const slots = groupSlots(wanted.keys, this.context.at.host);
     const task = { wanted, slots, ...await this.#findBlock(wanted, signal) };
     return await this.#proveSlots(task, await this.#findTries(task, signal), signal);
   }
@@ -215,20 +217,6 @@ export class ContractProver implements SlotProver {
       throw this.client.fault("malformed", this.method, detail);
     }
   }
-}
-
-/** Slots by their contract. @throws {UnprovableKeyError} for keys of accounts, and of other lengths. */
-function groupSlots(keys: readonly Uint8Array[], host: Uint8Array): ReadonlyMap<Hex, readonly Uint8Array[]> {
-  const slots = new Map<Hex, Uint8Array[]>();
-  for (const key of keys) {
-    const located = locateSlot(key, host);
-    if (located === undefined) throw new UnprovableKeyError("unsupported_key_length", key);
-    const { contract, slot } = located;
-    const known = slots.get(toHex(contract)) ?? [];
-    slots.set(toHex(contract), known);
-    known.push(slot);
-  }
-  return slots;
 }
 
 /** The number in a word; 0 for an empty slot. */

@@ -140,8 +140,15 @@ export type ClaimEnd = { readonly kind: "sent" | "nothing_left" } | {
 export interface ClaimWork {
   readonly context: FeeContext;
   readonly findings: ClaimFindings;
-  /** Journals and sends a claim; returns why the hub's transaction pool refused it. */
-  readonly send: (group: ClaimGroup, call: RelayerHubCall) => Promise<Refusal | undefined>;
+  /**
+   * Journals and sends a claim; returns why the hub's transaction pool refused it. @param fees of the group as they are
+   * proved: what the hub pays
+   */
+  readonly send: (
+    group: ClaimGroup,
+    call: RelayerHubCall,
+    fees: readonly bigint[],
+  ) => Promise<Refusal | undefined>;
 }
 
 /** Maximum number of times that a claim is signed again because its nonce was used meanwhile. */
@@ -168,7 +175,8 @@ export async function claimFirst(
   const permission = await permit(context, group, signal);
   const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
   const call: RelayerHubCall = { kind: "accumulate", proof };
-  const refusal = await context.hub.hubCalls.dryRunCall(call, signal) ?? await work.send(group, call);
+  const refusal = await context.hub.hubCalls.dryRunCall(call, signal) ??
+    await work.send(group, call, proofs.fees);
   if (refusal === undefined) return { kind: "sent" };
   if (isAboutChain(refusal)) return { kind: "not_ready", detail: refusal.detail };
   // A withdrawal may have used the nonce meanwhile.

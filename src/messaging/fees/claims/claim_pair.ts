@@ -4,8 +4,6 @@
  */
 import type { Chain } from "../../../core/chains/port.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
-import type { Refusal } from "../../../core/chains/submission.ts";
-import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
   CLAIM_GROUP_SIZE,
@@ -13,6 +11,7 @@ import {
   type ClaimFindings,
   claimFirst,
   type ClaimGroup,
+  type ClaimWork,
   findBeneficiary,
   planClaims,
   type RaisedFee,
@@ -24,6 +23,7 @@ import { type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
+import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
 
 /** Input for one pass over a pair. */
 export interface PairInput {
@@ -86,6 +86,12 @@ function unblockedClaims(context: FeeContext): readonly DeliveryRow[] {
   );
 }
 
+/** Longest wait for the hub to know a raised fee, ms: longer than any chain's height takes to reach it. */
+const MAX_RAISED_MS = 86_400_000;
+
+/** Reasons for which a row ends only when it is found again hours later. */
+const doubtfulEnds: readonly SettledClaim["why"][] = ["fee_is_zero", "unknown_to_hub"];
+
 /** One pass over a pair. */
 class PairPass {
   readonly #context: ClaimContext;
@@ -110,7 +116,7 @@ class PairPass {
     if (provable === undefined) return sourceHeights.newest > 0n ? "maturing" : "idle";
     const limit = CLAIM_GROUP_SIZE + deferred.size + raised.size;
     const rows = ledger.deliveries.listUnclaimed({ ...pair, maxBlock: matured, limit })
-      .filter((row) => !deferred.has(rowKey(row)) && !raised.waits(rowKey(row), provable))
+      .filter((row) => !deferred.has(rowKey(row)) && !raised.has(rowKey(row)))
       .slice(0, CLAIM_GROUP_SIZE);
     if (rows.length === 0) return "idle";
     await units.learn(source, this.#signal);
@@ -118,7 +124,9 @@ class PairPass {
     const plan = planClaims(rows, requests);
     await this.#settle(plan.settled);
     const commitments = [...plan.fees.keys()];
-    for (const commitment of commitments) doubts.forget(rowKey({ commitment, dest: pair.dest }));
+    for (const commitment of commitments) {
+      for (const why of doubtfulEnds) doubts.forget(`${rowKey({ commitment, dest: pair.dest })} ${why}`);
+    }
     if (commitments.length > 0) {
       const beneficiary = findBeneficiary(this.#context, pair);
       const heights = { sourceHeight: provable, destHeight: matured };
@@ -144,7 +152,7 @@ class PairPass {
   #withoutOverdue(fees: ReadonlyMap<Hash256, bigint>): ReadonlyMap<Hash256, bigint> {
     const { dest } = this.#input.pair;
     const isAwaited = ([commitment]: readonly [Hash256, bigint]): boolean =>
-      !this.#context.raised.isOverdue(rowKey({ commitment, dest }));
+      this.#context.raised.ageMs(rowKey({ commitment, dest })) < MAX_RAISED_MS;
     return new Map([...fees].filter(isAwaited));
   }
 
@@ -162,10 +170,7 @@ class PairPass {
         if (fee.kind === "unsure" || status === undefined) continue;
         const value = fee.value ?? 0n;
         requests.set(row.commitment, { fee: value, onHub: status });
-        if (fee.value !== undefined && value !== row.fee) {
-          ledger.deliveries.setFee(row.commitment, row.dest, value);
-          this.#noteRevenue(row);
-        }
+        if (fee.value !== undefined && value !== row.fee) this.#noteFee(row, value);
       }
     });
     return requests;
@@ -194,10 +199,11 @@ class PairPass {
     });
   }
 
-  /** Adds the fee that was just recorded to the revenue of the delivery's transaction. */
-  #noteRevenue({ dest, txHash }: DeliveryRow): void {
-    if (txHash === undefined) return;
+  /** Records a fee, and adds it to the revenue of the delivery's transaction once the source proves it. */
+  #noteFee({ commitment, dest, txHash }: DeliveryRow, fee: bigint, isProven = fee === 0n): void {
     const { ledger, units } = this.#context;
+    ledger.deliveries.setFee(commitment, dest, fee);
+    if (txHash === undefined || !isProven) return;
     ledger.spending.learnRevenue(dest, txHash, (source, fee) => {
       const decimals = units.find(source);
       return decimals === undefined ? undefined : toFee18(fee, decimals);
@@ -217,9 +223,10 @@ class PairPass {
       settled.filter(({ why, commitment }) => {
         const key = rowKey({ commitment, dest: this.#input.pair.dest });
         const isCertain = why === "claimed_already" || proven.has(commitment);
-        const isEnd = isCertain || doubts.confirms(key, why);
-        if (!isEnd) deferred.add(key);
-        return isEnd;
+        if (isCertain || doubts.ageMs(`${key} ${why}`) >= CONFIRM_AFTER_MS) return true;
+        doubts.add(`${key} ${why}`);
+        deferred.add(key);
+        return false;
       }),
     );
   }
@@ -270,8 +277,7 @@ class PairPass {
 
   async #claimNow(group: ClaimGroup): Promise<PairOutcome> {
     const findings: ClaimFindings = { refused: [], lost: [], raised: [] };
-    const send = (part: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> =>
-      this.#send(part, call);
+    const send: ClaimWork["send"] = (...claim) => this.#send(...claim);
     const end = await claimFirst({ context: this.#context, findings, send }, group, this.#signal);
     if (findings.lost.length > 0) this.#markLost(findings.lost);
     for (const refused of findings.refused) this.#defer(refused);
@@ -284,7 +290,7 @@ class PairPass {
     return "not_ready";
   }
 
-  async #send(group: ClaimGroup, call: RelayerHubCall): Promise<Refusal | undefined> {
+  async #send(...[group, call, fees]: Parameters<ClaimWork["send"]>): ReturnType<ClaimWork["send"]> {
     const { calls, ledger, log, raised } = this.#context;
     const { commitments, dest } = group;
     const setAll = (to: "claiming" | "unclaimed"): void => {
@@ -294,7 +300,13 @@ class PairPass {
       call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
-      onJournal: () => setAll("claiming"),
+      onJournal: () => {
+        setAll("claiming");
+        for (const [index, commitment] of commitments.entries()) {
+          const row = ledger.deliveries.find(commitment, dest);
+          if (row !== undefined) this.#noteFee(row, fees[index] ?? 0n, true);
+        }
+      },
       onRefused: () => setAll("unclaimed"),
     }, this.#signal);
     if (sent.kind !== "sent") return sent.refusal;
@@ -324,11 +336,12 @@ class PairPass {
     });
   }
 
-  #noteRaised(group: ClaimGroup, fees: readonly RaisedFee[]): void {
+  #noteRaised({ sourceHeight: height }: ClaimGroup, fees: readonly RaisedFee[]): void {
+    const { log, raised } = this.#context;
     const { pair } = this.#input;
     for (const fee of fees) {
-      const key = rowKey({ ...fee, dest: pair.dest });
-      this.#context.raised.add(key, fee, { pair, height: group.sourceHeight });
+      const level = raised.add(rowKey({ ...fee, dest: pair.dest })) === 1 ? "info" : "debug";
+      log[level]("claim_failed.fee_raised", { pair: routeName(pair), ...fee, height });
     }
   }
 

@@ -9,9 +9,9 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type ClaimContext, RaisedFees, routeName, rowKey } from "./claim_context.ts";
+import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
 import { claimPair, type PairOutcome } from "./claim_pair.ts";
-import { Deferred, Doubts, type FeeContext, feeWorker } from "../fee_context.ts";
+import { Deferred, type FeeContext, feeWorker } from "../fee_context.ts";
 import type { HubCallEnd } from "../hub_calls.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import { type KnownHeights, MaturedHeights } from "../../../core/chains/matured_heights.ts";
@@ -62,8 +62,8 @@ export class ClaimsRounds {
   readonly #reported = new Set<string>();
 
   constructor(context: FeeContext) {
-    const [deferred, raised] = [new Deferred(context, "hub_waiting"), new RaisedFees(context)];
-    this.#context = { ...context, deferred, raised, doubts: new Doubts(context.clock) };
+    const list = (): Deferred => new Deferred(context, "hub_waiting");
+    this.#context = { ...context, deferred: list(), raised: list(), doubts: list() };
     this.#heights = new MaturedHeights(context.hub);
     this.#pairs = new Deferred(context, "transient");
   }

@@ -14,8 +14,6 @@ import { findDestination, toRequest } from "./route.ts";
 
 /** Class of a message by how its delivery is paid. */
 export type PaymentClass =
-  /** To the hub, where delivery is free and unpaid. */
-  | "to_hub"
   /** Pays out our own fees: the amount limits the cost of its delivery. */
   | "own_withdrawal"
   /** From a rewarded module of the hub: the hub's reward replaces the fee. */
@@ -27,12 +25,7 @@ export type PaymentClass =
   /** Answer to a user's request; the fee is paid while it is delivered. */
   | "get_response";
 
-/** True for messages that are delivered regardless of revenue (docs/protocol/messaging.md section 9.4). */
-export function isAlwaysDelivered(paymentClass: PaymentClass): boolean {
-  return paymentClass === "to_hub";
-}
-
-/** Classifies a message on the leg to `target`. */
+/** Classifies a message on the leg to `target`, which is not the hub: there delivery is free and unpaid. */
 export function classifyPayment(message: Message, facts: {
   readonly hub: StateMachine;
   readonly target: StateMachine;
@@ -41,7 +34,6 @@ export function classifyPayment(message: Message, facts: {
   /** The hub offers a reward for requests of this module. */
   readonly isListedModule: boolean;
 }): PaymentClass {
-  if (facts.target === facts.hub) return "to_hub";
   if (findDestination(message) !== facts.target) {
     throw new Error(`${message.commitment} does not go to ${facts.target}`);
   }
@@ -83,11 +75,8 @@ export type ProfitHold = "unprofitable" | "price_unknown" | "fee_unknown";
 export type ProfitDecision =
   | {
     readonly kind: "deliver";
-    /**
-     * `profitable`: the fee covers it; `no_minimum`: the operator wants everything delivered; `always`: its class does
-     * not pay.
-     */
-    readonly why: "profitable" | "no_minimum" | "always";
+    /** `profitable`: the fee covers it; `no_minimum`: the operator wants everything delivered. */
+    readonly why: "profitable" | "no_minimum";
     readonly numbers: ProfitNumbers;
   }
   | { readonly kind: "hold"; readonly reason: ProfitHold; readonly numbers: ProfitNumbers };
@@ -95,7 +84,6 @@ export type ProfitDecision =
 /** Decides on one message that is sent alone, or whose share of the transaction is `offer`. */
 export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
   const numbers = profitNumbers(offer, rule);
-  if (isAlwaysDelivered(offer.paymentClass)) return { kind: "deliver", why: "always", numbers };
   const { fee18, required18 } = numbers;
   // Even when everything is delivered, a payment to us must not be spent on its own delivery.
   const isBounded = offer.paymentClass === "own_withdrawal" && required18 !== undefined;
@@ -129,12 +117,6 @@ export interface BatchOffer extends Offer {
   readonly id: string;
 }
 
-/** Cost of the consensus proofs in front of the messages. */
-export interface ProofUsage extends Usage {
-  /** True when the proofs are sent in any case (a mandatory rotation), so that the messages do not pay for them. */
-  readonly isSentAnyway: boolean;
-}
-
 /** A message of a batch that is not delivered now. */
 export interface HeldVerdict {
   readonly id: string;
@@ -156,29 +138,19 @@ export type BatchVerdict =
 export interface BatchDecision {
   readonly deliver: readonly Exclude<BatchVerdict, HeldVerdict>[];
   readonly hold: readonly HeldVerdict[];
-  /** Sums over the paying messages that are delivered, dollars x 10^18. */
-  readonly numbers: {
-    /** Revenue that the consensus proofs require of the messages; 0: none; `undefined`: the price is unknown. */
-    readonly proofsRequired18: bigint | undefined;
-    readonly required18: bigint;
-    readonly offered18: bigint;
-  };
 }
 
 /**
  * Accepts the batch, or what is left of it after dropping its worst messages one by one: the sum of the fees must reach
  * the sum of the requirements. Each requirement is rounded as for a message alone, so a message that pays for itself
- * never spoils a batch, and without consensus proofs the rule is that for single messages. Consensus proofs that are
- * sent anyway cost the messages nothing. Our own payments cover them without a profit, and alone also when everything is
+ * never spoils a batch, and without consensus proofs the rule is that for single messages. Our own payments cover them without a profit, and alone also when everything is
  * delivered.
  */
 export function decideBatch(
   offers: readonly BatchOffer[],
-  consensusProofs: ProofUsage,
+  consensusProofs: Usage | undefined,
   rule: ProfitRule,
 ): BatchDecision {
-  const isSunk = consensusProofs.isSentAnyway ||
-    offers.some((offer) => isAlwaysDelivered(offer.paymentClass));
   const verdicts = new Map<string, BatchVerdict>(
     offers.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
   );
@@ -186,7 +158,7 @@ export function decideBatch(
   const isOwn = ({ paymentClass }: BatchOffer): boolean => paymentClass === "own_withdrawal";
   // A payment to us that covers the proofs alone does so in any company.
   const proofRule = offers.some(isOwn) ? { ...rule, profitPercent: 0 } : rule;
-  const owed18 = isSunk ? 0n : requirement(consensusProofs, proofRule);
+  const owed18 = consensusProofs === undefined ? 0n : requirement(consensusProofs, proofRule);
   if (rule.profitPercent !== 0 || (offers.every(isOwn) && owed18 !== undefined)) {
     const priced = [...verdicts.values()].filter(isPriced);
     for (const id of dropWorst(priced.map(toSurplus), owed18)) {
@@ -196,15 +168,19 @@ export function decideBatch(
       verdicts.set(id, { id, kind: "hold", reason: "consensus_proofs_unprofitable", numbers });
     }
   }
-  return collect(offers, verdicts, rule.profitPercent === 0 ? requirement(consensusProofs, rule) : owed18);
+  const all = [...verdicts.values()];
+  return {
+    deliver: all.flatMap((verdict) => verdict.kind === "deliver" ? [verdict] : []),
+    hold: all.flatMap((verdict) => verdict.kind === "hold" ? [verdict] : []),
+  };
 }
 
-function requirement(consensusProofs: ProofUsage, rule: ProfitRule): bigint | undefined {
+function requirement(consensusProofs: Usage, rule: ProfitRule): bigint | undefined {
   const cost18 = costUsd18(consensusProofs, rule);
   return cost18 === undefined ? undefined : requiredUsd18(cost18, rule.profitPercent);
 }
 
-/** True for messages whose fee was compared: neither always delivered nor of unknown fee or price. */
+/** True for messages whose fee was compared: neither the fee nor the price is unknown. */
 function isPriced(verdict: BatchVerdict): boolean {
   return verdict.kind === "deliver" ? verdict.why === "profitable" : verdict.reason === "unprofitable";
 }
@@ -241,30 +217,6 @@ function dropWorst(
     sum18 -= surplus18;
   }
   return dropped;
-}
-
-function collect(
-  offers: readonly BatchOffer[],
-  verdicts: ReadonlyMap<string, BatchVerdict>,
-  proofsRequired18: bigint | undefined,
-): BatchDecision {
-  const deliver: Exclude<BatchVerdict, HeldVerdict>[] = [];
-  const hold: HeldVerdict[] = [];
-  let required18 = 0n;
-  let offered18 = 0n;
-  for (const { id } of offers) {
-    const verdict = verdicts.get(id);
-    if (verdict === undefined) throw new Error(`No verdict on ${id}`);
-    if (verdict.kind === "hold") {
-      hold.push(verdict);
-      continue;
-    }
-    deliver.push(verdict);
-    if (verdict.why === "always") continue;
-    required18 += verdict.numbers.required18 ?? 0n;
-    offered18 += verdict.numbers.fee18 ?? 0n;
-  }
-  return { deliver, hold, numbers: { proofsRequired18, required18, offered18 } };
 }
 
 /** Input for the maximum price of a transaction. */

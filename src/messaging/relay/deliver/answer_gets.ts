@@ -20,11 +20,6 @@ import { endDelivered } from "../receipts.ts";
 import { sendHubCall } from "./send.ts";
 import { ABOUT_A_MESSAGE } from "./bisect_batch.ts";
 
-/** Result of one round. */
-export interface AnswerRound {
-  readonly hasMore: boolean;
-}
-
 /** Input for answering one group. */
 interface GetGroupInput {
   readonly leg: LegRun;
@@ -37,13 +32,13 @@ interface GetGroupInput {
 /** Maximum number of requests per answer. */
 const MAX_AT_ONCE = 50;
 
-/** Answers the GET requests that are due on a leg to the hub; nothing on other legs. */
+/** Answers the GET requests that are due on a leg to the hub, nothing on other legs; true when more are due. */
 export async function answerGets(
   leg: LegRun,
   facts: DeliveryInput,
-): Promise<AnswerRound> {
+): Promise<boolean> {
   const { answering } = leg;
-  if (answering === undefined) return { hasMore: false };
+  if (answering === undefined) return false;
   const due = { ...facts, isWanted: (kind: MessageRow["kind"]): boolean => kind === "get" };
   const { fresh, refused, rows } = await listAdmitted(leg, due);
   const open = await endDelivered(leg, [...fresh, ...refused]);
@@ -62,7 +57,7 @@ export async function answerGets(
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
     }
   }
-  return { hasMore: hasMoreDue(leg, due, rows) };
+  return hasMoreDue(leg, due, rows);
 }
 
 function requireGet(message: Message): GetRequest {

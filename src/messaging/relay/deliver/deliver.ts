@@ -117,13 +117,17 @@ function packBatches(
     maxBytes: roomForMessages(leg, consensusProofs),
   };
   const strangers = findStrangers(leg, fresh);
-  const { batches, tooLarge } = packApart([...fresh, ...refused], {
-    bytesOf: countCallBytes,
-    limitOf: ({ row }) => row.batchLimit,
+  // Members of batches that failed, strangers, and what the hub has refused travel apart from the others.
+  const groupOf = (candidate: Candidate): PackingGroup => {
+    const { batchLimit: maxCount, commitment, kind } = candidate.row;
+    const apart = refused.includes(candidate) ? "refused" : strangers.get(commitment);
     // Requests and responses share a transaction only where both pay for the proofs in front of them.
-    kindOf: ({ row }) => consensusProofs.length > 0 ? "" : row.kind,
-    apartOf: (candidate) => refused.includes(candidate) ? "refused" : strangers.get(candidate.row.commitment),
-  }, limits);
+    const kindName = consensusProofs.length > 0 ? "" : kind;
+    const name = `${maxCount ?? ""} ${kindName} ${apart ?? ""}`;
+    return { name, maxCount, isLast: maxCount === 1 || apart !== undefined };
+  };
+  const packing = { bytesOf: countCallBytes, groupOf };
+  const { batches, tooLarge } = packGroups([...fresh, ...refused], packing, limits);
   screen(leg, tooLarge, (candidate) => {
     const bytes = countCallBytes(candidate);
     // Next to a large proof there is less room: then the proof is sent ahead.
@@ -307,40 +311,37 @@ export function pack<Item>(
   return { batches, tooLarge };
 }
 
-/**
- * Packs items of which some may only be sent in small batches, or with their like, apart from the others: members of
- * batches that failed, strangers, and what the hub has refused. The batches are in the order of their first items, those
- * apart and of single items last.
- */
-export function packApart<Item>(
+/** With which items an item may share a batch. */
+export interface PackingGroup {
+  /** Items share batches with items of the same group only. */
+  readonly name: string;
+  /** Maximum number of items of a batch; absent: as many as fit. */
+  readonly maxCount?: number | undefined;
+  /** True: its batches are behind all others. */
+  readonly isLast: boolean;
+}
+
+/** Packs the items of each group by themselves; the batches are in the order of their first items. */
+export function packGroups<Item>(
   items: readonly Item[],
-  measure: {
+  { bytesOf, groupOf }: {
     readonly bytesOf: (item: Item) => number;
-    /** Maximum number of items of a batch with that item; `undefined`: as many as fit. */
-    readonly limitOf: (item: Item) => number | undefined;
-    /** Items of different kinds share no batch. */
-    readonly kindOf?: (item: Item) => string;
-    /** Items with a name share batches with items of the same name only. */
-    readonly apartOf?: (item: Item) => string | undefined;
+    readonly groupOf: (item: Item) => PackingGroup;
   },
   limits: { readonly maxCount: number; readonly maxBytes: number },
 ): Packing<Item> {
-  const { bytesOf, limitOf, kindOf, apartOf } = measure;
-  const groupOf = (item: Item): string =>
-    [limitOf(item), kindOf?.(item), apartOf?.(item)].map((name) => name ?? "").join(" ");
-  const groups = Map.groupBy(items, groupOf);
-  const packings = [...groups.values()].map((members) => {
-    const limit = members.map(limitOf).find((each) => each !== undefined) ?? Infinity;
-    return pack(members, bytesOf, { ...limits, maxCount: Math.min(limits.maxCount, limit) });
+  const placed = items.map((item, index) => ({ item, index, group: groupOf(item) }));
+  const packings = [...Map.groupBy(placed, ({ group }) => group.name).values()].map((members) => {
+    const maxCount = Math.min(limits.maxCount, members[0]?.group.maxCount ?? Infinity);
+    return pack(members, ({ item }) => bytesOf(item), { ...limits, maxCount });
   });
-  const place = new Map(items.map((item, index) => [item, index]));
-  const placeOf = ([first]: readonly Item[]): number => {
-    if (first === undefined) return 0;
-    const isLast = limitOf(first) === 1 || apartOf?.(first) !== undefined;
-    return (place.get(first) ?? 0) + (isLast ? items.length : 0);
-  };
+  const placeOf = ([first]: readonly typeof placed[number][]): number =>
+    first === undefined ? 0 : first.index + (first.group.isLast ? items.length : 0);
+  const toItems = (members: readonly typeof placed[number][]): readonly Item[] =>
+    members.map(({ item }) => item);
   return {
-    batches: packings.flatMap(({ batches }) => batches).sort((a, b) => placeOf(a) - placeOf(b)),
-    tooLarge: packings.flatMap(({ tooLarge }) => tooLarge),
+    batches: packings.flatMap(({ batches }) => batches).sort((one, other) => placeOf(one) - placeOf(other))
+      .map(toItems),
+    tooLarge: packings.flatMap(({ tooLarge }) => toItems(tooLarge)),
   };
 }

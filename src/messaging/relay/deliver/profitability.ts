@@ -19,7 +19,6 @@ import {
   decideProfit,
   type HeldVerdict,
   type PaymentClass,
-  type ProofUsage,
 } from "../decisions/profit.ts";
 import {
   coveringPriceWei,
@@ -69,7 +68,6 @@ export async function readRevenues(
       isListedModule: reward !== undefined,
     });
     const rewards: Partial<Record<PaymentClass, bigint>> = {
-      to_hub: 0n,
       filtered_hub_request: 0n,
       listed_hub_request: toReward18(reward ?? 0n, settings.hubTokenPrice27),
     };
@@ -235,11 +233,9 @@ export async function judgeProfit(
     };
   });
   const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
-  const consensusProofs: ProofUsage = {
-    gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n,
-    dataCostWei: ofProofs,
-    isSentAnyway: proofBytes.length === 0,
-  };
+  const consensusProofs = proofBytes.length === 0
+    ? undefined
+    : { gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n, dataCostWei: ofProofs };
   const { price27 } = price;
   const profitPercent = profit.minimumPercent;
   const decided = decideBatch(offers, consensusProofs, {
@@ -248,7 +244,7 @@ export async function judgeProfit(
     profitPercent,
   });
   const bound = {
-    gas: messagesGas + (consensusProofs.isSentAnyway ? 0n : consensusProofs.gas),
+    gas: messagesGas + (consensusProofs?.gas ?? 0n),
     dataCostWei,
     offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
     price27,

@@ -272,9 +272,9 @@ export async function reviewLoss(
 
 /** Completes rows recorded without a price; false: the price is unknown. */
 async function priceLosses(
-  { ledger, replacing, signal, target }: Settling,
+  { ledger, profit, signal, target }: Settling,
 ): Promise<boolean> {
-  const price27 = (await replacing?.profit?.price.fetchPrice(signal))?.price27;
+  const price27 = (await profit?.price.fetchPrice(signal))?.price27;
   if (price27 === undefined) return false;
   ledger.transaction(() => ledger.spending.price(target.id.stateMachine, price27));
   return true;

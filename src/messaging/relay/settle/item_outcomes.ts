@@ -2,7 +2,7 @@
  * Applies the outcome of a submission to its messages, journal items and delivery records. Everything here belongs in
  * one ledger transaction with the change of the submission itself (docs/architecture/messaging.md, I4).
  */
-import type { RefusalCode } from "../../../core/chains/submission.ts";
+import type { BlockRef, RefusalCode } from "../../../core/chains/submission.ts";
 import {
   type DeliveryBlock,
   mayFollow,
@@ -174,32 +174,39 @@ export function reopen(context: RelayDeps, row: SubmissionRow): void {
   context.ledger.submissions.update(row.id, { state: "broadcast" });
 }
 
-/** Reason why a submission had no effect on a message. */
-export interface NoEffect {
-  readonly row: SubmissionRow;
-  readonly item: SubmissionItemRow;
-  readonly isRace: boolean;
-  readonly isReverted: boolean;
+/** End of a submission without an effect of its own. */
+export interface EndWithoutEffect {
+  readonly state: "failed" | "included" | "replaced" | "dropped";
   readonly detail: string;
-  /** Number of messages that the submission carried. */
-  readonly members: number;
+  /** Block in which it was reverted. */
+  readonly block?: BlockRef | undefined;
   /** Reason of the revert, if known. */
   readonly code?: RefusalCode | undefined;
-  /** Reason why the message waits; it lost a race when absent. */
+  /** Reason why its messages wait; they lost a race when absent. */
   readonly reason?: "stuck" | undefined;
+}
+
+/** A message on which a submission had no effect. */
+interface Undelivered extends EndWithoutEffect {
+  readonly row: SubmissionRow;
+  readonly item: SubmissionItemRow;
+  /** True: another relayer delivered a message of the submission. */
+  readonly isRace: boolean;
+  /** Number of messages that the submission carried. */
+  readonly members: number;
 }
 
 /**
  * Schedules another attempt for an undelivered message: soon after a lost race, in a smaller batch after a revert
  * together with others, and later when it made a transaction revert by itself.
  */
-export function scheduleRetry(context: TargetContext, why: NoEffect): void {
+export function scheduleRetry(context: TargetContext, why: Undelivered): void {
   const message = readMessageRow(context, why.item);
   if (!isOursAlone(context, why.row, message)) return;
   const nowMs = context.clock.now();
   const pauseMs = Math.round(context.random.fraction() * RACE_PAUSE_MS);
   const { detail } = why;
-  if (why.isRace || !why.isReverted) {
+  if (why.isRace || why.block === undefined) {
     const waitMs = Math.max(pauseMs, readBackoffMs(context, message, 0));
     transition(context, message, {
       to: "ready",

@@ -3,13 +3,14 @@
  * that another program used.
  */
 import type { Chain } from "../../../core/chains/port.ts";
+import type { Replacement } from "../../../core/chains/replacement.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
 import { explainRejected, noteBroadcast, reportForeign } from "../limits/capacity.ts";
 import { noteRefusedFunds } from "../limits/spending.ts";
 import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
-import type { RelayDeps, ReplacementContext, Settling } from "../leg.ts";
+import type { RelayDeps, Settling } from "../leg.ts";
 import { reopen } from "./item_outcomes.ts";
 import { hasTimedOut, replaceStuck } from "./replacement.ts";
 import {
@@ -131,7 +132,7 @@ const MINED_FOR_MS = 10 * 60_000;
  */
 export async function leaveGaps(
   context: Settling,
-  { replacement }: Pick<ReplacementContext, "replacement">,
+  replacement: Replacement,
 ): Promise<boolean> {
   const { target: { id: { stateMachine: chain }, relayer }, ledger: { submissions }, clock } = context;
   const account = toHex(relayer ?? new Uint8Array());

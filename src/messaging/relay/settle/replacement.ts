@@ -3,7 +3,7 @@
  * is profitable, then by a cancelling transfer. Each is in the journal before it is sent (docs/architecture/messaging.md,
  * I3). When and at which price is decided in `core/chains/replacement.ts`; the most that it may be follows below.
  */
-import type { ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
+import type { Replacement, ReplacementDecision, ReplacementState } from "../../../core/chains/replacement.ts";
 import {
   bumpPrice,
   decideReplacement,
@@ -19,10 +19,10 @@ import {
   TRANSFER_GAS,
 } from "../../../core/chains/evm/gas.ts";
 import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
-import { highestPayingPriceWei, isAlwaysDelivered, type Usage } from "../decisions/profit.ts";
+import { highestPayingPriceWei } from "../decisions/profit.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readRevenues } from "../deliver/profitability.ts";
-import type { ReplacementContext, Settling } from "../leg.ts";
+import type { Settling } from "../leg.ts";
 import { broadcastJournalled, explainRejected } from "../limits/capacity.ts";
 import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
 
@@ -43,21 +43,36 @@ interface NonceSlot {
  * @param rows everything of one nonce, oldest first; at least one is unresolved and none is known to be mined
  */
 export async function replaceStuck(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
-  const { replacing, signal } = context;
+  const { replacement, signal } = context;
   const slot = findNonceSlot(rows);
-  if (replacing === undefined || slot === undefined) return false;
+  if (replacement === undefined || slot === undefined) return false;
   const { nonce, newest, highestPriced } = slot;
   if (context.clock.now() < highestPriced.createdAtMs + STUCK_AFTER_MS) return false;
-  const terms = await replacing.replacement.fetchReplacementState(highestPriced.submission, signal);
+  const terms = await replacement.fetchReplacementState(highestPriced.submission, signal);
   // It waits for lower nonces, not for a better price.
   if (terms.nonces.latest < nonce) return false;
-  const facts = await readPriceCapInput(context, { newest, terms });
-  if (facts === undefined) return false;
+  const revenue = newest.kind === "cancel"
+    ? { kind: "none" } as const
+    : await readTransactionRevenue(context, newest);
+  if (revenue === undefined) return false;
   const ofNewest = newest.id === highestPriced.id
     ? terms
-    : await replacing.replacement.fetchReplacementState(newest.submission, signal);
-  const caps = priceCaps(facts, await limitsOf(context, terms, { gasLimit: facts.gasLimit, nonce }));
-  const { dataCostWei } = terms;
+    : await replacement.fetchReplacementState(newest.submission, signal);
+  const { dataCostWei, market, balanceWei, maximumWei } = terms;
+  const gasLimit = newest.submission.gasLimit ?? 0n;
+  const boundFor = async (gas: bigint): Promise<bigint | undefined> =>
+    (await boundByLosses(context, context.profit?.price, { gasLimit: gas, dataCostWei, nonce }))?.wei;
+  const facts: PriceCapInput = {
+    revenue,
+    gasLimit,
+    dataCostWei,
+    marketWei: highestPriceWei(market),
+    balanceWei,
+    maximumWei,
+    lossBoundWei: await boundFor(gasLimit),
+    cancelLossBoundWei: await boundFor(TRANSFER_GAS),
+  };
+  const caps = priceCaps(facts);
   const decide = (price: GasPrice): ReplacementDecision =>
     decideReplacement({
       nonce,
@@ -68,17 +83,17 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
       sentAtMs: highestPriced.createdAtMs,
       nowMs: context.clock.now(),
       latestNonce: terms.nonces.latest,
-      market: terms.market,
+      market,
       ...caps,
     });
   const wanted = decide(terms.offered);
   // A price that nodes refused while the market was higher binds nobody after it has fallen.
   const decision = wanted.kind === "rebroadcast" ? decide(ofNewest.offered) : wanted;
   reportShortfall(context, facts, terms);
-  const isObsolete = facts.revenue.kind === "none" && newest.kind !== "cancel";
+  const isObsolete = revenue.kind === "none" && newest.kind !== "cancel";
   if (isObsolete && decision.kind === "rebroadcast") return false; // it would revert
   const submission = { ...newest.submission, dataCostWei };
-  return await apply(context, { ...replacing, newest: { ...newest, submission } }, decision);
+  return await apply(context, { replacement, newest: { ...newest, submission } }, decision);
 }
 
 function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
@@ -92,38 +107,6 @@ function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
   }
   const replacements = rows.filter(({ id, kind }) => id > first.id && kind === "delivery").length;
   return { nonce, newest, highestPriced, replacements };
-}
-
-/** Limits on the price of a transaction that no fees can raise, wei: `maximum_gas_price` and `maximum_daily_loss`. */
-async function limitsOf(
-  context: Settling,
-  { maximumWei, dataCostWei }: Pick<ReplacementState, "maximumWei" | "dataCostWei">,
-  { gasLimit, nonce }: { readonly gasLimit: bigint; readonly nonce: bigint },
-): Promise<PriceLimits> {
-  const price = context.replacing?.profit?.price;
-  const boundFor = async (gas: bigint): Promise<bigint | undefined> =>
-    (await boundByLosses(context, price, { gasLimit: gas, dataCostWei, nonce }))?.wei;
-  return {
-    maximumWei,
-    lossBoundWei: await boundFor(gasLimit),
-    cancelLossBoundWei: await boundFor(TRANSFER_GAS),
-  };
-}
-
-/** Reads the input of the price caps; `undefined`: not known yet. */
-async function readPriceCapInput(
-  context: Settling,
-  at: { readonly newest: SubmissionRow; readonly terms: ReplacementState },
-): Promise<PriceCapInput | undefined> {
-  const { newest, terms } = at;
-  const gasLimit = newest.submission.gasLimit ?? 0n;
-  const revenue = newest.kind === "cancel"
-    ? { kind: "none" as const }
-    : await readTransactionRevenue(context, newest);
-  if (revenue === undefined) return undefined;
-  const { balanceWei, dataCostWei, market } = terms;
-  const marketWei = highestPriceWei(market);
-  return { revenue, gas: expectedGas(gasLimit), gasLimit, dataCostWei, marketWei, balanceWei };
 }
 
 /** Reports the shortfall when the account cannot pay for the next higher price. */
@@ -141,7 +124,7 @@ function reportShortfall(context: Settling, facts: PriceCapInput, terms: Replace
 
 async function apply(
   context: Settling,
-  { replacement, newest }: Pick<ReplacementContext, "replacement"> & Pick<NonceSlot, "newest">,
+  { replacement, newest }: { readonly replacement: Replacement; readonly newest: SubmissionRow },
   decision: ReplacementDecision,
 ): Promise<boolean> {
   switch (decision.kind) {
@@ -221,7 +204,7 @@ export async function readTransactionRevenue(
   row: SubmissionRow,
 ): Promise<TransactionRevenue | undefined> {
   const { target, signal } = context;
-  const profit = context.replacing?.profit;
+  const profit = context.profit;
   const candidates = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
     const message = readMessageRow(context, item);
     return { row: message, message: parseRow(message) };
@@ -235,8 +218,7 @@ export async function readTransactionRevenue(
   if (isWanted || profit === undefined || profit.minimumPercent === 0) return { kind: "any" };
   const revenues = await readRevenues({ ...context, profit }, candidates);
   let offered18 = 0n;
-  for (const { paymentClass, fee18, isGone } of revenues) {
-    if (isAlwaysDelivered(paymentClass)) return { kind: "any" };
+  for (const { fee18, isGone } of revenues) {
     offered18 += fee18 ?? 0n;
     const isUnread = fee18 === undefined && !isGone;
     if (isUnread && context.clock.now() < row.createdAtMs + FEE_PATIENCE_MS) return undefined;
@@ -263,19 +245,9 @@ async function readProofRevenue(
 ): Promise<TransactionRevenue> {
   const offered18 = context.ledger.spending.find(id)?.offeredUsd18;
   if (offered18 === undefined) return { kind: "any" };
-  const price27 = (await context.replacing?.profit?.price.fetchPrice(context.signal))?.price27;
+  const price27 = (await context.profit?.price.fetchPrice(context.signal))?.price27;
   // It has to cover the cost regardless of the profit required of messages.
   return { kind: "fees", offered18, price27, profitPercent: 0 };
-}
-
-/** Limits that no fees can raise, wei per gas; absent: none. */
-export interface PriceLimits {
-  /** `maximum_gas_price`. */
-  readonly maximumWei?: bigint | undefined;
-  /** What is left of `maximum_daily_loss` for the transaction. */
-  readonly lossBoundWei?: bigint | undefined;
-  /** And for its cancelling transfer. */
-  readonly cancelLossBoundWei?: bigint | undefined;
 }
 
 /** Revenue of a transaction. */
@@ -294,12 +266,14 @@ export type TransactionRevenue =
   };
 
 /** Input of the price caps. */
-export interface PriceCapInput extends Usage {
+export interface PriceCapInput extends Pick<ReplacementState, "dataCostWei" | "balanceWei" | "maximumWei"> {
   readonly revenue: TransactionRevenue;
   readonly gasLimit: bigint;
   /** Current maximum market price per unit of gas, wei. */
   readonly marketWei: bigint;
-  readonly balanceWei: bigint;
+  /** What is left of `maximum_daily_loss` for the transaction, and for its cancelling transfer, wei per gas. */
+  readonly lossBoundWei?: bigint | undefined;
+  readonly cancelLossBoundWei?: bigint | undefined;
 }
 
 /** Maximum prices per unit of gas, wei. */
@@ -312,10 +286,9 @@ export interface PriceCaps {
  * Computes the price caps of a further delivery at the nonce and of its cancelling transfer; neither exceeds the
  * balance or a limit.
  */
-export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): PriceCaps {
-  const { gasLimit, dataCostWei, marketWei } = facts;
+export function priceCaps(facts: PriceCapInput): PriceCaps {
+  const { gasLimit, dataCostWei, marketWei, maximumWei, lossBoundWei, cancelLossBoundWei } = facts;
   const balanceWei = facts.balanceWei > dataCostWei ? facts.balanceWei - dataCostWei : 0n;
-  const { maximumWei, lossBoundWei, cancelLossBoundWei } = limits;
   const multiple = marketWei * MAX_TIMES_MARKET;
   const affordable = gasLimit === 0n ? undefined : balanceWei / gasLimit;
   return {
@@ -324,10 +297,10 @@ export function priceCaps(facts: PriceCapInput, limits: PriceLimits = {}): Price
   };
 }
 
-function wantedCap({ revenue, gas, dataCostWei }: PriceCapInput, multiple: bigint): bigint {
+function wantedCap({ revenue, gasLimit, dataCostWei }: PriceCapInput, multiple: bigint): bigint {
   if (revenue.kind === "any") return multiple;
   if (revenue.kind === "none") return 0n;
-  return highestPayingPriceWei({ ...revenue, gas, dataCostWei }) ?? multiple;
+  return highestPayingPriceWei({ ...revenue, gas: expectedGas(gasLimit), dataCostWei }) ?? multiple;
 }
 
 /**

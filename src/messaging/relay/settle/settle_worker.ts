@@ -7,7 +7,7 @@ import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { WaitNotices, type Wake } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { hasRoom, noteNoAnswer } from "../limits/capacity.ts";
-import type { ReplacementContext, Settling, TargetContext } from "../leg.ts";
+import type { Settling } from "../leg.ts";
 import { transition } from "../messages.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
@@ -20,9 +20,7 @@ import { settleByReceipts } from "./settlement.ts";
 const SOONER = 8;
 
 /** Target with the workers to wake when its submissions are settled. */
-export interface SettledTarget extends TargetContext {
-  /** Context for replacing pending transactions; absent when they have no nonces. */
-  readonly replacing?: ReplacementContext | undefined;
+export interface SettledTarget extends Omit<Settling, "signal"> {
   /** Chains whose legs lead to the target. */
   readonly sources: readonly Chain[];
   readonly everyMs: number;
@@ -121,13 +119,13 @@ export interface SettleRound {
 }
 
 /**
- * Checks every unresolved submission of the target once. A fault of one does not block the others. With `replacing`,
+ * Checks every unresolved submission of the target once. A fault of one does not block the others. With `replacement`,
  * transactions that are pending too long are replaced.
  */
 export async function settleAll(
   context: Settling,
 ): Promise<SettleRound> {
-  const { target, replacing, signal } = context;
+  const { target, replacement, signal } = context;
   // Includes what an earlier round recorded, even if it did not complete.
   await reviewLoss(context);
   const groups = groupByNonce(context.ledger.submissions.listUnresolved(target.id.stateMachine));
@@ -161,7 +159,7 @@ export async function settleAll(
       await attempt(() => settleSameNonce(context, listCompetingSubmissions(context, row)));
     }
   }
-  if (replacing !== undefined) await attempt(() => leaveGaps(context, replacing));
+  if (replacement !== undefined) await attempt(() => leaveGaps(context, replacement));
   if (await confirmFoundReceipts(context)) hasChanges = true;
   await reviewLoss(context);
   if (fault !== undefined) throw fault;

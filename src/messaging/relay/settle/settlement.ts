@@ -3,7 +3,7 @@
  * records are one ledger transaction (docs/architecture/messaging.md, I4).
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
+import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
 import {
@@ -11,7 +11,14 @@ import {
   outcomesFromEvents,
   outcomesFromReceipts,
 } from "../decisions/retry_schedule.ts";
-import { applyOutcome, applyOutcomes, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
+import {
+  applyOutcome,
+  applyOutcomes,
+  type EndWithoutEffect,
+  finalise,
+  reopen,
+  scheduleRetry,
+} from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
 import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
@@ -61,7 +68,7 @@ export async function settleSuccess(
 }
 
 function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefined> {
-  return readPaid(outcome, context.replacing?.profit?.price, context.signal);
+  return readPaid(outcome, context.profit?.price, context.signal);
 }
 
 /**
@@ -145,22 +152,6 @@ export async function settleRevert(
   return true;
 }
 
-/** End of a submission without an effect of its own. */
-export interface EndWithoutEffect {
-  readonly state: "failed" | "included" | "replaced" | "dropped";
-  readonly detail: string;
-  /** Block in which it was reverted. */
-  readonly block?: Included["block"];
-  /** Reason of the revert, if known. */
-  readonly code?: RefusalCode | undefined;
-  /** Its cost there. */
-  readonly paid?: Paid | undefined;
-  /** Reason why its messages wait; they lost a race when absent. */
-  readonly reason?: "stuck" | undefined;
-  /** Messages carried by the transaction that was mined instead, which settles them. */
-  readonly carried?: ReadonlySet<Hash256> | undefined;
-}
-
 /**
  * Settles a submission without an effect of its own by the current receipts of its messages. True when one of them is
  * ours.
@@ -168,7 +159,12 @@ export interface EndWithoutEffect {
 export async function settleByReceipts(
   context: Settling,
   row: SubmissionRow,
-  end: EndWithoutEffect,
+  end: EndWithoutEffect & {
+    /** Its cost in its block. */
+    readonly paid?: Paid | undefined;
+    /** Messages carried by the transaction that was mined instead, which settles them. */
+    readonly carried?: ReadonlySet<Hash256> | undefined;
+  },
 ): Promise<boolean> {
   const { target, signal } = context;
   const all = context.ledger.submissions.itemsOf(row.id);
@@ -195,7 +191,7 @@ export async function settleByReceipts(
       const outcome = outcomes[index] ?? "undelivered";
       applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });
       if (outcome === "undelivered") {
-        scheduleRetry(context, { row, item, isRace, isReverted, members: all.length, ...end });
+        scheduleRetry(context, { ...end, row, item, isRace, members: all.length });
       }
     }
     context.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });

@@ -293,7 +293,7 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
   const hub = bscTarget(chain, EPOCH);
   const headers = {
     ...chain.reader,
-    fetchChainIds: () => Promise.resolve([{ host: "bsc.example", kind: "id" as const, chainId: 56n }]),
+    fetchChainIds: () => Promise.resolve([{ host: "bsc.example", chainId: 56n }]),
   };
   hub.clients.delete(BSC0);
   const prover = new BscProver({ hub, headers }, {

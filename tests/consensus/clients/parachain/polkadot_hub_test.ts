@@ -8,19 +8,8 @@ import type { ChainIdReport } from "../../../../src/consensus/evm_reader.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
 import { catchProverFault } from "../../prover_faults.ts";
+import { reasonOf, updatesOf } from "../../findings.ts";
 import { Fixture, never, POLKADOT_HUB, polkadotHubHeader, SIBLING, SLOT_MS } from "./fixture.ts";
-
-type Updates = Extract<ProverFinding, { kind: "updates" }>;
-
-function updatesOf(finding: ProverFinding): Updates {
-  if (finding.kind === "nothing") assert.fail(finding.reason);
-  return finding;
-}
-
-function reasonOf(finding: ProverFinding): string {
-  assert.equal(finding.kind, "nothing");
-  return finding.kind === "nothing" ? finding.reason : "";
-}
 
 const FOLLOWING = { followed: [1000, SIBLING], slotMs: SLOT_MS };
 
@@ -153,8 +142,8 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
 Deno.test("Polkadot Hub: an endpoint of another chain ends the start, one that is silent does not", async () => {
   await using fixture = await Fixture.start(FOLLOWING);
   const reports: readonly ChainIdReport[] = [
-    { host: "right.example", kind: "id", chainId: 420420417n },
-    { host: "wrong.example", kind: "id", chainId: 420420419n },
+    { host: "right.example", chainId: 420420417n },
+    { host: "wrong.example", chainId: 420420419n },
   ];
   const prover = fixture.ofPolkadotHub({ host: hostWith(() => false, reports) });
   assert.deepEqual(await prover.check(never), [{

@@ -27,71 +27,71 @@ function nodeAt(height: number, timeSec: number, word: string): ScriptedRpc {
 
 const certain = <T>(value: T): Certain<T> => ({ kind: "certain", value });
 const unsure = { kind: "unsure" } as const;
+const delivered = certain(fromHex(relayer));
+const none = certain(undefined);
+const FAR = 10 ** 7;
 
-Deno.test("certain reads: a node that has not reached the block has no say, alone or beside one that has", async () => {
-  await using behind = nodeAt(0x10, 100, zeros(2));
-  await using ahead = nodeAt(0x30, 500, receipt);
-  const since = { height: 0x20n };
-  assert.deepEqual(await chainAt([behind]).chain.certain.fetchCertainReceipts([post(1n)], since, never), [
+/** Height, seconds from now and answer of a node; `undefined`: it does not answer. */
+type NodePlan = readonly [height: number, atSec: number, word: string] | undefined;
+
+/** Per row: the nodes, minimum height and seconds from now, and the receipt that is read, also after 700 s. */
+const rows: readonly (readonly [
+  string,
+  readonly NodePlan[],
+  { readonly height?: bigint; readonly atSec?: number },
+  Certain<unknown>,
+  Certain<unknown>?,
+])[] = [
+  ["a node that has not reached the block has no say", [[0x10, 0, zeros(2)]], { height: 0x20n }, unsure],
+  ["nor beside one that has", [[0x10, 0, zeros(2)], [0x30, 0, receipt]], { height: 0x20n }, delivered],
+  [
+    "a node whose clock is before the timeout is no evidence",
+    [[0x30, -2_000, zeros(2)]],
+    { atSec: -1_999 },
     unsure,
-  ]);
-  const both = chainAt([behind, ahead]).chain;
-  assert.deepEqual(await both.certain.fetchCertainReceipts([post(1n)], since, never), [
-    certain(fromHex(relayer)),
-  ]);
-});
+  ],
+  ["one whose clock is at the timeout is", [[0x30, -2_000, zeros(2)]], { atSec: -2_000 }, none],
+  ["a clock far ahead, beside a right one", [[0x30, FAR, zeros(2)], [0x30, 0, zeros(2)]], { atSec: 0 }, none],
+  [
+    "a clock far ahead ends nothing while a right one is not there, until that stands still",
+    [[0x30, FAR, zeros(2)], [0x30, 0, zeros(2)]],
+    { atSec: 1 },
+    unsure,
+    none,
+  ],
+  ["alone, it ends none that our own clock leaves time", [[0x30, FAR, zeros(2)]], { atSec: 3_600 }, unsure],
+  ["two that agree", [[0x30, 0, zeros(2)], [0x2f, 0, zeros(2)]], {}, none],
+  ["one that does not answer leaves its say to the other", [undefined, [0x30, 0, zeros(2)]], {
+    height: 0x20n,
+  }, none],
+  ["none that answers", [undefined], { height: 0x20n }, unsure],
+];
 
-Deno.test("certain reads: a node whose clock is before the timeout is no evidence that the message was not delivered", async () => {
-  await using early = nodeAt(0x30, 100, zeros(2));
-  const { chain } = chainAt([early]);
-  assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], { timeSec: 101n }, never), [unsure]);
-  assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], { timeSec: 100n }, never), [
-    certain(undefined),
-  ]);
-});
-
-Deno.test("certain reads: a node whose clock is far ahead ends no message while one with the right time is there", async () => {
-  const clock = new FakeClock();
-  const nowSec = Math.floor(clock.now() / 1_000);
-  await using ahead = nodeAt(0x30, nowSec + 10 ** 7, zeros(2));
-  await using right = nodeAt(0x30, nowSec, zeros(2));
-  const past = (seconds: number): Promise<readonly Certain<unknown>[]> => {
-    const { certain } = chainAt([ahead, right], {}, clock).chain;
-    return certain.fetchCertainReceipts([post(1n)], { timeSec: BigInt(nowSec + seconds) }, never);
-  };
-  assert.deepEqual([await past(0), await past(1)], [[certain(undefined)], [unsure]]);
-  // Alone, it ends none that our own clock leaves time.
-  const alone = chainAt([ahead], {}, clock).chain.certain;
-  const inAnHour = { timeSec: BigInt(nowSec + 3_600) };
-  assert.deepEqual(await alone.fetchCertainReceipts([post(1n)], inAnHour, never), [unsure]);
-  // One that stands still says nothing about the time.
-  await clock.advance(700_000);
-  assert.deepEqual(await past(1), [certain(undefined)]);
-});
+for (const [what, plans, { height, atSec }, expected, later = expected] of rows) {
+  Deno.test(`certain reads: ${what}`, async () => {
+    const clock = new FakeClock();
+    const nowSec = Math.floor(clock.now() / 1_000);
+    const nodes = plans.map((plan) => nodeAt(plan?.[0] ?? 1, nowSec + (plan?.[1] ?? 0), plan?.[2] ?? "0x"));
+    plans.forEach((plan, index) => {
+      if (plan === undefined) nodes[index]?.failAlways({ kind: "status", status: 502 });
+    });
+    const { chain } = chainAt(nodes, {}, clock);
+    const since = { height, timeSec: atSec === undefined ? undefined : BigInt(nowSec + atSec) };
+    assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], since, never), [expected]);
+    await clock.advance(700_000);
+    assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], since, never), [later]);
+    for (const each of nodes) await each[Symbol.asyncDispose]();
+  });
+}
 
 Deno.test("certain reads: two endpoints are asked at a block that both have, and must agree", async () => {
   await using one = nodeAt(0x30, 500, zeros(2));
   await using two = nodeAt(0x2e, 490, receipt);
   await using three = nodeAt(0x2f, 495, zeros(2));
-  const disagreeing = chainAt([one, two, three]).chain;
-  assert.deepEqual(await disagreeing.certain.fetchCertainReceipts([post(1n)], {}, never), [unsure]);
+  const { certain: reads } = chainAt([one, two, three]).chain;
+  assert.deepEqual(await reads.fetchCertainReceipts([post(1n)], {}, never), [unsure]);
   const tags = [one, two].map((rpc) => rpc.calls.find(({ method }) => method === "eth_call")?.params[1]);
-  assert.deepEqual(tags, ["0x2e", "0x2e"]);
-  assert.equal(three.requests.length, 0);
-  const agreeing = chainAt([one, three]).chain;
-  assert.deepEqual(await agreeing.certain.fetchCertainReceipts([post(1n)], {}, never), [certain(undefined)]);
-});
-
-Deno.test("certain reads: an endpoint that does not answer leaves its say to the others; with none nothing is certain", async () => {
-  await using dead = nodeAt(0x30, 500, zeros(2));
-  await using alive = nodeAt(0x30, 500, zeros(2));
-  dead.failAlways({ kind: "status", status: 502 });
-  const since = { height: 0x20n };
-  const commitments = [post(1n).commitment];
-  assert.deepEqual(await chainAt([dead, alive]).chain.certain.fetchCertainFees(commitments, since, never), [
-    certain(undefined),
-  ]);
-  assert.deepEqual(await chainAt([dead]).chain.certain.fetchCertainFees(commitments, since, never), [unsure]);
+  assert.deepEqual([tags, three.requests.length], [["0x2e", "0x2e"], 0]);
 });
 
 Deno.test("certain reads: behind one URL a node that is behind refuses the block by its number, so nothing ends", async () => {
@@ -111,7 +111,7 @@ Deno.test("certain reads: behind one URL the values that a node refused are aske
   const { chain } = chainAt([mixed]);
   const messages = [post(1n), post(2n), post(3n)];
   const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
-  assert.deepEqual(told, messages.map(() => certain(fromHex(relayer))));
+  assert.deepEqual(told, messages.map(() => delivered));
   assert.equal(asked, 3 + 2 + 1 + 1);
 });
 
@@ -125,6 +125,6 @@ Deno.test("certain reads: behind one URL a bundle that a node which is behind re
   const { chain } = chainAt([mixed]);
   const messages = [post(1n), post(2n), post(3n)];
   const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
-  assert.deepEqual(told, messages.map(() => certain(fromHex(relayer))));
+  assert.deepEqual(told, messages.map(() => delivered));
   assert.equal(mixed.calls.filter(({ method }) => method === "eth_call").length, 3);
 });

@@ -56,7 +56,9 @@ function opNode(
 
 const named = { operatorFeeScalar: "0x7", operatorFeeConstant: "0x1388" };
 
-const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint][] = [
+const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, bigint, bigint?][] = [
+  ["on a chain without such fees", () => reverts, { l1Fee: null, effectiveGasPrice: "0x50" }, 0n, 80n],
+  ["where the node does not tell it", () => reverts, { l1Fee: "much", effectiveGasPrice: undefined }, 0n],
   ["before Isthmus", () => reverts, {}, L1_FEE],
   ["since Isthmus", isthmus, named, L1_FEE + 1n + CONSTANT],
   ["since Jovian", jovian, named, L1_FEE + GAS * 700n + CONSTANT],
@@ -71,8 +73,8 @@ const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, b
   ],
 ];
 
-for (const [what, operatorFee, receipt, dataCostWei] of mined) {
-  Deno.test(`costs: the operator fee of a mined transaction counts, ${what}`, async () => {
+for (const [what, operatorFee, receipt, dataCostWei, gasPriceWei = 100n] of mined) {
+  Deno.test(`costs: what a mined transaction cost is what its receipt and the oracle say, ${what}`, async () => {
     await using rpc = opNode(operatorFee, receipt);
     const { chain } = chainAt([rpc]);
     const delivery = deliveryOfPosts(1);
@@ -80,7 +82,7 @@ for (const [what, operatorFee, receipt, dataCostWei] of mined) {
     const outcome = await chain.outcomes.fetchOutcome(await sign(chain, { simulation }, delivery), never);
     assert.deepEqual(outcome.kind === "included" && outcome.spent, {
       gasUsed: GAS,
-      gasPriceWei: 100n,
+      gasPriceWei,
       dataCostWei,
     });
   });

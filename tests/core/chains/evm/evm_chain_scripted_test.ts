@@ -326,22 +326,6 @@ Deno.test("evm chain: a transaction from the database is signed again only when 
   assert.equal((await chain.replacement.resign(own, price, never)).nonce, own.nonce);
 });
 
-Deno.test("evm chain: without the tag `finalized`, 64 blocks below the head are final, and the tag is not asked again", async () => {
-  await using rpc = node();
-  rpc.on(
-    "eth_getBlockByNumber",
-    () => new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix"),
-  );
-  const clock = new FakeClock();
-  const { chain } = chainAt([rpc], {}, clock);
-  assert.equal(await chain.reads.fetchFinalHeight(never), 0x100n - 64n);
-  assert.equal(await chain.reads.fetchFinalHeight(never), 0x100n - 64n);
-  assert.equal(rpc.calls.filter(({ method }) => method === "eth_getBlockByNumber").length, 1);
-  rpc.on("eth_getBlockByNumber", () => ({ number: "0xf0", hash: blockHash, timestamp: "0x1" }));
-  await clock.advance(10 * 60_000);
-  assert.equal(await chain.reads.fetchFinalHeight(never), 0xf0n);
-});
-
 Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than the account can pay (F22)", async () => {
   await using rpc = node({
     debug_traceCall: () => traceVector.succeeds.trace,
@@ -407,16 +391,26 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
   assert.match(String(await signAt(119n)), /too_expensive/);
 });
 
-Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered", async () => {
+Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered; without the tag, 64 blocks below are final", async () => {
   await using rpc = node();
-  const { chain } = chainAt([rpc]);
-  const count = (): number => rpc.calls.filter(({ method }) => method === "eth_blockNumber").length;
-  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0xf0n, 1]);
-  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0xf0n, 1]);
+  const clock = new FakeClock();
+  const { chain } = chainAt([rpc], {}, clock);
+  const read = async (method: string): Promise<readonly [bigint, number]> => {
+    const height = await chain.reads.fetchFinalHeight(never);
+    return [height, rpc.calls.filter((call) => call.method === method).length];
+  };
+  assert.deepEqual([await read("eth_blockNumber"), await read("eth_blockNumber")], [[0xf0n, 1], [0xf0n, 1]]);
   // Behind the same URL another node answers, which does not know the tag.
-  rpc.on("eth_getBlockByNumber", () => null);
-  assert.equal((await catchFault(chain.reads.fetchFinalHeight(never))).code, "lagging");
-  assert.deepEqual([await chain.reads.fetchFinalHeight(never), count()], [0x100n - 64n, 2]);
+  rpc.on(
+    "eth_getBlockByNumber",
+    () => new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix"),
+  );
+  await assert.rejects(chain.reads.fetchFinalHeight(never));
+  assert.deepEqual(await read("eth_blockNumber"), [0x100n - 64n, 2]);
+  assert.deepEqual(await read("eth_getBlockByNumber"), [0x100n - 64n, 4], "it is not asked again");
+  rpc.on("eth_getBlockByNumber", () => ({ number: "0xf0", hash: blockHash, timestamp: "0x1" }));
+  await clock.advance(10 * 60_000);
+  assert.equal((await read("eth_blockNumber"))[0], 0xf0n);
 });
 
 Deno.test("evm chain: the nonces of the account are those of the further of two endpoints", async () => {
@@ -438,23 +432,6 @@ Deno.test("evm chain: the nonces of the account are those of the further of two 
     (await catchFault(chainAt([behind, ahead]).chain.replacement.fetchNonces(never))).code,
     "server_error",
   );
-});
-
-Deno.test("evm chain: what a transaction cost is what its receipt says, with the fee for data on the L1", async () => {
-  let more: Record<string, unknown> = { effectiveGasPrice: "0x50", l1Fee: "0x2710" };
-  await using rpc = minedNode(() => more);
-  const { chain } = chainAt([rpc]);
-  const submission = await sign(chain);
-  const spent = async (): Promise<unknown> => {
-    const outcome = await chain.outcomes.fetchOutcome(submission, never);
-    return outcome.kind === "included" ? outcome.spent : outcome.kind;
-  };
-  assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 10_000n });
-  more = { effectiveGasPrice: "0x50", l1Fee: null };
-  assert.deepEqual(await spent(), { gasUsed: 21_000n, gasPriceWei: 80n, dataCostWei: 0n });
-  more = { l1Fee: "much" };
-  const offered = { gasUsed: 21_000n, gasPriceWei: submission.gasPriceWei, dataCostWei: 0n };
-  assert.deepEqual(await spent(), offered, "a node that does not tell");
 });
 
 Deno.test("evm chain: a reverted transaction that ran out of gas says so", async () => {

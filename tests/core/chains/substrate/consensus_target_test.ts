@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { HubTargetOptions } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { headerHash } from "../../../../src/core/chains/substrate/chain_checks.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
 import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -12,14 +11,12 @@ import {
   toSignerBytes,
 } from "../../../../src/core/ismp/signed_messages.ts";
 import {
-  parseStateMachine,
   stateCommitmentCodec,
   stateMachineHeightCodec,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { blake2Concat, storagePrefix, twoxConcat } from "../../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import {
   connectConsensus,
   ethereum,
@@ -28,27 +25,15 @@ import {
   startConsensusHub,
   submitterKey,
 } from "../../../../devnet/hub/consensus_work.ts";
-import type { Hub } from "../../../../devnet/hub/hub.ts";
-import type { RuntimeChange } from "../../../../devnet/hub/runtime_metadata.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { hashOf, headerJson, scriptConsensusHub } from "./scripted_hub.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifySignature } from "../../../../devnet/hub/signatures.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 const { consensusStateId: id } = ethereum;
 const opState = optimism.consensusStateId;
-
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
-}
-
-function refuseMethod(hub: Hub, refused: string): void {
-  hub.fault = ({ method, params: [api] }) =>
-    method === refused || api === refused
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : undefined;
-}
 
 Deno.test("consensus hub: every message carries our sr25519 signature of its proof's hash", async () => {
   await using simulated = await startConsensusHub();
@@ -84,38 +69,6 @@ Deno.test("consensus hub: an extrinsic without updates is a defect of the caller
   await assert.rejects(connection.hub.updates.dryRunUpdates({ id, proofs: [] }, signal), /no update/);
 });
 
-Deno.test("consensus hub: each method takes one round trip, or the number that is written here", async () => {
-  await using simulated = await startConsensusHub();
-  await using connection = connectConsensus(simulated);
-  const { hub, trips } = connection;
-  const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
-  // Version and metadata are read once.
-  await hub.reads.fetchCommitment({ id: ethereum, height: 1n }, signal);
-  assert.equal(await counted(() => hub.reads.fetchClient(id, "best", signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchClient(id, "final", signal)), 2);
-  assert.equal(await counted(() => hub.reads.fetchLatestHeight(ethereum, signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchCommitment({ id: ethereum, height: 1n }, signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchUpdateTime({ id: ethereum, height: 1n }, signal)), 1);
-  assert.equal(await counted(() => hub.reads.fetchNowSec(signal)), 1);
-  assert.equal(
-    await counted(() => hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal)),
-    1,
-  );
-  // The pool gives no reason: the second finds out whether the client takes updates at all.
-  assert.equal(
-    await counted(() => hub.updates.dryRunUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal)),
-    2,
-  );
-  assert.equal(
-    await counted(() => hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal)),
-    1,
-  );
-  const submission = await hub.updates.prepareUpdates({ id: opState, proofs: proofs.opStack }, signal);
-  assert.equal(await counted(() => hub.sender.broadcast(submission, signal)), 1);
-  await hub.outcomes.fetchOutcome(submission, signal);
-  assert.equal(await counted(() => hub.outcomes.fetchOutcome(submission, signal)), 1);
-});
-
 Deno.test("consensus hub: updates above the size limit are refused before they are sent", async () => {
   await using simulated = await startConsensusHub();
   await using connection = connectConsensus(simulated, { maxCallBytes: 1000 });
@@ -130,27 +83,6 @@ Deno.test("consensus hub: updates above the size limit are refused before they a
   );
 });
 
-Deno.test("consensus hub: without the pool's runtime API a dry run decides, without both nothing does", async () => {
-  await using simulated = await startConsensusHub();
-  await using connection = connectConsensus(simulated);
-  const { hub } = connection;
-  refuseMethod(simulated, "TaggedTransactionQueue_validate_transaction");
-  assert.equal(await hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal), undefined);
-  assert.deepEqual(await hub.updates.dryRunUpdates({ id: opState, proofs: [Uint8Array.of(1)] }, signal), {
-    code: "bad_proof",
-    detail: "Ismp.InvalidMessage",
-  });
-  const { fault } = simulated;
-  simulated.fault = (call) =>
-    call.method === "system_dryRun"
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : fault?.(call);
-  await assert.rejects(
-    hub.updates.dryRunUpdates({ id: opState, proofs: proofs.opStack }, signal),
-    faultWith("missing_method"),
-  );
-});
-
 Deno.test("consensus hub: bytes that the pool bans for a while are a fault, no refusal", async () => {
   await using simulated = await startConsensusHub({ pool: { banMs: 60_000 } });
   await using connection = connectConsensus(simulated);
@@ -160,46 +92,16 @@ Deno.test("consensus hub: bytes that the pool bans for a while are a fault, no r
   await assert.rejects(hub.sender.broadcast(submission, signal), faultWith("pool_dropped"));
 });
 
-Deno.test("consensus hub: the check of a right configuration finds nothing, others are named", async (t) => {
+Deno.test("consensus hub: a right configuration has nothing to be told, a node without needed methods is named", async () => {
   await using simulated = await startConsensusHub({ now: Date.now });
-  const check = async (change: Partial<HubTargetOptions> = {}): Promise<readonly string[]> => {
-    await using connection = connectConsensus(simulated, change);
-    const findings = await connection.hub.check(signal);
-    return findings.map(({ result, found }) => `${result}: ${found}`);
-  };
-  await t.step("a right one", async () => assert.deepEqual(await check(), []));
-  await t.step("another hub", async () => {
-    const other = { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: id };
-    const [found, ...more] = await check({ id: other });
-    assert.deepEqual(more, []);
-    assert.match(
-      found ?? "",
-      /^failed: POLKADOT-3367 via 127\.0\.0\.1:\d+: the node is of KUSAMA-4009; set rpc_ws/,
-    );
-  });
-  await t.step("another hash", async () => {
-    assert.match((await check({ hashing: "Blake2" })).join("\n"), /^failed: .* set hashing = "Keccak"$/);
-  });
-  await t.step(
-    "a node without needed methods, and without those that this program does not need",
-    async () => {
-      const methods = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead"];
-      simulated.fault = ({ method }) =>
-        method === "rpc_methods" ? { kind: "result", result: { methods } } : undefined;
-      const [found, ...more] = await check();
-      simulated.fault = undefined;
-      assert.deepEqual(more, []);
-      assert.match(found ?? "", /^failed: .*lacks the RPC methods state_call;/);
-    },
-  );
-  await t.step("a node that does not answer", async () => {
-    simulated.fault = ({ method }) =>
-      method === "chain_getFinalizedHead"
-        ? { kind: "error", code: -32009, message: "Too many requests" }
-        : undefined;
-    await assert.rejects(check(), faultWith("throttled"));
-    simulated.fault = undefined;
-  });
+  await using connection = connectConsensus(simulated);
+  assert.deepEqual(await connection.hub.check(signal), []);
+  const methods = ["author_submitExtrinsic", "chain_getBlock", "chain_getFinalizedHead"];
+  simulated.fault = ({ method }) =>
+    method === "rpc_methods" ? { kind: "result", result: { methods } } : undefined;
+  const [row, ...more] = await connection.hub.check(signal);
+  assert.deepEqual([row?.result, more], ["failed", []]);
+  assert.match(row?.found ?? "", /lacks the RPC methods state_call;/);
 });
 
 Deno.test("consensus hub: a runtime that takes other consensus messages is fatal", async () => {
@@ -232,31 +134,6 @@ Deno.test("consensus hub: a runtime that takes other consensus messages is fatal
     findings[0]?.found ?? "",
     /no consensus update can be submitted to it: no call Ismp\.handle_unsigned; Ismp\.LatestStateMachineHeight: key/,
   );
-});
-
-Deno.test("consensus hub: upgrades are followed, and no update is made for a runtime that does not take them (F20)", async () => {
-  await using simulated = await startConsensusHub();
-  await using connection = connectConsensus(simulated);
-  const { hub } = connection;
-  const update = { id: opState, proofs: proofs.opStack };
-  const upgrade = async (change: RuntimeChange): Promise<void> => {
-    const done = simulated.governance.upgradeRuntime(change);
-    simulated.produceBlock();
-    await done;
-  };
-  const before = await hub.updates.prepareUpdates(update, signal);
-  await upgrade({ removed: ["Ismp.handle_unsigned"] });
-  await assert.rejects(hub.updates.dryRunUpdates(update, signal), faultWith("runtime_unsupported"));
-  await assert.rejects(hub.updates.prepareUpdates(update, signal), faultWith("runtime_unsupported"));
-  await upgrade({ swapped: ["Ismp", "Relayer"], widened: ["System.ExtrinsicSuccess"] });
-  assert.equal(await hub.updates.dryRunUpdates(update, signal), undefined);
-  const after = await hub.updates.prepareUpdates(update, signal);
-  assert.notEqual(decodeBareExtrinsic(after.raw)[0], decodeBareExtrinsic(before.raw)[0]);
-  await hub.sender.broadcast(after, signal);
-  simulated.produceBlock();
-  const outcome = await hub.outcomes.fetchOutcome(after, signal);
-  assert.ok(outcome.kind === "included" && outcome.succeeded);
-  assert.ok((outcome.advanced ?? []).length > 0);
 });
 
 Deno.test("consensus hub: a node without state_queryStorageAt is read value by value, all of one block", async () => {

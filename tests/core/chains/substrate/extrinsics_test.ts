@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
-import { ChildTrie, FinalBlocks, Runtimes } from "../../../../src/core/chains/substrate/node.ts";
 import {
   deliveryExtrinsic,
   keySigner,
@@ -20,31 +19,13 @@ import {
 } from "../../../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
+import { scriptContext } from "./scripted_hub.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { verifySignature } from "../../../../devnet/hub/signatures.ts";
 
-const endpoint = { host: "node.example", send: () => Promise.reject(new Error("nothing is asked here")) };
-
 function nodeOf(hashing: SubstrateNode["hashing"]): SubstrateNode {
-  const clock = new FakeClock();
-  const log = new RecordedLog();
-  const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, endpoint, "POLKADOT-3367");
-  return {
-    client,
-    clock,
-    log,
-    id: { stateMachine: parseStateMachine("POLKADOT-3367"), consensusStateId: toConsensusStateId("DOT0") },
-    isHub: true,
-    use: "hub",
-    hashing,
-    runtimes: new Runtimes(client, "POLKADOT-3367", "hub"),
-    childTrie: new ChildTrie(client, clock),
-    finalBlocks: new FinalBlocks(client, clock),
-  };
+  return scriptContext({}, { isHub: true, use: "hub" }, { hashing }).chain.node;
 }
 
 /** The delivery of the vector `call.*.Ismp.handle_unsigned.Request`. */

@@ -3,7 +3,7 @@ import { zstdDecompressSync } from "node:zlib";
 import type { RelayerHubCall } from "../../../../src/core/chains/hub.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
-import { loadRuntime, RuntimeFault } from "../../../../src/core/chains/substrate/runtime.ts";
+import { loadRuntime } from "../../../../src/core/chains/substrate/runtime.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { getMessage, getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import {
@@ -13,9 +13,8 @@ import {
   withdrawalProofCodec,
 } from "../../../../src/core/ismp/fees.ts";
 import { getRequestsWithProofCodec } from "../../../../src/core/ismp/ismp_message.ts";
-import { mmrProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { childTrieKeys, ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import {
   bool,
   bytes,
@@ -91,20 +90,6 @@ for (const [vector, call] of known) {
   });
 }
 
-Deno.test("hub calls: a runtime whose arguments differ gets nothing", () => {
-  const { specName, specVersion, metadata } = hubMetadata("gargantua-genesis");
-  const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
-  const codes = known.map(([, call]) => {
-    try {
-      encodeHubCall(runtime, call);
-      return "encoded";
-    } catch (error) {
-      return error instanceof RuntimeFault ? error.code : "other";
-    }
-  });
-  assert.deepEqual([...new Set(codes)].sort(), ["layout_mismatch", "missing_call"]);
-});
-
 const VALID = "0x0000000000000000000000000000000000000000";
 const INVALID_CALL = "0x010000";
 
@@ -177,40 +162,10 @@ const refusals: readonly (readonly [
   expected: readonly [code: string, error: string | undefined],
 ])[] = [
   [
-    "the pallet's error is named by the dry run",
-    accumulate,
-    withValidity(INVALID_CALL, moduleError(52, 9), ready()),
-    ["unknown_message", "Relayer.MissingCommitments"],
-  ],
-  [
-    "a proof that does not verify is a bad proof where its height is ready",
-    accumulate,
-    withValidity(INVALID_CALL, moduleError(52, 0), ready()),
-    ["bad_proof", "Relayer.ProofValidationError"],
-  ],
-  [
-    "a proof at a height in its challenge period is not ready, not wrong",
-    accumulate,
-    withValidity(INVALID_CALL, moduleError(52, 0), ready({ ageSec: 100n })),
-    ["not_ready", "Relayer.ProofValidationError"],
-  ],
-  [
-    "a withdrawal below the minimum has the pallet's name for it",
-    { kind: "withdraw", data: argumentOf("Relayer.withdraw_fees", withdrawalInputDataCodec) },
-    withValidity(INVALID_CALL, moduleError(52, 4)),
-    ["unspecified", "Relayer.NotEnoughBalance"],
-  ],
-  [
     "a node without dry runs leaves the error open",
     accumulate,
     withValidity(INVALID_CALL, undefined, ready()),
     ["unspecified", undefined],
-  ],
-  [
-    "a node without dry runs still shows what storage says",
-    accumulate,
-    withValidity(INVALID_CALL, undefined),
-    ["not_ready", undefined],
   ],
   [
     "an error of the dry run that is no module's is no pallet error",
@@ -237,12 +192,6 @@ const refusals: readonly (readonly [
     ),
     ["host_frozen", "Relayer.ProofValidationError"],
   ],
-  [
-    "an answer whose height is not ready says so, though the pallet has one error for all",
-    { kind: "answerGets", answer },
-    withValidity(INVALID_CALL, moduleError(58, 0)),
-    ["not_ready", "StateCoprocessor.HandlingError"],
-  ],
 ];
 
 for (const [sentence, call, node, expected] of refusals) {
@@ -252,32 +201,6 @@ for (const [sentence, call, node, expected] of refusals) {
     assert.deepEqual([refusal?.code, refusal?.error], expected);
   });
 }
-
-Deno.test("hub calls: of an answer the timed out and the answered requests are named", async () => {
-  const [request] = answer.requests;
-  assert.ok(request !== undefined);
-  const open = { ...request, timeoutTimestampSec: 0n };
-  const gets = [open, { ...open, nonce: 90n, timeoutTimestampSec: 1_700_000_000n }, { ...open, nonce: 91n }];
-  const stored = ready();
-  const ask = async (requests: typeof gets): Promise<unknown> => {
-    const call: RelayerHubCall = { kind: "answerGets", answer: { ...answer, requests } };
-    const { chain, run } = scriptHub(withValidity(INVALID_CALL, moduleError(58, 0), stored));
-    const refusal = await run(chain.hubCalls.dryRunCall(call, signal));
-    return [refusal?.code, refusal?.messages];
-  };
-  assert.deepEqual(await ask(gets), ["timed_out", [1]]);
-  const [first, , third] = gets;
-  assert.ok(first !== undefined && third !== undefined);
-  stored.set(
-    toHex(childTrieKeys.responseReceipt(getMessage(third).commitment)),
-    `${hashOf("response")}0401`,
-  );
-  assert.deepEqual(await ask([first, third]), ["duplicate", [1]]);
-  assert.deepEqual(await ask([first, first]), ["duplicate", [1]]);
-  assert.deepEqual(await ask([{ ...first, height: 5n }]), ["bad_proof", [0]]);
-  assert.deepEqual(await ask([{ ...first, dest: parseStateMachine("EVM-10") }]), ["bad_proof", [0]]);
-  assert.deepEqual(await ask([first]), ["unspecified", undefined]);
-});
 
 Deno.test("hub calls: a node without the pool's API is asked for a dry run alone", async () => {
   const refuses: Script = {
@@ -375,38 +298,4 @@ Deno.test("hub chain: what a Substrate host does not take is refused by value, w
     }
   }
   assert.equal(trips(), 0);
-});
-
-Deno.test("hub chain: responses bound for EVM hosts are proven as leaves of their own", async () => {
-  assert.ok(request !== undefined);
-  const response = getResponseMessage({ get: request, values: [] });
-  const items = [hashOf("item")];
-  const { chain, run } = scriptHub({
-    mmr_queryProof: (height, keys) => {
-      assert.equal(height, 40);
-      assert.deepEqual(keys, { Responses: [response.commitment] });
-      const proof = mmrProofCodec.enc({
-        leafIndicesAndPos: [{ leafIndex: 6n, pos: 10n }],
-        leafCount: 9n,
-        items,
-      });
-      return { proof: [...proof], height: 40 };
-    },
-  });
-  const target = {
-    id: {
-      stateMachine: parseStateMachine("EVM-1"),
-      consensusStateId: answer.source.height.id.consensusStateId,
-    },
-    capabilities: { hubProofs: "mmr" },
-    reads: { fetchStateRoot: () => Promise.resolve(undefined) },
-  } as const;
-  const proof = await run(chain.proofs.proveMessages([response], { height: 40n, target }, signal));
-  assert.deepEqual(proof, {
-    kind: "mmr",
-    height: { id: chain.id, height: 40n },
-    leafCount: 9n,
-    items,
-    leafIndices: [6n],
-  });
 });

@@ -4,44 +4,27 @@ import {
   checkAcceptedProofs,
   checkMessageBodies,
 } from "../../../../src/core/chains/substrate/offchain_rows.ts";
-import { createChainContext } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import type { CheckRow } from "../../../../src/core/checks/check_row.ts";
-import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { ismpKeys } from "../../../../src/core/ismp/storage_keys.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
-import { type ScriptedMethod, ScriptedNode } from "../../../support/scripted_socket.ts";
-import { fixedRandomness } from "../../../support/seeded_randomness.ts";
-import { blockHashes, hashOf, headerJson } from "./scripted_hub.ts";
+import { type ScriptedMethod } from "../../../support/scripted_socket.ts";
+import { blockHashes, hashOf, headerJson, scriptContext } from "./scripted_hub.ts";
 
 const never = new AbortController().signal;
 const BEST = 1_000_000;
 
-type Context = ReturnType<typeof createChainContext>;
+type Context = ReturnType<typeof scriptContext>["chain"];
 
 /** Runs `work` with a chain behind a node with these methods; counts its messages on the wire. */
 async function withNode(
   methods: Readonly<Record<string, ScriptedMethod>>,
   work: (context: Context) => Promise<readonly CheckRow[]>,
 ): Promise<{ readonly row: CheckRow | undefined; readonly trips: number }> {
-  const clock = new FakeClock();
-  const node = new ScriptedNode(methods);
-  const context = createChainContext({
-    clock,
-    randomness: fixedRandomness(0),
-    openSocket: node.open,
-    log: new RecordedLog(),
-  }, {
+  const { chain: context, clock, node } = scriptContext(methods, { isHub: false, use: "relayed" }, {
     id: { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") },
-    hashing: "Keccak",
-    rpcWs: new EndpointUrl("ws://node.example"),
-    maxRpcPayloadSizeBytes: 10_000_000,
-    maxConcurrentQueries: 10,
-    signer: undefined,
-  }, { isHub: false, use: "relayed" });
+  });
   const rows = await clock.run(work(context));
   await context.endpoint.close();
   assert.ok(rows.length <= 1);

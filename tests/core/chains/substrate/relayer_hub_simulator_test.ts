@@ -4,11 +4,9 @@ import { aged } from "../../../support/aged.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import { Secret } from "../../../../src/core/config/redact.ts";
-import { equalBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { commitmentOfPost, postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
-import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
   toConsensusClientId,
@@ -31,6 +29,7 @@ import { type RuntimeChange, RuntimeMetadata } from "../../../../devnet/hub/runt
 import { connect, relayerId, testsOn } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 const test = testsOn(startTestHub);
@@ -53,10 +52,6 @@ async function signed(chain: HubChain, delivery: Delivery): Promise<SignedSubmis
   const result = await chain.sender.sign(delivery, { simulation, ...hints }, signal);
   assert.ok(result.kind === "signed");
   return result.submission;
-}
-
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
 }
 
 test("hub chain: a delivery is simulated, signed, sent, found in its block, and later final", async ({ hub, chain }) => {
@@ -86,21 +81,6 @@ test("hub chain: a delivery is simulated, signed, sent, found in its block, and 
   ]);
 });
 
-Deno.test("hub chain: an outcome is found by a program that was started later", async () => {
-  await using hub = await startTestHub();
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  let submission: SignedSubmission;
-  {
-    await using first = connect(hub);
-    submission = await signed(first.chain, delivery);
-    await first.chain.sender.broadcast(submission, signal);
-  }
-  for (let count = 0; count < 20; count++) hub.produceBlock();
-  await using second = connect(hub);
-  const outcome = await second.chain.outcomes.fetchOutcome(submission, signal);
-  assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
-});
-
 Deno.test("hub chain: an extrinsic in a final block whose events the node has pruned has an unknown outcome", async () => {
   await using hub = await startTestHub();
   const delivery = await deliveryOf(hub, 10n, post(1n));
@@ -128,19 +108,6 @@ test("hub chain: a restart of the node in between is survived", async ({ hub, ch
   await hub.start();
   const outcome = await chain.outcomes.fetchOutcome(submission, signal);
   assert.equal(outcome.kind === "included" && outcome.succeeded, true);
-});
-
-Deno.test("hub chain: receipts name the hub key when there is one", async () => {
-  await using hub = await startTestHub();
-  const seed = new Uint8Array(32).fill(7);
-  await using connection = connect(hub, { signer: new Secret(toHex(seed)) });
-  const { chain } = connection;
-  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.sender.broadcast(submission, signal);
-  hub.produceBlock();
-  const [receipt] = await chain.reads.fetchReceipts([postMessage(post(1n))], signal);
-  assert.deepEqual(receipt, sr25519PublicKey(seed));
-  assert.deepEqual(chain.relayer, receipt);
 });
 
 Deno.test("hub chain: what was delivered by others since the simulation is seen when signing", async () => {
@@ -550,17 +517,6 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
   assert.match(found[2] ?? "", /^warning: .*system_dryRun/);
 });
 
-Deno.test("hub chain: a clock that differs by more than 30 seconds is warned about", async () => {
-  await using hub = await startTestHub({ now: () => Date.now() - 100_000 });
-  await using connection = connect(hub);
-  const { chain } = connection;
-  const { jobs } = chain.planChecks({ hub: chain.id, fetchKnownHeight: () => Promise.resolve(undefined) });
-  const rows = await jobs.find(({ check }) => check === "endpoint")?.run(signal);
-  const clock = rows?.find(({ check }) => check === "clock");
-  assert.equal(clock?.result, "warning");
-  assert.match(clock?.found ?? "", /the newest block is (99|100|101) s old by this machine's clock/);
-});
-
 test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async ({ hub, chain }) => {
   await deliveryOf(hub, 10n, post(1n));
   const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
@@ -676,21 +632,6 @@ test("hub chain: a runtime without what is needed is named, and nothing is made 
   ]);
 });
 
-test("hub chain: without the pool's runtime API a dry run decides", async ({ hub, chain }) => {
-  hub.fault = ({ method, params: [api] }) =>
-    method === "state_call" && api === "TaggedTransactionQueue_validate_transaction"
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : undefined;
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
-  const [step] = delivery.steps;
-  assert.ok(step?.kind === "messages");
-  const wrong: Delivery = { steps: [{ ...step, messages: [postMessage(post(9n))] }] };
-  const refused = await chain.simulator.simulate(wrong, signal);
-  assert.ok(refused.kind === "refused");
-  assert.match(refused.refusal.detail, /^Ismp\.InvalidMessage: /);
-});
-
 test("hub chain: where the pool is hidden, an extrinsic is pending until its window is over", async ({ hub, chain }) => {
   hub.fault = ({ method }) =>
     method === "author_pendingExtrinsics"
@@ -718,11 +659,4 @@ test("hub chain: an event that cannot be read is skipped and reported, the other
   assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [
     ["warn", "messages_skipped.undecodable"],
   ]);
-});
-
-test("hub chain: equal deliveries without a signer are equal extrinsics", async ({ hub, chain }) => {
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  const [one, two] = [await signed(chain, delivery), await signed(chain, delivery)];
-  assert.equal(equalBytes(one.raw, two.raw), true);
-  assert.equal(one.hash, two.hash);
 });

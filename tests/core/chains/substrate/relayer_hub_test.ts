@@ -258,6 +258,7 @@ test("relayer hub: refused answers have a reason that the pallet does not give",
   const unknownHeight = { ...answer.source, height: { id: sender, height: 11n } };
   const error = "StateCoprocessor.HandlingError";
   assert.equal(await refusalOf(chain, of([good, late])), `timed_out ${error}`);
+  assert.deepEqual((await chain.hubCalls.dryRunCall(of([good, late]), signal))?.messages, [1]);
   assert.equal(await refusalOf(chain, of([good, good])), `duplicate ${error}`);
   assert.equal(await refusalOf(chain, of([other])), `bad_proof ${error}`);
   assert.equal(await refusalOf(chain, of([good], { source: unknownHeight })), `not_ready ${error}`);

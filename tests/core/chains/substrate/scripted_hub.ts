@@ -6,7 +6,9 @@ import type { ConsensusTarget } from "../../../../src/core/chains/consensus_targ
 import { createHubTarget } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import {
+  createChainContext,
   createSubstrateChain,
+  type SubstrateChainContext,
   type SubstrateChainDeps,
   type SubstrateChainOptions,
 } from "../../../../src/core/chains/substrate/substrate_chain.ts";
@@ -118,6 +120,15 @@ export function scriptChain(
     id: { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") },
     ...change,
   });
+}
+
+/** The parts of a Substrate chain behind a scripted node: the hub, unless it is another one. */
+export function scriptContext(
+  methods: Script,
+  as: Parameters<typeof createChainContext>[2] = { isHub: true, use: "hub" },
+  change: Partial<SubstrateChainOptions> = {},
+): Scripted<SubstrateChainContext> {
+  return script((deps, options) => createChainContext(deps, options, as), methods, change);
 }
 
 /** A hash that is distinguished by its label. */

@@ -1,21 +1,24 @@
 import assert from "node:assert/strict";
 import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
-import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { blake2b256, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { childTrieKey, ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
-import { bytes, u64 } from "../../../../src/core/encoding/scale.ts";
+import { ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
+import { u64 } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
-import { RecordedLog } from "../../../support/recorded_log.ts";
-import { type ScriptedMethod, ScriptedNode } from "../../../support/scripted_socket.ts";
-import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import {
+  hashOf,
+  headerJson,
+  type Script,
+  scriptChain,
+  type Scripted,
+  unsignedExtrinsic,
+} from "./scripted_hub.ts";
 import { postRequestToJson } from "../../../../devnet/hub/rpc/ismp_json.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 const id = { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") };
@@ -24,55 +27,13 @@ const hub = {
   consensusStateId: toConsensusStateId("DOT0"),
 };
 
-interface Setup {
-  readonly clock: FakeClock;
-  readonly node: ScriptedNode;
-  readonly log: RecordedLog;
-  readonly chain: Chain;
-}
-
 /** A chain of Blake2 headers behind a scripted node. */
-function setUp(methods: Readonly<Record<string, ScriptedMethod>>): Setup {
-  const clock = new FakeClock();
-  const node = new ScriptedNode(methods);
-  const log = new RecordedLog();
-  const chain = createSubstrateChain(
-    {
-      clock,
-      randomness: fixedRandomness(0),
-      openSocket: node.open,
-      log,
-    },
-    {
-      id,
-      hashing: "Blake2",
-      rpcWs: new EndpointUrl("ws://node.example"),
-      maxRpcPayloadSizeBytes: 1_000_000,
-      maxConcurrentQueries: 10,
-      feeTokenDecimals: 6,
-      signer: undefined,
-    },
-  );
-  return { clock, node, log, chain };
-}
-
-function hashOf(label: string): Hash256 {
-  return toHash256(blake2b256(new TextEncoder().encode(label)));
+function setUp(methods: Script): Scripted<Chain> {
+  return scriptChain(methods, { hashing: "Blake2" });
 }
 
 function header(height: number, parent: Hash256): unknown {
-  const root = hashOf("root");
-  return {
-    number: toHexNumber(height),
-    parentHash: parent,
-    stateRoot: root,
-    extrinsicsRoot: root,
-    digest: { logs: [] },
-  };
-}
-
-function toHexNumber(value: number): string {
-  return `0x${value.toString(16)}`;
+  return { ...Object(headerJson(height)), parentHash: parent };
 }
 
 const request: PostRequest = {
@@ -85,12 +46,8 @@ const request: PostRequest = {
   body: new Uint8Array([1]),
 };
 
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
-}
-
 /** Scripts for a node with blocks 1 to 3, one request in block 2, and this difference of the chain's nonce there. */
-function eventScripts(dispatched: bigint): Readonly<Record<string, ScriptedMethod>> {
+function eventScripts(dispatched: bigint): Script {
   const meta = { block_hash: hashOf("b2"), transaction_hash: hashOf("x"), block_number: 2 };
   const event = { PostRequest: postRequestToJson(request) };
   return {
@@ -117,11 +74,6 @@ Deno.test("substrate chain: requests are counted by the nonce, and u64 arrive wi
   ]);
 });
 
-Deno.test("substrate chain: a node without the body of a request is found out by the nonce", async () => {
-  const { clock, chain } = setUp(eventScripts(2n));
-  await assert.rejects(clock.run(chain.events.fetchEvents(1n, 2n, signal)), faultWith("pruned"));
-});
-
 Deno.test("substrate chain: messages that a node continues lacking are named and skipped, the newer ones are read", async () => {
   const { clock, log, chain } = setUp(eventScripts(3n));
   for (let minute = 0; minute < 10; minute++) {
@@ -145,25 +97,6 @@ Deno.test("substrate chain: a reorganisation between the answers is lagging", as
   await assert.rejects(clock.run(chain.events.fetchEvents(1n, 2n, signal)), faultWith("lagging"));
 });
 
-for (const name of ["ISMPv2", "ISMP"] as const) {
-  Deno.test(`substrate chain: receipts are read from the child trie ${name} where that is the chain's`, async () => {
-    const relayer = new Uint8Array(20).fill(4);
-    const tries: unknown[] = [];
-    const { clock, node, chain } = setUp({
-      state_getStorage: (key) => key === toHex(childTrieKey(name)) ? hashOf("root") : null,
-      childstate_getStorage: (trie) => {
-        tries.push(trie);
-        return toHex(bytes.enc(relayer));
-      },
-    });
-    const read = (): Promise<unknown> => clock.run(chain.reads.fetchReceipts([postMessage(request)], signal));
-    assert.deepEqual(await read(), [relayer]);
-    assert.deepEqual(await read(), [relayer]);
-    assert.deepEqual(tries, [toHex(childTrieKey(name)), toHex(childTrieKey(name))]);
-    assert.deepEqual(node.exchanges.map((each) => each.methods.length), [2, 1, 1]);
-  });
-}
-
 Deno.test("substrate chain: a read is asked again after a lost connection, a submission is not", async () => {
   const { clock, node, chain } = setUp({});
   let asked = 0;
@@ -186,16 +119,7 @@ Deno.test("substrate chain: a read is asked again after a lost connection, a sub
 });
 
 const raw = fromHex(hubScale("call.nexus.Ismp.handle_unsigned.Request").bareExtrinsicV4 ?? "0x");
-const submission: SignedSubmission = {
-  hash: toHash256(blake2b256(raw)),
-  chain: id.stateMachine,
-  raw,
-  account: undefined,
-  nonce: undefined,
-  gasPriceWei: undefined,
-  gasLimit: undefined,
-  madeAtHeight: 5n,
-};
+const submission: SignedSubmission = { ...unsignedExtrinsic(raw), hash: toHash256(blake2b256(raw)) };
 
 Deno.test("substrate chain: an outcome follows the extrinsic through a reorganisation", async () => {
   const { specName, specVersion, metadata } = hubMetadata("nexus-head");
@@ -262,17 +186,7 @@ Deno.test("final height: polls at the same time ask the node once, what settles 
   let final = 5;
   const { clock, node, chain } = setUp({
     chain_getFinalizedHead: () => hashOf(`b${final}`),
-    chain_getBlockHash: (heights) =>
-      Array.isArray(heights)
-        ? heights.map((height) => height <= final + 2 ? hashOf(`b${height}`) : null)
-        : assert.fail("one height"),
-    chain_getHeader: () => ({
-      parentHash: hashOf(`b${final - 1}`),
-      number: `0x${final.toString(16)}`,
-      stateRoot: hashOf("state"),
-      extrinsicsRoot: hashOf("extrinsics"),
-      digest: { logs: [] },
-    }),
+    chain_getHeader: () => header(final, hashOf(`b${final - 1}`)),
   });
   const poll = (): Promise<bigint> => clock.run(chain.reads.fetchFinalHeight(signal));
   assert.deepEqual([await poll(), await poll()], [5n, 5n]);
@@ -284,8 +198,4 @@ Deno.test("final height: polls at the same time ask the node once, what settles 
   final = 9;
   await clock.run(chain.certain.fetchCertainFees([], {}, signal));
   assert.deepEqual([await poll(), node.exchanges.length], [9n, 6]);
-  // Far behind, e.g. after a pause of the machine: the node names the block by its hash only.
-  final = 100;
-  await clock.advance(1_000);
-  assert.deepEqual([await poll(), node.exchanges.length], [100n, 9]);
 });

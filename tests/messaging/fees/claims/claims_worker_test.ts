@@ -1,3 +1,4 @@
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { CLAIM_GROUP_SIZE } from "../../../../src/messaging/fees/claims/claim_attempt.ts";
 import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
@@ -31,11 +32,20 @@ async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
   return scene;
 }
 
+/** A scene in which we have delivered so many requests, and rounds that claim their fees. */
+async function delivered(
+  count: number,
+  options?: SceneOptions,
+): Promise<{ scene: Scene; commitments: Hash256[]; rounds: ClaimsRounds }> {
+  const scene = await sceneWith(options);
+  const commitments = scene.deliver(count);
+  await scene.blocks(5);
+  return { scene, commitments, rounds: new ClaimsRounds(scene.context) };
+}
+
 for (const [count, sizes] of [[49, [49]], [50, [50]], [51, [50, 1]], [101, [50, 50, 1]]] as const) {
   Deno.test(`claims: ${count} rows go in groups of at most 50 and end claimed, with their fees on the hub (F24)`, async () => {
-    const scene = await sceneWith();
-    scene.deliver(count);
-    await scene.blocks(5);
+    const { scene } = await delivered(count);
     await claimAll(scene);
     assert.deepEqual(scene.states(), { claimed: count });
     assert.deepEqual(scene.claims().map(({ length }) => length), sizes);
@@ -45,10 +55,7 @@ for (const [count, sizes] of [[49, [49]], [50, [50]], [51, [50, 1]], [101, [50, 
 }
 
 Deno.test("claims: a row counts as claimed only when the block of the hub is final, and knows that block (F4)", async () => {
-  const scene = await sceneWith();
-  const [commitment = hashOf(0)] = scene.deliver(1);
-  await scene.blocks(5);
-  const rounds = new ClaimsRounds(scene.context);
+  const { scene, commitments: [commitment = hashOf(0)], rounds } = await delivered(1);
   await rounds.run(never);
   assert.deepEqual(scene.states(), { claiming: 1 });
   await scene.blocks(1);
@@ -82,9 +89,7 @@ Deno.test("claims: what a delivery earned is known when its fee is read for the 
 });
 
 Deno.test("claims: what is in the journal is there before the hub hears of it", async () => {
-  const scene = await sceneWith();
-  scene.deliver(3);
-  await scene.blocks(5);
+  const { scene } = await delivered(3);
   let before: Readonly<Record<string, number>> = {};
   let journalled = 0;
   const act = (): void => {
@@ -98,9 +103,7 @@ Deno.test("claims: what is in the journal is there before the hub hears of it", 
 });
 
 Deno.test("claims: only what the hub can prove is claimed, the rest waits for a newer height", async () => {
-  const scene = await sceneWith();
-  scene.deliver(2);
-  await scene.blocks(5);
+  const { scene } = await delivered(2);
   scene.deliver(2, { first: 10, height: scene.node(b).head.height + 20n });
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 2 });
@@ -132,9 +135,7 @@ Deno.test("claims: zero fees, claimed ones and those unknown to the hub end with
 });
 
 Deno.test("claims: one answer of a hub that is behind ends no fee", async () => {
-  const scene = await sceneWith();
-  scene.deliver(3);
-  await scene.blocks(5);
+  const { scene } = await delivered(3);
   const { accounts } = scene.hub;
   const real = accounts.fetchClaimStatus.bind(accounts);
   let isBehind = true;
@@ -172,9 +173,7 @@ Deno.test("claims: rows that have waited are not remembered in the size of a que
 });
 
 Deno.test("claims: a source that does not know the request leaves the row alone until that is certain", async () => {
-  const scene = await sceneWith();
-  const [commitment = hashOf(0)] = scene.deliver(1);
-  await scene.blocks(5);
+  const { scene, commitments: [commitment = hashOf(0)] } = await delivered(1);
   scene.chain(a).paidFees.delete(commitment);
   scene.chain(a).areWitnessesUp = false;
   const rounds = new ClaimsRounds(scene.context);
@@ -188,9 +187,7 @@ Deno.test("claims: a source that does not know the request leaves the row alone 
 });
 
 Deno.test("claims: a fee of zero from a node that is behind its raise does not end a row without a claim", async () => {
-  const scene = await sceneWith();
-  const [commitment = hashOf(0)] = scene.deliver(1);
-  await scene.blocks(5);
+  const { scene, commitments: [commitment = hashOf(0)] } = await delivered(1);
   scene.chain(a).staleFees = new Map([[commitment, 0n]]);
   const rounds = new ClaimsRounds(scene.context);
   await claimAll(scene, rounds);
@@ -198,9 +195,7 @@ Deno.test("claims: a fee of zero from a node that is behind its raise does not e
 });
 
 Deno.test("claims: a node that is behind a raise does not make us claim the old fee", async () => {
-  const scene = await sceneWith();
-  const [commitment = hashOf(0)] = scene.deliver(1);
-  await scene.blocks(5);
+  const { scene, commitments: [commitment = hashOf(0)] } = await delivered(1);
   scene.chain(a).raise(commitment, 50n * one);
   scene.chain(a).staleFees = new Map([[commitment, one]]);
   await claimAll(scene);
@@ -211,9 +206,7 @@ Deno.test("claims: a node that is behind a raise does not make us claim the old 
 });
 
 Deno.test("claims: a fee that endpoints do not agree on for an hour is claimed as one of them tells it", async () => {
-  const scene = await sceneWith();
-  scene.deliver(1);
-  await scene.blocks(5);
+  const { scene } = await delivered(1);
   scene.chain(a).areWitnessesUp = false;
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { unclaimed: 1 });
@@ -299,9 +292,7 @@ Deno.test("claims: what only the pool refuses is halved as well, and nothing is 
 });
 
 Deno.test("claims: while the hub is not ready for a height nothing is deferred", async () => {
-  const scene = await sceneWith();
-  scene.deliver(4);
-  await scene.blocks(5);
+  const { scene } = await delivered(4);
   scene.hub.hubCalls.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { unclaimed: 4 });
@@ -312,10 +303,7 @@ Deno.test("claims: while the hub is not ready for a height nothing is deferred",
 });
 
 Deno.test("claims: with a challenge period the newest matured heights are proved", async () => {
-  const scene = await sceneWith({ hub: { challengePeriodSec: 10n } });
-  scene.deliver(2);
-  await scene.blocks(5);
-  const rounds = new ClaimsRounds(scene.context);
+  const { scene, rounds } = await delivered(2, { hub: { challengePeriodSec: 10n } });
   const { pairs } = await rounds.run(never);
   assert.deepEqual(pairs.map(({ result }) => result), ["maturing"]);
   await scene.blocks(5);
@@ -326,9 +314,7 @@ Deno.test("claims: with a challenge period the newest matured heights are proved
 });
 
 Deno.test("claims: with other keys on source and destination the source's address is credited, nonce by nonce (F24)", async () => {
-  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
-  scene.deliver(101);
-  await scene.blocks(5);
+  const { scene } = await delivered(101, { keys: { [a]: 1, [b]: 2 } });
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 101 });
   assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(1))), 101n * one);
@@ -337,9 +323,7 @@ Deno.test("claims: with other keys on source and destination the source's addres
 });
 
 Deno.test("claims: a nonce that a withdrawal uses up between signing and sending is read again (F24)", async () => {
-  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
-  scene.deliver(4);
-  await scene.blocks(5);
+  const { scene } = await delivered(4, { keys: { [a]: 1, [b]: 2 } });
   const act = (): void => scene.hub.accounts.useNonceOf(a, toEvmAddress(keyOf(2)));
   scene.hub.faults.add("dryRunCall", { kind: "interrupt", when: "before", act });
   scene.hub.faults.add("prepareCall", { kind: "interrupt", when: "after", act });
@@ -349,9 +333,7 @@ Deno.test("claims: a nonce that a withdrawal uses up between signing and sending
 });
 
 Deno.test("claims: for a beneficiary they wait while an order to withdraw holds the nonce", async () => {
-  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
-  scene.deliver(1);
-  await scene.blocks(5);
+  const { scene } = await delivered(1, { keys: { [a]: 1, [b]: 2 } });
   const id = scene.ledger.withdrawals.record({
     chain: a,
     address: toEvmAddress(keyOf(2)),
@@ -412,9 +394,7 @@ Deno.test("claims: the worker claims by itself, also what was recorded while it 
 
 Deno.test("claims: without an answer to the broadcast the claim is searched, and sent again when it never arrived (F19)", async () => {
   for (const kind of ["throw", "loseAnswer"] as const) {
-    const scene = await sceneWith();
-    scene.deliver(3);
-    await scene.blocks(5);
+    const { scene } = await delivered(3);
     scene.hub.faults.add("broadcast", { kind, code: "timeout" });
     await claimAll(scene);
     assert.deepEqual(scene.states(), { claimed: 3 }, kind);
@@ -424,9 +404,7 @@ Deno.test("claims: without an answer to the broadcast the claim is searched, and
 });
 
 Deno.test("claims: a call that leaves the pool is made again (F4)", async () => {
-  const scene = await sceneWith();
-  scene.deliver(3);
-  await scene.blocks(5);
+  const { scene } = await delivered(3);
   scene.hubNode.isFull = true;
   const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
@@ -443,10 +421,7 @@ Deno.test("claims: a call that leaves the pool is made again (F4)", async () => 
 for (const transactions of ["repool", "forget"] as const) {
   const name = transactions === "repool" ? "goes back to the pool" : "is forgotten";
   Deno.test(`claims: a claim whose block a reorganisation removes ${name} and is paid once (F4)`, async () => {
-    const scene = await sceneWith();
-    scene.deliver(3);
-    await scene.blocks(5);
-    const rounds = new ClaimsRounds(scene.context);
+    const { scene, rounds } = await delivered(3);
     await rounds.run(never);
     await scene.blocks(1);
     await rounds.run(never);
@@ -502,9 +477,7 @@ for (
 }
 
 Deno.test("claims: rows under way without a claim in the journal are settled by the hub's own record", async () => {
-  const scene = await sceneWith();
-  const [paid = hashOf(0), unpaid = hashOf(0)] = scene.deliver(2);
-  await scene.blocks(5);
+  const { scene, commitments: [paid = hashOf(0), unpaid = hashOf(0)] } = await delivered(2);
   scene.ledger.deliveries.setClaimState({ commitment: paid, dest: b }, "claiming");
   scene.ledger.deliveries.setClaimState({ commitment: unpaid, dest: b }, "claiming");
   scene.hub.accounts.noteClaimed(paid);
@@ -518,16 +491,14 @@ Deno.test("claims: rows under way without a claim in the journal are settled by 
 
 for (const known of ["unclaimed", "claiming"] as const) {
   Deno.test(`claims: with a database that lacks a claim (${known}) its block has to be final, and one that is not is made again (I7)`, async () => {
-    const scene = await sceneWith();
-    const delivered = scene.deliver(2);
-    await scene.blocks(5);
+    const { scene, commitments } = await delivered(2);
     await new ClaimsRounds(scene.context).run(never);
     await scene.blocks(1);
     // The journal of a replica that is behind.
     const [claim] = scene.accumulations();
     assert.ok(claim !== undefined);
     scene.ledger.submissions.update(claim.id, { state: "dropped" });
-    for (const commitment of delivered) {
+    for (const commitment of commitments) {
       scene.ledger.deliveries.setClaimState({ commitment, dest: b }, known);
     }
     await new ClaimsRounds(scene.context).run(never);
@@ -541,9 +512,7 @@ for (const known of ["unclaimed", "claiming"] as const) {
 }
 
 Deno.test("claims: a raise that the hub's height of the source lacks is waited for and paid; the others of its group go", async () => {
-  const scene = await sceneWith();
-  const [raised = hashOf(0), other = hashOf(0)] = scene.deliver(2);
-  await scene.blocks(5);
+  const { scene, commitments: [raised = hashOf(0), other = hashOf(0)] } = await delivered(2);
   scene.chain(a).raise(raised, 50n * one);
   scene.unheard.add(a);
   const rounds = await claimAll(scene);
@@ -552,23 +521,21 @@ Deno.test("claims: a raise that the hub's height of the source lacks is waited f
   const told = scene.log.events("info").filter((event) => event === "claim_failed.fee_raised");
   assert.equal(told.length, 1);
   scene.unheard.delete(a);
+  await scene.blocks(60);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.claims(), [[other], [raised]]);
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 52n * one);
 });
 
-Deno.test("claims: while the hub hears nothing new of the source a raise costs no further proof, and a day later the old fee is claimed", async () => {
-  const scene = await sceneWith();
-  const [raised = hashOf(0)] = scene.deliver(1);
-  await scene.blocks(5);
+Deno.test("claims: while the hub hears nothing new of the source a raise is waited for, and a day later the old fee is claimed", async () => {
+  const { scene, commitments: [raised = hashOf(0)] } = await delivered(1);
   scene.chain(a).raise(raised, 50n * one);
   scene.unheard.add(a);
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { unclaimed: 1 });
-  scene.chain(a).calls.length = 0;
   await scene.clock.advance(3_600_000);
   await claimAll(scene, rounds);
-  assert.deepEqual([scene.states(), scene.chain(a).calls], [{ unclaimed: 1 }, []]);
+  assert.deepEqual(scene.states(), { unclaimed: 1 });
   assert.ok(
     scene.log.events("info").some((event) => event === "claim_failed.fee_raised"),
   );
@@ -578,25 +545,45 @@ Deno.test("claims: while the hub hears nothing new of the source a raise costs n
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), one);
 });
 
-Deno.test("claims: a raise that a reorganisation took away holds up nothing", async () => {
-  const scene = await sceneWith();
-  const [commitment = hashOf(0)] = scene.deliver(1);
-  await scene.blocks(5);
+Deno.test("claims: a fee counts as the height shows at which it is proved, whatever was read before", async () => {
+  const { scene, commitments: [raised = hashOf(0)] } = await delivered(1);
+  const { txHash: hash } = scene.ledger.deliveries.find(raised, b) ?? {};
+  assert.ok(hash !== undefined);
+  const { submissions, spending, deliveries } = scene.ledger;
+  const items = [{ commitment: raised, requestCommitment: raised, target: b }];
+  const id = submissions.record({
+    submission: newSubmission(1, { chain: b, hash }),
+    kind: "delivery",
+    items,
+  });
+  const gas = { gasUsed: 1n, gasPriceWei: 1n, dataCostWei: 0n };
+  spending.note(id, { result: "delivered", gas, price27: undefined, revenueUsd18: undefined });
+  scene.chain(a).raise(raised, 50n * one);
+  scene.unheard.add(a);
+  const rounds = await claimAll(scene);
+  await scene.clock.advance(86_400_000);
+  await claimAll(scene, rounds);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), one);
+  assert.deepEqual(scene.log.linesOf("fees_claimed").map(({ fields }) => fields["fees"]), ["1"]);
+  assert.deepEqual([deliveries.find(raised, b)?.fee, spending.find(id)?.revenueUsd18], [one, one]);
+});
+
+Deno.test("claims: a raise that a reorganisation took away holds up nothing for long", async () => {
+  const { scene, commitments: [commitment = hashOf(0)] } = await delivered(1);
   scene.chain(a).raise(commitment, 50n * one);
   const rounds = new ClaimsRounds(scene.context);
   await rounds.run(never);
   assert.deepEqual(scene.claims(), []);
   scene.chain(a).paidFees.set(commitment, one);
   scene.chain(a).feesBefore.clear();
+  await scene.clock.advance(60_000);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 1 });
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), one);
 });
 
 Deno.test("claims: one claim costs few requests", async () => {
-  const scene = await sceneWith();
-  scene.deliver(50);
-  await scene.blocks(5);
+  const { scene } = await delivered(50);
   scene.hub.calls.length = 0;
   await new ClaimsRounds(scene.context).run(never);
   assert.deepEqual(scene.hub.calls.toSorted(), [

@@ -24,6 +24,20 @@ async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
   return scene;
 }
 
+/** A scene with 150 units of ours on the hub. */
+async function credited(options?: SceneOptions): Promise<{ scene: Scene; rounds: WithdrawalRounds }> {
+  const scene = await sceneWith(options);
+  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  return { scene, rounds: new WithdrawalRounds(scene.context) };
+}
+
+/** The same, and they are ordered. */
+async function ordered(options?: SceneOptions): ReturnType<typeof credited> {
+  const { scene, rounds } = await credited(options);
+  await rounds.orderNow(never);
+  return { scene, rounds };
+}
+
 /** Rounds with blocks in between, and deliveries settled, until nothing is open. */
 async function payAll(scene: Scene, rounds: WithdrawalRounds, seconds = 200): Promise<void> {
   for (let round = 0; round < seconds; round++) {
@@ -44,9 +58,7 @@ function paidOn(scene: Scene, name: typeof a): number {
 }
 
 Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and done when the receipt is final (F21)", async () => {
-  const scene = await sceneWith();
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
+  const { scene, rounds } = await credited();
   assert.deepEqual(await rounds.orderNow(never), [
     { chain: a, results: ["ordered"] },
     { chain: b, results: ["skipped"] },
@@ -172,10 +184,7 @@ Deno.test("withdrawals: an address of earlier deliveries is emptied if its key i
 });
 
 Deno.test("withdrawals: a payment that another relayer delivered is done without a transaction (F25)", async () => {
-  const scene = await sceneWith();
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
-  await rounds.orderNow(never);
+  const { scene, rounds } = await ordered();
   scene.unheard.add(a);
   await scene.blocks(4);
   await rounds.advance(never);
@@ -197,10 +206,7 @@ for (const leg of ["has not met", "has rejected"] as const) {
 
 /** Pays, loses the database, and finds what it paid. */
 async function payAgain(isRejected: boolean): Promise<void> {
-  const scene = await sceneWith();
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
-  await rounds.orderNow(never);
+  const { scene, rounds } = await ordered();
   await payAll(scene, rounds);
   const commitment = rows(scene)[0]?.dispatch?.commitment;
   assert.ok(commitment !== undefined);
@@ -254,10 +260,7 @@ Deno.test("withdrawals: a payment that the leg read before it was known as one i
 });
 
 Deno.test("withdrawals: a payment that the chain refuses is tried again every 300 s, with one line, and never given up (F25)", async () => {
-  const scene = await sceneWith({ withdrawals: { frequencySec: 3_600 } });
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
-  await rounds.orderNow(never);
+  const { scene, rounds } = await ordered({ withdrawals: { frequencySec: 3_600 } });
   scene.unheard.add(a);
   await scene.blocks(5);
   await rounds.advance(never);
@@ -283,9 +286,7 @@ Deno.test("withdrawals: a payment that the chain refuses is tried again every 30
 });
 
 Deno.test("withdrawals: a payment that is mined without effect comes back, and is paid once in the end", async () => {
-  const scene = await sceneWith({ chains: [a] });
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
+  const { scene, rounds } = await credited({ chains: [a] });
   const act = (): void => {
     const commitment = rows(scene)[0]?.dispatch?.commitment;
     if (commitment !== undefined) scene.node(a).failing.add(commitment);

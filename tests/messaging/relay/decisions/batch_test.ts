@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { pack, packApart } from "../../../../src/messaging/relay/deliver/deliver.ts";
+import { pack, packGroups } from "../../../../src/messaging/relay/deliver/deliver.ts";
 
 for (
   const [count, sizes] of [[1, [1]], [99, [99]], [100, [100]], [101, [100, 1]], [201, [100, 100, 1]]] as const
@@ -63,11 +63,13 @@ Deno.test("pack: what may only go in small batches goes apart from the rest, in 
     { id: 10, pair: "a" },
     { id: 11, kind: "response" },
   ];
-  const { batches, tooLarge } = packApart(items, {
+  const { batches, tooLarge } = packGroups(items, {
     bytesOf: ({ bytes = 1 }) => bytes,
-    limitOf: ({ limit }) => limit,
-    kindOf: ({ kind = "" }) => kind,
-    apartOf: ({ pair }) => pair,
+    groupOf: ({ limit, kind, pair }) => ({
+      name: `${limit} ${kind} ${pair}`,
+      maxCount: limit,
+      isLast: limit === 1 || pair !== undefined,
+    }),
   }, {
     maxCount: 100,
     maxBytes: 100,

@@ -7,7 +7,6 @@ import {
   decideProfit,
   type PaymentClass,
   type ProfitRule,
-  type ProofUsage,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 import {
   costUsd18,
@@ -18,9 +17,7 @@ import {
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
 const rule: ProfitRule = { gasPriceWei: 1n, price27: 10n ** 27n, profitPercent: 10 };
-/** No consensus proofs: messages alone. */
-const NO_PROOFS: ProofUsage = { gas: 0n, dataCostWei: 0n, isSentAnyway: true };
-const consensusProofs: ProofUsage = { gas: 1_000n, dataCostWei: 0n, isSentAnyway: false };
+const consensusProofs = { gas: 1_000n, dataCostWei: 0n };
 
 function offer(
   id: string,
@@ -42,7 +39,6 @@ Deno.test("batch: fees that exactly reach messages and consensus proofs deliver 
   // Each message needs 110, the consensus proofs 1,100.
   const decision = decideBatch([offer("a", 660n), offer("b", 660n)], consensusProofs, rule);
   assert.deepEqual(ids(decision), { deliver: ["a", "b"], hold: [] });
-  assert.deepEqual(decision.numbers, { proofsRequired18: 1_100n, required18: 220n, offered18: 1_320n });
 });
 
 Deno.test("batch: one unit below, nothing is delivered and the reason is the consensus proofs", () => {
@@ -68,12 +64,6 @@ Deno.test("batch: a rich message carries no poor one, which is dropped before th
     deliver: ["b"],
     hold: ["a:unprofitable", "c:unprofitable"],
   });
-});
-
-Deno.test("batch: a mandatory rotation pays for itself", () => {
-  const rotation = { ...consensusProofs, isSentAnyway: true };
-  const decision = decideBatch([offer("a", 110n), offer("b", 109n)], rotation, rule);
-  assert.deepEqual(ids(decision), { deliver: ["a"], hold: ["b:unprofitable"] });
 });
 
 Deno.test("batch: neither a rewarded request nor a payment of our own takes the consensus proofs along for nothing", () => {
@@ -123,7 +113,7 @@ Deno.test("batch: an unknown fee holds its message and counts for nothing", () =
 });
 
 Deno.test("batch: two messages with one id are a defect", () => {
-  assert.throws(() => decideBatch([offer("a", 1n), offer("a", 2n)], NO_PROOFS, rule));
+  assert.throws(() => decideBatch([offer("a", 1n), offer("a", 2n)], undefined, rule));
 });
 
 const fees = fc.option(fc.bigInt({ min: 0n, max: 3_000n }), { nil: undefined, freq: 10 });
@@ -144,11 +134,10 @@ const offers = fc.uniqueArray(
   }),
   { selector: ({ id }) => id, maxLength: 12 },
 );
-const consensusCosts = fc.record({
-  gas: fc.bigInt({ min: 0n, max: 3_000n }),
-  dataCostWei: fc.bigInt({ min: 0n, max: 100n }),
-  isSentAnyway: fc.boolean(),
-});
+const consensusCosts = fc.option(
+  fc.record({ gas: fc.bigInt({ min: 0n, max: 3_000n }), dataCostWei: fc.bigInt({ min: 0n, max: 100n }) }),
+  { nil: undefined, freq: 2 },
+);
 const rules = fc.record({
   gasPriceWei: fc.bigInt({ min: 0n, max: 5n }),
   price27: fc.option(fc.bigInt({ min: 10n ** 26n, max: 10n ** 28n }), { nil: undefined, freq: 8 }),
@@ -161,13 +150,12 @@ Deno.test("batch: a set that does not pay is never delivered", () => {
     const { deliver } = decideBatch(batch, front, market);
     const paying = batch.filter(({ id }) => deliver.some((verdict) => verdict.id === id));
     if (paying.length === 0) return;
-    const isSunk = front.isSentAnyway;
     const need = (usage: { gas: bigint; dataCostWei: bigint }): bigint => {
       const cost18 = costUsd18(usage, market);
       assert.notEqual(cost18, undefined);
       return requiredUsd18(cost18 ?? 0n, market.profitPercent);
     };
-    const required18 = paying.reduce((sum, one) => sum + need(one), isSunk ? 0n : need(front));
+    const required18 = paying.reduce((sum, one) => sum + need(one), front === undefined ? 0n : need(front));
     const offered18 = paying.reduce((sum, { fee18 }) => {
       assert.notEqual(fee18, undefined);
       return sum + (fee18 ?? 0n);
@@ -194,7 +182,7 @@ Deno.test("batch: 0 percent delivers everything", () => {
 
 Deno.test("batch: without a consensus proofs the rule is that of single messages", () => {
   fc.assert(fc.property(offers, rules, (batch, market) => {
-    const { deliver } = decideBatch(batch, NO_PROOFS, market);
+    const { deliver } = decideBatch(batch, undefined, market);
     const single = batch.filter((one) => decideProfit(one, market).kind === "deliver").map(({ id }) => id);
     assert.deepEqual(deliver.map(({ id }) => id), single);
   }));
@@ -216,7 +204,6 @@ Deno.test("batch: the order of the messages does not matter", () => {
     const forward = decideBatch(batch, front, market);
     const backward = decideBatch(batch.toReversed(), front, market);
     assert.deepEqual(sorted(forward), sorted(backward));
-    assert.deepEqual(forward.numbers, backward.numbers);
   }));
 });
 

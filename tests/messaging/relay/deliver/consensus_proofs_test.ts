@@ -749,25 +749,31 @@ Deno.test("consensus proofs: no proof goes ahead of messages whose real size doe
 
 Deno.test("consensus proofs: one proof at most goes ahead of the messages of a pair within a day while none of them arrives", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.acceptedProofs.proofBytes = 92_000;
   fixture.two.maxTransactionBytes = 93_100;
   const proofs = (): number => stepsOf(fixture).filter(([first]) => first === "consensus").length;
-  await using _ = running(relayer, leg);
-  for (let attempt = 0; attempt < 4; attempt++) {
+  const attempt = async ({ two, hub }: Relayer): Promise<void> => {
+    hub.acceptedProofs.proofBytes = 92_000;
     const [message] = await pay(fixture, [100n * PROOF_COST_18]);
     // The module succeeds until the proof is paid for.
-    const act = (): void => void fixture.two.failing.add(message.commitment);
-    interrupt(relayer.two, "broadcast", act);
+    interrupt(two, "broadcast", () => void fixture.two.failing.add(message.commitment));
     await prove(fixture);
     await fixture.blocks(60);
-    assert.notEqual(relayer.stateOf(message)[0], "delivered");
+  };
+  {
+    await using _ = running(relayer, leg);
+    for (let message = 0; message < 4; message++) await attempt(relayer);
   }
   assert.equal(proofs(), 1);
-  await fixture.clock.advance(86_400_000);
-  await pay(fixture, [100n * PROOF_COST_18]);
-  await prove(fixture);
-  await fixture.blocks(60);
-  assert.equal(proofs(), 2, "a day later");
+  assert.deepEqual(delivered(fixture.two), []);
+  for (const [laterMs, expected] of [[0, 1], [86_400_000, 2]] as const) {
+    await fixture.clock.advance(laterMs);
+    const next = new Relayer(fixture, relayer.ledger);
+    const bundles = { hub: next.hub, receiver: next.two };
+    const again = next.leg(next.hub, next.two, { bundles, profit: profitOf(next, 10) });
+    await using _ = running(next, again);
+    await attempt(next);
+    assert.equal(proofs(), expected, `restarted after ${laterMs} ms`);
+  }
 });
 
 Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher price than the fees behind them pay for", async () => {
@@ -789,7 +795,7 @@ Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher 
     assert.equal(sent.length, 1);
     await fixture.clock.advance(STUCK_AFTER_MS);
     const replacement = new MemoryReplacing(fixture.two, relayer.two);
-    await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit: leg.profit } });
+    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
     const nonce = sent[0]?.submission.nonce ?? 0n;
     const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
     assert.equal(rows.at(-1)?.kind, expected, `${times}`);
@@ -894,8 +900,7 @@ for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
     await fixture.blocks(5);
     await fixture.clock.advance(STUCK_AFTER_MS);
     const replacement = new MemoryReplacing(fixture.two, relayer.two);
-    const replacing = { replacement, profit: leg.profit };
-    await settleAll({ ...relayer.on(relayer.two), replacing });
+    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
     const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
     assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
   });

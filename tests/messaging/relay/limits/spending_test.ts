@@ -37,7 +37,7 @@ function prepare(
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
   const replacement = new MemoryReplacing(fixture.two, relayer.two);
-  await settleAll({ ...relayer.on(relayer.two), replacing: { replacement, profit } });
+  await settleAll({ ...relayer.on(relayer.two), replacement, profit });
 }
 
 /** Sends what is due; messages that others may want are left to them for a while. */

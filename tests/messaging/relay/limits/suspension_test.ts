@@ -212,7 +212,7 @@ function limited(fixture: Fixture, dollars: bigint): {
   const profit = profitOf(relayer, 10);
   const leg = relayer.leg(relayer.hub, relayer.two, { profit });
   const replacement = new MemoryReplacing(fixture.two, relayer.two);
-  const settling = { ...relayer.on(relayer.two), replacing: { replacement, profit } };
+  const settling = { ...relayer.on(relayer.two), replacement, profit };
   /** Delivers one message that pays to each of these receivers; 20 cents each, and twice as much is planned. */
   const deliver = async (...receivers: readonly number[]): Promise<readonly string[]> => {
     const sent: Message[] = [];

@@ -8,7 +8,6 @@ import {
 
 const rich: PriceCapInput = {
   revenue: { kind: "any" },
-  gas: 100_000n,
   gasLimit: 150_000n,
   dataCostWei: 0n,
   marketWei: 1_000n,
@@ -24,7 +23,7 @@ Deno.test("price cap: without a minimum profit it is a multiple of the market", 
 });
 
 Deno.test("price cap: with one it is the price at which the fees just pay", () => {
-  const { capWei } = priceCaps({ ...rich, revenue: { ...fees, offered18: 110_000n * 5_000n } });
+  const { capWei } = priceCaps({ ...rich, revenue: { ...fees, offered18: 123_750n * 5_000n } });
   assert.equal(capWei, 5_000n);
   assert.equal(priceCaps({ ...rich, revenue: { ...fees, offered18: 0n } }).capWei, 0n);
   const unknown = { ...fees, price27: undefined, offered18: 10n ** 18n };

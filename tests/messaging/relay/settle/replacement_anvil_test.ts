@@ -76,7 +76,7 @@ async function waiting(host: IsmpHost, transport?: Fetch): Promise<Waiting> {
     hubTokenPrice27: ONE_DOLLAR_27,
   };
   const settle = async (): Promise<void> =>
-    void await settleAll({ ...deps, settings, target: chain, signal: never, replacing: chain });
+    void await settleAll({ ...deps, settings, target: chain, signal: never, replacement: chain.replacement });
   const patience = async (): Promise<void> => {
     await clock.advance(STUCK_AFTER_MS);
     await settle();

@@ -3,12 +3,7 @@ import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/led
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import type {
-  FeeReader,
-  LegProfit,
-  LegRun,
-  ReplacementContext,
-} from "../../../../src/messaging/relay/leg.ts";
+import type { FeeReader, LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
@@ -38,11 +33,7 @@ async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waitin
 }
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
-  const how: ReplacementContext = {
-    replacement: replacing,
-    profit,
-  };
-  return settleAll({ ...relayer.on(relayer.two), replacing: how });
+  return settleAll({ ...relayer.on(relayer.two), replacement: replacing, profit });
 }
 
 /** Everything at the first nonce of the account. */

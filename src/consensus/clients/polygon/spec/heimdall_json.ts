@@ -14,7 +14,6 @@ export interface HeimdallStatus {
   /** Name of its chain. */
   readonly chainId: string;
   readonly latestHeight: bigint;
-  readonly earliestHeight: bigint;
   readonly isCatchingUp: boolean;
 }
 
@@ -29,7 +28,6 @@ export interface ValidatorsPage {
 export interface StoreEntry {
   /** 0 when the node could answer. */
   readonly code: number;
-  readonly log: string;
   /** Empty: there is no entry. */
   readonly value: Uint8Array;
   /** Protobuf of a commitment proof per tree, the store's first; empty without a proof. */
@@ -146,46 +144,34 @@ const status = z.object({
   node_info: z.object({ network: z.string() }),
   sync_info: z.object({
     latest_block_height: int64,
-    earliest_block_height: int64,
     catching_up: z.boolean(),
   }),
 }).transform(({ node_info, sync_info }): HeimdallStatus => ({
   chainId: node_info.network,
   latestHeight: sync_info.latest_block_height,
-  earliestHeight: sync_info.earliest_block_height,
   isCatchingUp: sync_info.catching_up,
 }));
 
 const storeEntry = z.object({
   response: z.object({
     code: z.number().int().default(0),
-    log: z.string().default(""),
     value: bytes.nullish(),
     proofOps: z.object({ ops: z.array(z.object({ data: bytes })) }).nullish(),
   }),
-}).transform(({ response: { code, log, value, proofOps } }): StoreEntry => ({
+}).transform(({ response: { code, value, proofOps } }): StoreEntry => ({
   code,
-  log,
   value: value ?? new Uint8Array(0),
   proofs: (proofOps?.ops ?? []).map(({ data }) => data),
 }));
 
 /** Reads an answer to `commit`. @throws {z.ZodError} */
-export function parseSignedHeader(json: unknown): SignedHeimdallHeader {
-  return signedHeader.parse(json);
-}
+export const parseSignedHeader = (json: unknown): SignedHeimdallHeader => signedHeader.parse(json);
 
 /** Reads an answer to `validators`. @throws {z.ZodError} */
-export function parseValidatorsPage(json: unknown): ValidatorsPage {
-  return validatorsPage.parse(json);
-}
+export const parseValidatorsPage = (json: unknown): ValidatorsPage => validatorsPage.parse(json);
 
 /** Reads an answer to `status`. @throws {z.ZodError} */
-export function parseHeimdallStatus(json: unknown): HeimdallStatus {
-  return status.parse(json);
-}
+export const parseHeimdallStatus = (json: unknown): HeimdallStatus => status.parse(json);
 
 /** Reads an answer to `abci_query`. @throws {z.ZodError} */
-export function parseStoreEntry(json: unknown): StoreEntry {
-  return storeEntry.parse(json);
-}
+export const parseStoreEntry = (json: unknown): StoreEntry => storeEntry.parse(json);

@@ -18,7 +18,7 @@ import {
   depthOf,
   type ExecutionPayloadHeader,
   headerRoot,
-  helperIndices,
+  multiProofOf,
   sha256Pair,
   uint64OfRoot,
   withoutPadding,
@@ -106,7 +106,7 @@ export function deriveExecutionPayloadProof(
   return {
     stateRoot: header.stateRoot,
     blockNumber: header.blockNumber,
-    multiProof: header.nodes(helperIndices(Object.values(PAYLOAD_INDICES))),
+    multiProof: multiProofOf(header.tree, Object.values(PAYLOAD_INDICES)),
     executionPayloadBranch: stateBranch,
     timestampSec: header.timestampSec,
   };

@@ -33,13 +33,13 @@ export function mixLength(root: Uint8Array, length: number): Uint8Array {
 }
 
 /** A tree over the chunks of a value. The caller keeps to its limit, and takes the root once, after the last byte. */
-export interface HashTree {
+interface HashTree {
   take(bytes: Uint8Array): void;
   root(): Uint8Array;
 }
 
 /** A tree of a depth. */
-export class ChunkTree implements HashTree {
+class ChunkTree implements HashTree {
   readonly #depth: number;
   readonly #batchLevels: number;
   readonly #buffer: Uint8Array;
@@ -99,7 +99,7 @@ export class ChunkTree implements HashTree {
  * The tree of a progressive list: subtrees of 1, 4, 16, … chunks, each beside the node of all that follow it
  * (ethereum/EIPs: EIPS/eip-7916.md).
  */
-export class ProgressiveTree implements HashTree {
+class ProgressiveTree implements HashTree {
   readonly #full: Uint8Array[] = [];
   #tree = new ChunkTree(0);
   /** Bytes that the subtree still lacks. */
@@ -129,31 +129,34 @@ export class ProgressiveTree implements HashTree {
   }
 }
 
+/**
+ * Tree of the items of a list or vector. @param limit in items; `undefined`: it is progressive. @param sizes of the fields of an item, or of the
+ * item itself, which then stands beside others in a chunk.
+ */
+export function treeOfItems(limit: number | undefined, sizes: readonly number[]): HashTree {
+  const [first = 0] = sizes;
+  const isPacked = sizes.length === 1 && first <= CHUNK_BYTES;
+  const chunks = isPacked ? first / CHUNK_BYTES : 1;
+  const tree = limit === undefined
+    ? new ProgressiveTree()
+    : new ChunkTree(Math.ceil(Math.log2(limit * chunks)));
+  return isPacked ? tree : new RecordTree(sizes, tree);
+}
+
 /** Records hashed at once; with eight leaves each that is half a megabyte. */
 const BATCH_RECORDS = 2048;
 
-/** One field of a record: position of its bytes, and of its leaf. */
-interface Field {
-  readonly index: number;
-  readonly offset: number;
-  readonly size: number;
-  /** Levels of the tree over its chunks. */
-  readonly levels: number;
-}
-
+/** Levels of the tree over so many leaves. */
 function levelsOf(leaves: number): number {
   return Math.ceil(Math.log2(leaves));
 }
 
 /** The tree over the records of a list. */
-export class RecordTree implements HashTree {
-  readonly #fields: readonly Field[];
+class RecordTree implements HashTree {
+  readonly #sizes: readonly number[];
   readonly #recordBytes: number;
-  readonly #levels: number;
   readonly #tree: HashTree;
   readonly #records: Uint8Array;
-  readonly #leaves: Uint8Array;
-  readonly #scratch: Uint8Array;
   #filled = 0;
 
   /**
@@ -161,19 +164,10 @@ export class RecordTree implements HashTree {
    * @param tree over the roots of the records.
    */
   constructor(sizes: readonly number[], tree: HashTree) {
-    let offset = 0;
-    this.#fields = sizes.map((size, index) => {
-      const field = { index, offset, size, levels: levelsOf(Math.ceil(size / CHUNK_BYTES)) };
-      offset += size;
-      return field;
-    });
-    this.#recordBytes = offset;
-    this.#levels = levelsOf(sizes.length);
+    this.#sizes = sizes;
+    this.#recordBytes = sizes.reduce((sum, size) => sum + size, 0);
     this.#tree = tree;
-    this.#records = new Uint8Array(offset * BATCH_RECORDS);
-    this.#leaves = new Uint8Array(CHUNK_BYTES * 2 ** this.#levels * BATCH_RECORDS);
-    const widest = Math.max(...this.#fields.map(({ levels }) => levels));
-    this.#scratch = new Uint8Array(CHUNK_BYTES * 2 ** widest * BATCH_RECORDS);
+    this.#records = new Uint8Array(this.#recordBytes * BATCH_RECORDS);
   }
 
   /** Takes the next bytes. The caller ensures that they add up to whole records. */
@@ -195,28 +189,27 @@ export class RecordTree implements HashTree {
   #closeBatch(): void {
     const count = this.#filled / this.#recordBytes;
     this.#filled = 0;
-    const width = 2 ** this.#levels;
-    const leaves = this.#leaves.subarray(0, CHUNK_BYTES * width * count);
-    leaves.fill(0);
-    for (const field of this.#fields) this.#placeLeaves(field, count, leaves);
-    hashUp(leaves, width * count, this.#levels);
+    const levels = levelsOf(this.#sizes.length);
+    const leaves = new Uint8Array(CHUNK_BYTES * 2 ** levels * count);
+    let at = 0;
+    for (let record = 0; record < count; record++) {
+      this.#sizes.forEach((size, index) => {
+        const place = CHUNK_BYTES * (2 ** levels * record + index);
+        leaves.set(rootOfField(this.#records.subarray(at, at + size)), place);
+        at += size;
+      });
+    }
+    hashUp(leaves, 2 ** levels * count, levels);
     this.#tree.take(leaves.subarray(0, CHUNK_BYTES * count));
   }
+}
 
-  /** Puts the root of one field of every record where the records' trees have it. */
-  #placeLeaves(field: Field, count: number, leaves: Uint8Array): void {
-    const stride = CHUNK_BYTES * 2 ** this.#levels;
-    const width = CHUNK_BYTES * 2 ** field.levels;
-    const chunks = this.#scratch.subarray(0, width * count);
-    chunks.fill(0);
-    for (let record = 0; record < count; record++) {
-      const start = record * this.#recordBytes + field.offset;
-      chunks.set(this.#records.subarray(start, start + field.size), record * width);
-    }
-    hashUp(chunks, 2 ** field.levels * count, field.levels);
-    for (let record = 0; record < count; record++) {
-      const root = chunks.subarray(CHUNK_BYTES * record, CHUNK_BYTES * (record + 1));
-      leaves.set(root, record * stride + CHUNK_BYTES * field.index);
-    }
-  }
+/** Root of the field of a record; a field of one chunk is its own, which zeros fill up. */
+function rootOfField(bytes: Uint8Array): Uint8Array {
+  if (bytes.length <= CHUNK_BYTES) return bytes;
+  const levels = levelsOf(Math.ceil(bytes.length / CHUNK_BYTES));
+  const chunks = new Uint8Array(CHUNK_BYTES * 2 ** levels);
+  chunks.set(bytes);
+  hashUp(chunks, 2 ** levels, levels);
+  return chunks.subarray(0, CHUNK_BYTES);
 }

@@ -12,15 +12,9 @@ import {
   toHash256,
   toHex,
 } from "../../../../core/encoding/bytes.ts";
-import { getNode, type Node } from "@chainsafe/persistent-merkle-tree";
-import {
-  ByteListType,
-  ByteVectorType,
-  ContainerType,
-  UintBigintType,
-  type ValueOf,
-  VectorCompositeType,
-} from "@chainsafe/ssz";
+import { createNodeFromProof, createProof, type Node, ProofType } from "@chainsafe/persistent-merkle-tree";
+import { ByteVectorType, ContainerType, type ValueOf, VectorCompositeType } from "@chainsafe/ssz";
+import { ssz } from "@lodestar/types";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 /** Parent of two nodes. */
@@ -57,106 +51,71 @@ export function withoutPadding(branch: readonly Hash256[], generalizedIndex: num
   return isPadded ? branch.slice(surplus) : branch;
 }
 
-/** Indices of the nodes that a proof of several leaves needs, in the order in which it lists them: descending. */
-export function helperIndices(leaves: readonly number[]): number[] {
-  const paths = new Set(leaves.flatMap((leaf) => pathOf(leaf)));
-  const siblings = new Set([...paths].filter((index) => index > 1).map((index) => index ^ 1));
-  return [...siblings].filter((index) => !paths.has(index)).sort((a, b) => b - a);
-}
-
-function pathOf(leaf: number): number[] {
-  const path: number[] = [];
-  for (let index = leaf; index >= 1; index = index >> 1) path.push(index);
-  return path;
+/** Nodes beside the paths of several leaves, by descending index, as a proof of them lists them. */
+export function multiProofOf(tree: Node, leaves: readonly number[]): Hash256[] {
+  const proof = createProof(tree, { type: ProofType.multi, gindices: leaves.map(BigInt) });
+  if (proof.type !== ProofType.multi) throw new Error("The library made another proof");
+  return proof.witnesses.map(toHash256);
 }
 
 /**
- * Root of the tree with these leaves; `helpers` are the nodes of {@link helperIndices} in that order.
- * @returns undefined when there are too few or too many helpers.
+ * Root of the tree with these leaves, which are at one level. @param nodes of {@link multiProofOf}. @returns undefined when there
+ * are too few or too many.
  */
-export function multiproofRoot(
+export function multiProofRoot(
   leaves: ReadonlyMap<number, Hash256>,
-  helpers: readonly Hash256[],
+  nodes: readonly Hash256[],
 ): Hash256 | undefined {
-  const indices = helperIndices([...leaves.keys()]);
-  if (helpers.length !== indices.length) return undefined;
-  const nodes = new Map(leaves);
-  indices.forEach((index, at) => {
-    const helper = helpers[at];
-    if (helper !== undefined) nodes.set(index, helper);
-  });
-  for (let index = Math.max(...nodes.keys()) & ~1; index > 1; index -= 2) {
-    const [left, right] = [nodes.get(index), nodes.get(index + 1)];
-    if (left !== undefined && right !== undefined) nodes.set(index >> 1, sha256Pair(left, right));
+  try {
+    const tree = createNodeFromProof({
+      type: ProofType.multi,
+      gindices: [...leaves.keys()].map(BigInt),
+      leaves: [...leaves.values()].map(fromHex),
+      witnesses: nodes.map(fromHex),
+    });
+    return toHash256(tree.root);
+  } catch {
+    return undefined; // the library's error has no code
   }
-  return nodes.get(1);
 }
 
-/** Branch of a node, bottom up, where the nodes of the tree are known by their indices. */
-export function branchOfNodes(
-  generalizedIndex: number,
-  nodeAt: (index: number) => Hash256 | undefined,
-): Hash256[] {
-  const branch: Hash256[] = [];
-  for (let index = generalizedIndex; index > 1; index = Math.floor(index / 2)) {
-    const sibling = nodeAt(index ^ 1);
-    if (sibling === undefined) throw new RangeError(`No node beside ${index}`);
-    branch.push(sibling);
-  }
-  return branch;
-}
+const { Root: root, UintBn64: uint64 } = ssz;
 
-/** SSZ of numbers, of roots, of a block's header, of a committee and of a checkpoint. */
-export const uint64 = new UintBigintType(8);
-export const root = new ByteVectorType(32);
-const publicKey = new ByteVectorType(48);
-
-export const headerType = new ContainerType({
+/** All of its numbers keep their 64 bits, as they are signed. */
+const headerType = new ContainerType({
   slot: uint64,
   proposerIndex: uint64,
   parentRoot: root,
   stateRoot: root,
   bodyRoot: root,
 });
+const { ForkData: forkDataType, SigningData: signingDataType } = ssz.phase0;
+const publicKey = new ByteVectorType(48);
 
+/** SSZ of a committee. */
 export const committeeType = new ContainerType({
   publicKeys: new VectorCompositeType(publicKey, SYNC_COMMITTEE_SIZE),
   aggregatePublicKey: publicKey,
 });
 
-/** The 17 fields of Deneb, Electra and Fulu. Capella's has no blob gas: clients of ours never read it. */
-export const payloadType = new ContainerType({
-  parentHash: root,
-  feeRecipient: new ByteVectorType(20),
-  stateRoot: root,
-  receiptsRoot: root,
-  logsBloom: new ByteVectorType(256),
-  prevRandao: root,
-  blockNumber: uint64,
-  gasLimit: uint64,
-  gasUsed: uint64,
-  timestamp: uint64,
-  extraData: new ByteListType(32),
-  baseFeePerGas: new UintBigintType(32),
-  blockHash: root,
-  transactionsRoot: root,
-  withdrawalsRoot: root,
-  blobGasUsed: uint64,
-  excessBlobGas: uint64,
-}, { jsonCase: "eth2" });
+/** SSZ of a checkpoint. */
+export const checkpointType = ssz.phase0.CheckpointBigint;
+
+/** That of Deneb, Electra and Fulu. Capella's has no blob gas: clients of ours never read it. */
+const payloadType = ssz.deneb.ExecutionPayloadHeader;
 
 /** Header of an execution block inside of the beacon chain, with its tree. */
 export class ExecutionPayloadHeader {
   readonly stateRoot: Hash256;
   readonly blockNumber: bigint;
   readonly timestampSec: bigint;
-  readonly #tree: Node;
+  readonly tree: Node;
 
   constructor(value: ValueOf<typeof payloadType>) {
     this.stateRoot = toHash256(value.stateRoot);
-    this.blockNumber = value.blockNumber;
-    this.timestampSec = value.timestamp;
-    this.#tree = payloadType.value_toTree(value);
+    this.blockNumber = BigInt(value.blockNumber);
+    this.timestampSec = BigInt(value.timestamp);
+    this.tree = payloadType.value_toTree(value);
   }
 
   /** From the JSON of a node. @throws errors of the codec library, without a code. */
@@ -169,20 +128,10 @@ export class ExecutionPayloadHeader {
     return new ExecutionPayloadHeader(payloadType.deserialize(bytes));
   }
 
-  /** The root. */
   get root(): Hash256 {
-    return toHash256(this.#tree.root);
-  }
-
-  /** Nodes of the tree by their generalized indices. */
-  nodes(indices: readonly number[]): Hash256[] {
-    return indices.map((index) => toHash256(getNode(this.#tree, BigInt(index)).root));
+    return toHash256(this.tree.root);
   }
 }
-
-export const checkpointType = new ContainerType({ epoch: uint64, root });
-const forkDataType = new ContainerType({ version: new ByteVectorType(4), genesisValidatorsRoot: root });
-const signingDataType = new ContainerType({ objectRoot: root, domain: root });
 
 /** Leaf of a number: eight bytes little endian and zeros. @throws when it is not below 2^64. */
 export function uint64Root(value: bigint): Hash256 {
@@ -225,7 +174,7 @@ const DOMAIN_SYNC_COMMITTEE = Uint8Array.of(7, 0, 0, 0);
 /** Signature domain of a fork of a network: domain type and 28 bytes of a root. */
 export function syncCommitteeDomain(forkVersion: Hex, genesisValidatorsRoot: Hash256): Hash256 {
   const forkData = forkDataType.hashTreeRoot({
-    version: fromHex(forkVersion),
+    currentVersion: fromHex(forkVersion),
     genesisValidatorsRoot: fromHex(genesisValidatorsRoot),
   });
   const domain = new Uint8Array(32);

@@ -1,272 +1,97 @@
 /**
  * All field roots of a beacon state from Electra on from a stream of its JSON, for nodes that serve no bytes: some
- * providers turn every answer into JSON. Memory does not grow with the state. Start reading at {@link StateJsonReader}.
- * Source of the form: ethereum/beacon-APIs: apis/debug/state.v2.yaml; ethereum/consensus-specs: ssz (JSON mapping).
+ * providers turn every answer into JSON. Memory does not grow with the state. Source of the form: ethereum/beacon-APIs:
+ * apis/debug/state.v2.yaml; ethereum/consensus-specs: ssz (JSON mapping).
  */
-import { Tokenizer, TokenizerError, TokenType } from "@streamparser/json";
+import { JSONParser } from "@streamparser/json";
+import type { Type } from "@chainsafe/ssz";
+import { fromHex } from "../../../../core/encoding/bytes.ts";
+import { type BeaconStateParts, FieldRoots, type FieldSink, stateError } from "./field_roots.ts";
+import { itemsOf, type StateField, type StateType } from "./state_type.ts";
 import { DerivationError } from "./sync_committee_error.ts";
-import { type BeaconStateParts, FieldRoots, type FieldSink } from "./field_roots.ts";
-import type { NamedField, StateField, StateLayout } from "./state_layout.ts";
 
-/** Depth of the names of fields: within `data` of the answer. */
-const FIELD_DEPTH = 2;
+/** Maximum number of bytes without a value: those of a list of all validators as one text in hex. */
+const MAX_VALUE_BYTES = 2 ** 26;
 
-/** Bytes of an offset. */
-const OFFSET_BYTES = 4;
-
-/** Maximum number of bytes without a token: those of a list of all validators as one text in hex. */
-const MAX_TOKEN_BYTES = 2 ** 26;
+/** A list or vector whose items are read one by one. */
+interface OpenList {
+  readonly name: string;
+  readonly elementType: Type<unknown>;
+  readonly target: FieldSink;
+}
 
 /** Takes the JSON of one state in pieces of any size. As with the bytes, compare the root before use. */
 export class StateJsonReader {
-  readonly #fields: readonly NamedField[];
+  readonly #fields: ReadonlyMap<string, StateField>;
   readonly #roots: FieldRoots;
-  readonly #tokenizer = new Tokenizer({ stringBufferSize: 65_536 });
-  /** True for each open container that is an object. */
-  readonly #open: boolean[] = [];
-  #isNameNext = false;
-  #isDone = false;
-  #sinceToken = 0;
-  /** Name of the member of the answer that is read. */
-  #member = "";
-  #field: FieldValues | undefined;
+  readonly #parser = new JSONParser({
+    paths: ["$.data.*", "$.data.*.*"],
+    keepStack: false,
+    stringBufferSize: 65_536,
+  });
+  #sinceValue = 0;
+  #list: OpenList | undefined;
 
-  constructor({ fields, isProgressive }: StateLayout) {
-    this.#fields = fields;
-    this.#roots = new FieldRoots(isProgressive);
-    this.#tokenizer.onToken = ({ token, value }) => {
-      this.#sinceToken = 0;
-      this.#take(token, String(value));
+  constructor(type: StateType) {
+    this.#fields = new Map(type.fieldsEntries.map((field) => [field.jsonKey, field]));
+    this.#roots = new FieldRoots(type);
+    this.#parser.onError = (cause) => {
+      throw stateError(cause);
     };
-    this.#tokenizer.onError = (cause) => {
-      throw cause instanceof TokenizerError ? new DerivationError("state_bytes", { cause }) : cause;
+    this.#parser.onValue = ({ value, key, parent, stack }) => {
+      const list = stack[2]?.key;
+      if (list === undefined) this.#takeField(String(key), value);
+      else if (this.#takeItem(String(list), value) && Array.isArray(parent)) parent.length = 0;
     };
   }
 
   /** Takes the next bytes. @throws {DerivationError} `state_bytes` when they cannot be those of such a state. */
   write(bytes: Uint8Array): void {
-    this.#sinceToken += bytes.length;
-    if (this.#sinceToken > MAX_TOKEN_BYTES) throw new DerivationError("state_bytes");
-    this.#tokenizer.write(bytes);
+    this.#sinceValue += bytes.length;
+    if (this.#sinceValue > MAX_VALUE_BYTES) throw new DerivationError("state_bytes");
+    this.#parser.write(bytes);
   }
 
   /** Returns the parts after the last byte. @throws {DerivationError} `state_bytes` when something is missing. */
   finish(): BeaconStateParts {
-    if (!this.#isDone) throw new DerivationError("state_bytes");
+    if (!this.#parser.isEnded) throw new DerivationError("state_bytes");
     return this.#roots.finish();
   }
 
-  #take(token: TokenType, text: string): void {
-    if (this.#isDone) throw new DerivationError("state_bytes");
-    switch (token) {
-      case TokenType.LEFT_BRACE:
-      case TokenType.LEFT_BRACKET:
-        this.#open.push(token === TokenType.LEFT_BRACE);
-        this.#isNameNext = token === TokenType.LEFT_BRACE;
-        return;
-      case TokenType.RIGHT_BRACE:
-      case TokenType.RIGHT_BRACKET:
-        if (this.#open.pop() !== (token === TokenType.RIGHT_BRACE)) throw new DerivationError("state_bytes");
-        return this.#end();
-      case TokenType.COMMA:
-        this.#isNameNext = this.#open.at(-1) === true;
-        return;
-      case TokenType.COLON:
-        this.#isNameNext = false;
-        return;
-      default:
-        if (this.#isNameNext) this.#key(text);
-        else if (this.#isInState) this.#field?.scalar(text);
-    }
+  /** Takes an item of a list or vector. @returns false for parts of other fields, which are taken when they are complete. */
+  #takeItem(name: string, value: unknown): boolean {
+    const list = this.#openList(name);
+    if (list === undefined) return false;
+    this.#sinceValue = 0;
+    list.target.take(bytesOf(list.elementType, value));
+    return true;
   }
 
-  #key(name: string): void {
-    const depth = this.#open.length;
-    if (depth === 1) this.#member = name;
-    else if (this.#isInState && depth === FIELD_DEPTH) this.#begin(name);
-  }
-
-  get #isInState(): boolean {
-    return this.#member === "data";
-  }
-
-  #begin(name: string): void {
-    this.#close();
-    const index = this.#fields.findIndex((field) => field.name === name);
-    const field = this.#fields[index];
+  /** Takes a field, of a list or vector its end. Lists of small items come as one text, too, from some nodes. */
+  #takeField(name: string, value: unknown): void {
+    this.#sinceValue = 0;
+    const field = this.#fields.get(name);
     if (field === undefined) throw new DerivationError("state_bytes");
-    const target = this.#roots.sinkOf(index, field);
-    this.#field = valuesOf(field, target);
+    const list = this.#openList(name);
+    this.#list = undefined;
+    const { fieldType } = field;
+    const target = list?.target ?? this.#roots.sinkOf(field);
+    if (list === undefined || typeof value === "string") target.take(bytesOf(fieldType, value));
+    target.end();
   }
 
-  #close(): void {
-    this.#field?.end();
-    this.#field = undefined;
-  }
-
-  #end(): void {
-    if (this.#isInState && this.#open.length < FIELD_DEPTH) this.#close();
-    this.#isDone = this.#open.length === 0;
-  }
-}
-
-/** Takes the scalars of one field in the order of the specification; the root shows when they have another order. */
-interface FieldValues {
-  scalar(text: string): void;
-  end(): void;
-}
-
-function valuesOf(field: StateField, target: FieldSink): FieldValues {
-  switch (field.kind) {
-    case "value":
-    case "records":
-      return new Values(target, field.sizes);
-    case "vector":
-    case "list":
-      return new Values(target, [field.itemBytes], "as_one_text");
-    case "whole": {
-      const at = field.sizes.indexOf("rest");
-      const sizes = field.sizes.flatMap((size) => size === "rest" ? [] : [size]);
-      return at === -1 ? new Values(target, sizes) : new Container(target, sizes, at);
-    }
+  /** The list or vector that is read, opened for its first item; `undefined`: the field is none. */
+  #openList(name: string): OpenList | undefined {
+    if (this.#list?.name === name) return this.#list;
+    const field = this.#fields.get(name);
+    const list = field && itemsOf(field.fieldType);
+    if (field === undefined || list === undefined) return undefined;
+    return this.#list = { name, elementType: list.elementType, target: this.#roots.sinkOf(field) };
   }
 }
 
-/** Bytes that are buffered before they are passed on. */
-const BUFFER_BYTES = 65_536;
-
-/** Values of known sizes. */
-class Values implements FieldValues {
-  readonly #target: FieldSink;
-  readonly #sizes: readonly number[];
-  readonly #mayBeOneText: boolean;
-  readonly #buffer = new Uint8Array(BUFFER_BYTES);
-  #filled = 0;
-  #turn = 0;
-
-  /** @param form items that also come as one text in hex: lists of bytes of some nodes, bit vectors of all. */
-  constructor(target: FieldSink, sizes: readonly number[], form?: "as_one_text") {
-    this.#target = target;
-    this.#sizes = sizes;
-    this.#mayBeOneText = form === "as_one_text";
-  }
-
-  scalar(text: string): void {
-    if (this.#mayBeOneText && text.startsWith("0x")) return this.#wholeText(text);
-    const size = this.#sizes[this.#turn] ?? 0;
-    this.#turn = (this.#turn + 1) % this.#sizes.length;
-    writeValue(text, this.#room(size));
-  }
-
-  #wholeText(text: string): void {
-    for (let at = 2; at < text.length; at += 2 * BUFFER_BYTES) {
-      const digits = text.slice(at, at + 2 * BUFFER_BYTES);
-      writeHex(digits, this.#room(Math.ceil(digits.length / 2)));
-    }
-  }
-
-  end(): void {
-    if (this.#turn !== 0) throw new DerivationError("state_bytes");
-    this.#flush();
-    this.#target.end();
-  }
-
-  #room(size: number): Uint8Array {
-    if (this.#filled + size > BUFFER_BYTES) this.#flush();
-    this.#filled += size;
-    return this.#buffer.subarray(this.#filled - size, this.#filled);
-  }
-
-  #flush(): void {
-    this.#target.take(this.#buffer.subarray(0, this.#filled));
-    this.#filled = 0;
-  }
-}
-
-/** Maximum number of scalars in a container that is read whole. */
-const MAX_TEXTS = 8192;
-
-/** A container with one part of variable size: bytes, or a list of them. */
-class Container implements FieldValues {
-  readonly #target: FieldSink;
-  readonly #sizes: readonly number[];
-  readonly #restAt: number;
-  readonly #texts: string[] = [];
-
-  constructor(target: FieldSink, sizes: readonly number[], restAt: number) {
-    this.#target = target;
-    this.#sizes = sizes;
-    this.#restAt = restAt;
-  }
-
-  scalar(text: string): void {
-    if (this.#texts.push(text) > MAX_TEXTS) throw new DerivationError("state_bytes");
-  }
-
-  end(): void {
-    const rest = this.#texts.splice(this.#restAt, this.#texts.length - this.#sizes.length);
-    if (this.#texts.length !== this.#sizes.length) throw new DerivationError("state_bytes");
-    const fixedBytes = this.#sizes.reduce((sum, size) => sum + size, OFFSET_BYTES);
-    this.#sizes.forEach((size, index) => {
-      if (index === this.#restAt) this.#takeOffset(fixedBytes);
-      this.#take(this.#texts[index] ?? "", size);
-    });
-    for (const text of rest) this.#take(text, Math.ceil(text.length / 2) - 1);
-    this.#target.end();
-  }
-
-  #takeOffset(offset: number): void {
-    const bytes = new Uint8Array(OFFSET_BYTES);
-    new DataView(bytes.buffer).setUint32(0, offset, true);
-    this.#target.take(bytes);
-  }
-
-  #take(text: string, size: number): void {
-    const bytes = new Uint8Array(size);
-    writeValue(text, bytes);
-    this.#target.take(bytes);
-  }
-}
-
-/** Digits of numbers that are exact as a double. */
-const SAFE_DIGITS = 15;
-
-/** Writes a value as SSZ has it: bytes in hex, numbers in decimal (little endian), truth values. */
-function writeValue(text: string, target: Uint8Array): void {
-  if (text.startsWith("0x")) writeHex(text.slice(2), target);
-  else if (text === "true" || text === "false") target[0] = text === "true" ? 1 : 0;
-  else writeNumber(text, target);
-}
-
-function writeHex(digits: string, target: Uint8Array): void {
-  if (digits.length !== 2 * target.length) throw new DerivationError("state_bytes");
-  for (let index = 0; index < target.length; index++) {
-    target[index] = 16 * digitOf(digits.charCodeAt(2 * index)) + digitOf(digits.charCodeAt(2 * index + 1));
-  }
-}
-
-function digitOf(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const lower = code | 0x20;
-  if (lower >= 0x61 && lower <= 0x66) return lower - 0x57;
-  throw new DerivationError("state_bytes");
-}
-
-function writeNumber(text: string, target: Uint8Array): void {
-  if (!/^[0-9]{1,78}$/.test(text)) throw new DerivationError("state_bytes");
-  if (text.length <= SAFE_DIGITS) {
-    let rest = Number(text);
-    for (let index = 0; index < target.length; index++) {
-      target[index] = rest % 256;
-      rest = Math.floor(rest / 256);
-    }
-    if (rest > 0) throw new DerivationError("state_bytes");
-    return;
-  }
-  let rest = BigInt(text);
-  for (let index = 0; index < target.length; index++) {
-    target[index] = Number(rest & 0xffn);
-    rest >>= 8n;
-  }
-  if (rest > 0n) throw new DerivationError("state_bytes");
+/** SSZ of a value; bytes have the same digits in both forms. */
+function bytesOf(type: Type<unknown>, value: unknown): Uint8Array {
+  const isBytes = typeof value === "string" && value.startsWith("0x");
+  return isBytes ? fromHex(value) : type.serialize(type.fromJson(value));
 }

@@ -5,23 +5,19 @@
  * comments are generalized indices. Source: chainsafe/ssz: persistent-merkle-tree, src/proof/compactMulti.ts;
  * ethereum/consensus-specs: specs/{electra,gloas}/beacon-chain.md (BeaconState).
  */
+import { electraStateIndices, gloasStateIndices, type StateIndices } from "./beacon_network.ts";
 import {
-  electraStateIndices,
-  gloasStateIndices,
-  type StateIndices,
-  SYNC_COMMITTEE_SIZE,
-} from "./beacon_network.ts";
-import {
-  branchOfNodes,
   branchRoot,
   committeeType,
   depthOf,
-  helperIndices,
+  multiProofOf,
   sha256Pair,
   uint64OfRoot,
   uint64Root,
 } from "./ssz_roots.ts";
+import { mapError } from "../../../spec/client_error.ts";
 import { DerivationError } from "./sync_committee_error.ts";
+import type { StateType } from "./state_type.ts";
 import type { LegacyPayloadProof, SyncCommittee } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
@@ -29,46 +25,59 @@ import {
   computeDescriptor,
   createNodeFromProof,
   getNode,
+  LeafNode,
   type Node,
   ProofType,
+  subtreeFillToContents,
 } from "@chainsafe/persistent-merkle-tree";
+import type { Type } from "@chainsafe/ssz";
 
 /** Parameter `format` of the route for a proof of these nodes (generalized indices). */
 export function stateProofFormat(indices: readonly number[]): Hex {
   return toHex(computeDescriptor(indices.map(BigInt)));
 }
 
-/** Nodes of a state that a proof authenticates. */
-export class ProvedState {
-  readonly #tree: Node;
+/** Nodes of a state by their generalized indices. */
+export class StateTree {
+  readonly #top: Node;
 
-  /**
-   * @param indices that were requested. @param leaves in the order of the proof. @throws {DerivationError}
-   * `branch_length` for another number of leaves, `state_root` when they lead to another root.
-   */
-  constructor(stateRoot: Hash256, indices: readonly number[], leaves: readonly Hash256[]) {
-    try {
-      const descriptor = computeDescriptor(indices.map(BigInt));
-      this.#tree = createNodeFromProof({
-        type: ProofType.compactMulti,
-        leaves: leaves.map(fromHex),
-        descriptor,
-      });
-    } catch (cause) {
-      throw new DerivationError("branch_length", { cause });
-    }
-    if (toHash256(this.#tree.root) !== stateRoot) throw new DerivationError("state_root");
+  constructor(top: Node) {
+    this.#top = top;
   }
 
-  /** A node that the proof holds or leads to. */
+  /** A node of the tree: the root is 1. */
   node(index: number): Hash256 {
-    return toHash256(getNode(this.#tree, BigInt(index)).root);
+    return toHash256(this.under(index).root);
+  }
+
+  /** The part of the tree under a node. */
+  under(index: number): Node {
+    return getNode(this.#top, BigInt(index));
   }
 
   /** Branch of a node, bottom up. */
   branch(index: number): Hash256[] {
-    return branchOfNodes(index, (sibling) => this.node(sibling));
+    return index === 1 ? [] : [this.node(index ^ 1), ...this.branch(Math.floor(index / 2))];
   }
+}
+
+/**
+ * Nodes of a state that a proof authenticates. @param indices that were requested. @param leaves in the order of the
+ * proof. @throws {DerivationError} `branch_length` for another number of leaves, `state_root` when they lead to another
+ * root.
+ */
+export function treeOfProof(
+  stateRoot: Hash256,
+  indices: readonly number[],
+  leaves: readonly Hash256[],
+): StateTree {
+  const tree = mapError(Error, () => {
+    const descriptor = computeDescriptor(indices.map(BigInt));
+    const type = ProofType.compactMulti;
+    return new StateTree(createNodeFromProof({ type, leaves: leaves.map(fromHex), descriptor }));
+  }, (cause) => new DerivationError("branch_length", { cause }));
+  if (tree.node(1) !== stateRoot) throw new DerivationError("state_root");
+  return tree;
 }
 
 /** Generalized index in the state of a node of the payload header, before Gloas. */
@@ -95,7 +104,7 @@ export interface ProvedHash {
  * @throws {DerivationError} `not_an_epoch` when number or time is no number.
  */
 export function executionProofOf(
-  state: ProvedState,
+  state: StateTree,
   { execution }: StateIndices,
 ): LegacyPayloadProof | ProvedHash {
   const executionPayloadBranch = state.branch(execution);
@@ -110,7 +119,7 @@ export function executionProofOf(
   return {
     stateRoot: state.node(inState(PAYLOAD_INDICES.stateRoot)),
     blockNumber: number(PAYLOAD_INDICES.blockNumber),
-    multiProof: helperIndices(Object.values(PAYLOAD_INDICES)).map((index) => state.node(inState(index))),
+    multiProof: multiProofOf(state.under(execution), Object.values(PAYLOAD_INDICES)),
     executionPayloadBranch,
     timestampSec: number(PAYLOAD_INDICES.timestamp),
   };
@@ -123,57 +132,51 @@ export interface PayloadPlace {
   readonly payloadRoot: Hash256;
 }
 
-/** Fields of the state that stand near the payload header. Amounts in Gwei. */
-export interface NeighbourFields {
-  /** Node 89. */
-  readonly nextWithdrawalIndex: bigint;
-  /** Node 90. */
-  readonly nextWithdrawalValidatorIndex: bigint;
-  /** Nodes 92 to 95. */
-  readonly depositRequestsStartIndex: bigint;
-  readonly depositBalanceToConsumeGwei: bigint;
-  readonly exitBalanceToConsumeGwei: bigint;
-  readonly earliestExitEpoch: bigint;
-}
-
-const DEPTH = 6;
+/** Names of the fields of nodes 88 to 95, the payload header and those beside it. */
+const NEIGHBOURS = [
+  "latestExecutionPayloadHeader",
+  "nextWithdrawalIndex",
+  "nextWithdrawalValidatorIndex",
+  "historicalSummaries",
+  "depositRequestsStartIndex",
+  "depositBalanceToConsume",
+  "exitBalanceToConsume",
+  "earliestExitEpoch",
+];
 
 /**
- * From fields of the state, the root of its historical summaries, and a bootstrap for the upper nodes, whose branch of
- * the current committee (node 86) is `[87, 42, 20, 11, 4, 3]`.
+ * Branch of the payload header from the beginning of the state, the root of its historical summaries, and a bootstrap
+ * for the upper nodes, whose branch of the current committee (node 86) is `[87, 42, 20, 11, 4, 3]`.
  * @throws {DerivationError} `branch_length`, `state_root`
  */
 export function branchOfFields(
   place: PayloadPlace,
-  { fields, summariesRoot }: { readonly fields: NeighbourFields; readonly summariesRoot: Hash256 },
-  bootstrap: { readonly committeeRoot: Hash256; readonly branch: readonly Hash256[] },
+  { prefix, summariesRoot }: { readonly prefix: Pick<StatePrefix, "root">; readonly summariesRoot: Hash256 },
+  bootstrap: CurrentCommittee,
 ): Hash256[] {
-  const [n87, n42, n20, n11, n4, n3] = bootstrap.branch;
+  const [n87, n42, n20, n11, ...above] = bootstrap.branch;
   if (
-    n87 === undefined || n42 === undefined || n20 === undefined || n11 === undefined || n4 === undefined ||
-    n3 === undefined || bootstrap.branch.length !== DEPTH
+    n87 === undefined || n42 === undefined || n20 === undefined || n11 === undefined ||
+    bootstrap.branch.length !== depthOf(electraStateIndices.currentSyncCommittee)
   ) throw new DerivationError("branch_length");
-  const n89 = uint64Root(fields.nextWithdrawalIndex);
-  const n45 = sha256Pair(uint64Root(fields.nextWithdrawalValidatorIndex), summariesRoot);
-  const n23 = sha256Pair(
-    sha256Pair(uint64Root(fields.depositRequestsStartIndex), uint64Root(fields.depositBalanceToConsumeGwei)),
-    sha256Pair(uint64Root(fields.exitBalanceToConsumeGwei), uint64Root(fields.earliestExitEpoch)),
-  );
-  if (sha256Pair(sha256Pair(sha256Pair(place.payloadRoot, n89), n45), n23) !== n11) {
-    throw new DerivationError("state_root");
-  }
-  const n10 = sha256Pair(n20, sha256Pair(n42, sha256Pair(bootstrap.committeeRoot, n87)));
-  const branch = [n89, n45, n23, n10, n4, n3];
-  if (branchRoot(place.payloadRoot, branch, electraStateIndices.execution) !== place.stateRoot) {
-    throw new DerivationError("state_root");
-  }
+  const known: Readonly<Record<string, Hash256>> = {
+    latestExecutionPayloadHeader: place.payloadRoot,
+    historicalSummaries: summariesRoot,
+  };
+  const leaves = NEIGHBOURS.map((name) => LeafNode.fromRoot(fromHex(known[name] ?? prefix.root(name))));
+  const neighbours = new StateTree(subtreeFillToContents(leaves, 3));
+  const n10 = sha256Pair(n20, sha256Pair(n42, sha256Pair(bootstrap.root, n87)));
+  const branch = [...neighbours.branch(8), n10, ...above];
+  const isProved = neighbours.node(1) === n11 &&
+    branchRoot(place.payloadRoot, branch, electraStateIndices.execution) === place.stateRoot;
+  if (!isProved) throw new DerivationError("state_root");
   return branch;
 }
 
 /** The committee of a state's own period, as a bootstrap of its block has it. */
 export interface CurrentCommittee {
   readonly root: Hash256;
-  /** Branch of node 2945. */
+  /** Its branch: of node 86, in Gloas of node 2945. */
   readonly branch: readonly Hash256[];
 }
 
@@ -200,61 +203,41 @@ export function branchOfBootstrap(
   return branch;
 }
 
-/** Bytes of a BLS public key. */
-export const KEY_BYTES = 48;
-/** Bytes of a sync committee: 512 keys and their sum. */
-const COMMITTEE_BYTES: number = KEY_BYTES * (SYNC_COMMITTEE_SIZE + 1);
+/** Fields in the beginning of a state, where those of fixed size stand. */
+export class StatePrefix {
+  readonly #bytes: Uint8Array;
+  readonly #fields: ReadonlyMap<
+    unknown,
+    { readonly type: Type<unknown>; readonly start: number; readonly end: number }
+  >;
 
-/** A sync committee from its SSZ bytes. @throws {DerivationError} `state_bytes` when there are not 513 keys. */
-export function readCommittee(bytes: Uint8Array): SyncCommittee {
-  if (bytes.length !== COMMITTEE_BYTES) throw new DerivationError("state_bytes");
-  return committeeType.deserialize(bytes);
-}
+  /** @throws {DerivationError} `state_prefix`: too few bytes, of a state of another type, or of another slot. */
+  constructor(type: StateType, bytes: Uint8Array, slot: bigint) {
+    this.#bytes = bytes;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const refuse = (cause: Error): Error => new DerivationError("state_prefix", { cause });
+    const ranges = mapError(Error, () => type.getFieldRanges(view, 0, Infinity), refuse);
+    this.#fields = new Map(type.fieldsEntries.map(({ fieldName, fieldType }, index) => {
+      const { start, end } = ranges[index] ?? { start: 0, end: 0 };
+      return [fieldName, { type: fieldType, start, end }];
+    }));
+    if (this.root("slot") !== uint64Root(slot)) throw new DerivationError("state_prefix");
+  }
 
-/** Bytes to read of a state: all up to and with `earliest_exit_epoch`. */
-export const STATE_PREFIX_BYTES = 2_736_685;
+  /** Root of a field. */
+  root(name: string): Hash256 {
+    const { type, bytes } = this.#field(name);
+    return toHash256(type.hashTreeRoot(type.deserialize(bytes)));
+  }
 
-const OFFSET = {
-  slot: 40,
-  nextSyncCommittee: 2_712_005,
-  nextWithdrawalIndex: 2_736_633,
-  nextWithdrawalValidatorIndex: 2_736_641,
-  depositRequestsStartIndex: 2_736_653,
-  depositBalanceToConsume: 2_736_661,
-  exitBalanceToConsume: 2_736_669,
-  earliestExitEpoch: 2_736_677,
-} as const;
+  /** The committee of the period after that of the state. It still has to be verified against the state's root. */
+  nextCommittee(): SyncCommittee {
+    return committeeType.deserialize(this.#field("nextSyncCommittee").bytes);
+  }
 
-function viewOf(prefix: Uint8Array, slot: bigint): DataView {
-  if (prefix.length < STATE_PREFIX_BYTES) throw new DerivationError("state_prefix");
-  const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
-  if (view.getBigUint64(OFFSET.slot, true) !== slot) throw new DerivationError("state_prefix");
-  return view;
-}
-
-/**
- * Fields next to the payload header, from the first {@link STATE_PREFIX_BYTES} of the state of `slot`. A state of an
- * older fork or another preset has other offsets: the branch made of these fields then fails its check. @throws
- * {DerivationError} `state_prefix`: too few bytes, or a state of another slot.
- */
-export function readNeighbourFields(prefix: Uint8Array, slot: bigint): NeighbourFields {
-  const view = viewOf(prefix, slot);
-  const uint64 = (offset: number): bigint => view.getBigUint64(offset, true);
-  return {
-    nextWithdrawalIndex: uint64(OFFSET.nextWithdrawalIndex),
-    nextWithdrawalValidatorIndex: uint64(OFFSET.nextWithdrawalValidatorIndex),
-    depositRequestsStartIndex: uint64(OFFSET.depositRequestsStartIndex),
-    depositBalanceToConsumeGwei: uint64(OFFSET.depositBalanceToConsume),
-    exitBalanceToConsumeGwei: uint64(OFFSET.exitBalanceToConsume),
-    earliestExitEpoch: uint64(OFFSET.earliestExitEpoch),
-  };
-}
-
-/**
- * The committee of the period after that of the state. It still has to be verified against the state's root. @throws
- * {DerivationError} `state_prefix`
- */
-export function readNextCommittee(prefix: Uint8Array, slot: bigint): SyncCommittee {
-  viewOf(prefix, slot);
-  return readCommittee(prefix.subarray(OFFSET.nextSyncCommittee, OFFSET.nextSyncCommittee + COMMITTEE_BYTES));
+  #field(name: string): { readonly type: Type<unknown>; readonly bytes: Uint8Array } {
+    const field = this.#fields.get(name);
+    if (field === undefined) throw new Error(`No field ${name}`);
+    return { type: field.type, bytes: this.#bytes.subarray(field.start, field.end) };
+  }
 }

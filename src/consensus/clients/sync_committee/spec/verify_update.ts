@@ -40,7 +40,7 @@ import {
   committeeRoot,
   depthOf,
   headerRoot,
-  multiproofRoot,
+  multiProofRoot,
   signingRoot,
   syncCommitteeDomain,
   uint64Root,
@@ -189,7 +189,7 @@ function checkExecutionPayload(
 }
 
 function payloadHeaderRootOf(proof: LegacyPayloadProof): Hash256 {
-  const root = multiproofRoot(
+  const root = multiProofRoot(
     new Map([
       [PAYLOAD_INDICES.stateRoot, proof.stateRoot],
       [PAYLOAD_INDICES.blockNumber, uint64Root(proof.blockNumber)],

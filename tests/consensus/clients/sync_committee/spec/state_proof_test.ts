@@ -13,8 +13,8 @@ import { type DerivationErrorCode } from "../../../../../src/consensus/clients/s
 import {
   executionNodes,
   executionProofOf,
-  ProvedState,
   stateProofFormat,
+  treeOfProof,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
 import { electraStateIndices } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { flipHash, parsePayloadHeader, readSynthetic } from "./vectors.ts";
@@ -26,9 +26,8 @@ const state = node.at("finalized_state_1");
 /** The state of the vector, with the payload header in it as a tree of its own. */
 function stateTree(): Node {
   const header = parsePayloadHeader(state.at("execution_payload_header").json);
-  const leaves = header.nodes(Array.from({ length: 32 }, (_, at) => 32 + at));
   const fields = state.hashes("state_field_roots").map((root): Node => LeafNode.fromRoot(fromHex(root)));
-  fields[24] = subtreeFillToContents(leaves.map((leaf): Node => LeafNode.fromRoot(fromHex(leaf))), 5);
+  fields[24] = header.tree;
   return subtreeFillToContents(fields, 6);
 }
 
@@ -48,21 +47,21 @@ function refuses(run: () => unknown, code: DerivationErrorCode): void {
 
 Deno.test("state proof: what the hub takes of the payload header comes out of one proof", () => {
   const leaves = leavesFor(NODES);
-  const proved = new ProvedState(stateRoot, NODES, leaves);
+  const proved = treeOfProof(stateRoot, NODES, leaves);
   equal(executionProofOf(proved, electraStateIndices), first.executionPayload);
   equal(proved.node(1), stateRoot);
   for (const at of leaves.keys()) {
     const changed = leaves.with(at, flipHash(leaves[at] ?? stateRoot));
-    refuses(() => new ProvedState(stateRoot, NODES, changed), "state_root");
+    refuses(() => treeOfProof(stateRoot, NODES, changed), "state_root");
   }
-  refuses(() => new ProvedState(stateRoot, NODES, leaves.slice(1)), "branch_length");
-  refuses(() => new ProvedState(stateRoot, NODES, [...leaves, stateRoot]), "branch_length");
+  refuses(() => treeOfProof(stateRoot, NODES, leaves.slice(1)), "branch_length");
+  refuses(() => treeOfProof(stateRoot, NODES, [...leaves, stateRoot]), "branch_length");
 });
 
 Deno.test("state proof: checkpoint and next committee are proved together, their format is the descriptor", () => {
   const indices = [84, 87];
   equal(stateProofFormat(indices), toHex(computeDescriptor([84n, 87n])));
-  const proved = new ProvedState(stateRoot, indices, leavesFor(indices));
+  const proved = treeOfProof(stateRoot, indices, leavesFor(indices));
   const roots = state.hashes("state_field_roots");
   equal([proved.node(84), proved.node(87), proved.node(86)], [roots[20], roots[23], roots[22]]);
   equal(proved.branch(87)[0], roots[22]);

@@ -45,31 +45,39 @@ function refuses([what, code, { update = second, state = trusted, network = sepo
 
 type HeaderField = "attestedHeader" | "finalizedHeader";
 
-function headerCases(field: HeaderField, code: SyncCommitteeErrorCode): Case[] {
-  const header: BeaconBlockHeader = second[field];
-  const changed: [string, BeaconBlockHeader][] = [
-    ["slot", { ...header, slot: header.slot - 1n }],
-    ["proposer", { ...header, proposerIndex: header.proposerIndex + 1n }],
-    ["parent", { ...header, parentRoot: flipHash(header.parentRoot) }],
-    ["state", { ...header, stateRoot: flipHash(header.stateRoot) }],
-    ["body", { ...header, bodyRoot: flipHash(header.bodyRoot) }],
-  ];
-  return changed.map((
-    [name, value],
-  ): Case => [`${field}, ${name}`, code, { update: { ...second, [field]: value } }]);
+/** Cases that differ in the update. */
+function updates(
+  code: SyncCommitteeErrorCode,
+  changed: Readonly<Record<string, StateUpdate>>,
+): readonly Case[] {
+  return Object.entries(changed).map(([what, update]) => [what, code, { update }]);
 }
 
-/** Every node of a branch changed, dropped and doubled. */
+function headerCases(field: HeaderField, code: SyncCommitteeErrorCode): readonly Case[] {
+  const header: BeaconBlockHeader = second[field];
+  const withHeader = (change: Partial<BeaconBlockHeader>): StateUpdate => ({
+    ...second,
+    [field]: { ...header, ...change },
+  });
+  return updates(code, {
+    slot: withHeader({ slot: header.slot - 1n }),
+    proposer: withHeader({ proposerIndex: header.proposerIndex + 1n }),
+    parent: withHeader({ parentRoot: flipHash(header.parentRoot) }),
+    state: withHeader({ stateRoot: flipHash(header.stateRoot) }),
+    body: withHeader({ bodyRoot: flipHash(header.bodyRoot) }),
+  });
+}
+
+/** Every node of a branch changed, dropped and doubled. @param codes of a changed node, and of another length. */
 function branchCases(
-  name: string,
   branch: readonly Hash256[],
-  codes: { readonly changed: SyncCommitteeErrorCode; readonly length: SyncCommitteeErrorCode },
+  [changed, length]: readonly [SyncCommitteeErrorCode, SyncCommitteeErrorCode],
   put: (branch: readonly Hash256[]) => StateUpdate,
 ): Case[] {
   return branch.flatMap((node, at): Case[] => [
-    [`${name}, node ${at} changed`, codes.changed, { update: put(branch.with(at, flipHash(node))) }],
-    [`${name}, node ${at} dropped`, codes.length, { update: put(branch.toSpliced(at, 1)) }],
-    [`${name}, node ${at} doubled`, codes.length, { update: put(branch.toSpliced(at, 0, node)) }],
+    [`node ${at} changed`, changed, { update: put(branch.with(at, flipHash(node))) }],
+    [`node ${at} dropped`, length, { update: put(branch.toSpliced(at, 1)) }],
+    [`node ${at} doubled`, length, { update: put(branch.toSpliced(at, 0, node)) }],
   ]);
 }
 
@@ -79,6 +87,10 @@ function withPayload(change: Partial<StateUpdate["executionPayload"]>): StateUpd
 
 function withAggregate(change: Partial<StateUpdate["syncAggregate"]>): StateUpdate {
   return { ...second, syncAggregate: { ...second.syncAggregate, ...change } };
+}
+
+function withFinality(change: Partial<StateUpdate["finalityProof"]>): StateUpdate {
+  return { ...second, finalityProof: { ...second.finalityProof, ...change } };
 }
 
 function withCommittee(
@@ -93,142 +105,108 @@ function check(title: string, cases: readonly Case[]): void {
   Deno.test(`sync committee: ${title}`, () => cases.forEach(refuses));
 }
 
+const { finalityProof: { epoch, finalityBranch }, executionPayload: payload } = second;
+const { publicKeys } = committee;
+const changedKey = (at: number): StateUpdate =>
+  withCommittee({ publicKeys: publicKeys.with(at, flipByte(publicKeys[at] ?? new Uint8Array(48), 47)) });
+
 check("no field of the attested header can be changed", headerCases("attestedHeader", "signature"));
 check("no field of the finalized header can be changed", headerCases("finalizedHeader", "finality_branch"));
 
 check("no node of the finality branch can be changed, dropped or added", [
   ...branchCases(
-    "finality",
-    second.finalityProof.finalityBranch,
-    { changed: "finality_branch", length: "finality_branch_length" },
-    (finalityBranch) => ({ ...second, finalityProof: { ...second.finalityProof, finalityBranch } }),
+    finalityBranch,
+    ["finality_branch", "finality_branch_length"],
+    (branch) => withFinality({ finalityBranch: branch }),
   ),
-  ["another epoch", "finality_branch", {
-    update: { ...second, finalityProof: { ...second.finalityProof, epoch: second.finalityProof.epoch + 1n } },
-  }],
+  ...updates("finality_branch", { "another epoch": withFinality({ epoch: epoch + 1n }) }),
 ]);
 
 check("no part of the execution payload can be changed", [
-  ["state root", "execution_branch", {
-    update: withPayload({ stateRoot: flipHash(second.executionPayload.stateRoot) }),
-  }],
-  ["number", "execution_branch", { update: withPayload({ blockNumber: 9004001n }) }],
-  ["time", "execution_branch", { update: withPayload({ timestampSec: 1763965921n }) }],
-]);
-
-check(
-  "no node inside of the payload header can be changed, dropped or added",
-  branchCases(
-    "multi proof",
-    second.executionPayload.multiProof,
-    { changed: "execution_branch", length: "multi_proof_length" },
+  ...updates("execution_branch", {
+    "state root": withPayload({ stateRoot: flipHash(payload.stateRoot) }),
+    number: withPayload({ blockNumber: 9004001n }),
+    time: withPayload({ timestampSec: 1763965921n }),
+  }),
+  ...branchCases(
+    payload.multiProof,
+    ["execution_branch", "multi_proof_length"],
     (multiProof) => withPayload({ multiProof }),
   ),
-);
-
-check(
-  "no node of the payload header's branch can be changed, dropped or added",
-  branchCases(
-    "payload",
-    second.executionPayload.executionPayloadBranch,
-    { changed: "execution_branch", length: "execution_branch_length" },
+  ...branchCases(
+    payload.executionPayloadBranch,
+    ["execution_branch", "execution_branch_length"],
     (executionPayloadBranch) => withPayload({ executionPayloadBranch }),
   ),
-);
-
-check(
-  "no node of the committee's branch can be changed, dropped or added",
-  branchCases(
-    "committee",
-    committeeBranch,
-    { changed: "committee_branch", length: "committee_branch_length" },
-    (branch) => withCommittee({}, branch),
-  ),
-);
+]);
 
 check("the next committee must be the one of the attested state", [
-  ...[0, 255, 511].map((at): Case => [`key ${at}`, "committee_branch", {
-    update: withCommittee({
-      publicKeys: committee.publicKeys.with(at, flipByte(committee.publicKeys[at] ?? new Uint8Array(48), 47)),
-    }),
-  }]),
-  ["keys in another order", "committee_branch", {
-    update: withCommittee({ publicKeys: committee.publicKeys.toReversed() }),
-  }],
-  ["aggregate key", "committee_branch", {
-    update: withCommittee({ aggregatePublicKey: flipByte(committee.aggregatePublicKey, 10) }),
-  }],
+  ...branchCases(
+    committeeBranch,
+    ["committee_branch", "committee_branch_length"],
+    (branch) => withCommittee({}, branch),
+  ),
+  ...updates("committee_branch", {
+    "key 0": changedKey(0),
+    "key 255": changedKey(255),
+    "key 511": changedKey(511),
+    "keys in another order": withCommittee({ publicKeys: publicKeys.toReversed() }),
+    "aggregate key": withCommittee({ aggregatePublicKey: flipByte(committee.aggregatePublicKey, 10) }),
+    "the committee of the period that is entered": withCommittee(trusted.nextSyncCommittee),
+  }),
   ["none", "missing_committee", { update: { ...second, syncCommitteeUpdate: undefined } }],
-  ["the committee of the period that is entered", "committee_branch", {
-    update: withCommittee(trusted.nextSyncCommittee),
-  }],
 ]);
 
 const infinity = new Uint8Array(96);
 infinity[0] = 0xc0;
 
+const { bits, signature } = second.syncAggregate;
+
 check("neither signature nor signers can be changed", [
-  ...[0, 1, 47, 48, 95].map((
-    at,
-  ): Case => [`signature, byte ${at}`, "signature", {
-    update: withAggregate({ signature: flipByte(second.syncAggregate.signature, at) }),
-  }]),
-  ...[0, 31, 63].map((
-    at,
-  ): Case => [`bits, byte ${at}`, "signature", {
-    update: withAggregate({ bits: flipByte(second.syncAggregate.bits, at) }),
-  }]),
-  ["nothing signed", "signature", { update: withAggregate({ signature: new Uint8Array(96) }) }],
-  ["point at infinity", "signature", { update: withAggregate({ signature: infinity }) }],
-  ["signature of another update", "signature", {
-    update: withAggregate({ signature: first.syncAggregate.signature }),
-  }],
-  ["341 bits", "too_few_participants", { update: withAggregate({ bits: firstBits(341) }) }],
-  ["342 bits that did not sign", "signature", { update: withAggregate({ bits: firstBits(342) }) }],
-  ["no bits", "too_few_participants", { update: withAggregate({ bits: new Uint8Array(64) }) }],
+  ...[0, 1, 47, 48, 95].flatMap((at) =>
+    updates("signature", { [`signature, byte ${at}`]: withAggregate({ signature: flipByte(signature, at) }) })
+  ),
+  ...[0, 31, 63].flatMap((at) =>
+    updates("signature", { [`bits, byte ${at}`]: withAggregate({ bits: flipByte(bits, at) }) })
+  ),
+  ...updates("signature", {
+    "nothing signed": withAggregate({ signature: new Uint8Array(96) }),
+    "point at infinity": withAggregate({ signature: infinity }),
+    "signature of another update": withAggregate({ signature: first.syncAggregate.signature }),
+    "342 bits that did not sign": withAggregate({ bits: firstBits(342) }),
+  }),
+  ...updates("too_few_participants", {
+    "341 bits": withAggregate({ bits: firstBits(341) }),
+    "no bits": withAggregate({ bits: new Uint8Array(64) }),
+  }),
 ]);
 
+/** A trusted state with another next committee. */
+function trusting(change: Partial<SyncCommittee>): VerifierState {
+  return { ...trusted, nextSyncCommittee: { ...trusted.nextSyncCommittee, ...change } };
+}
+
+const { currentSyncCommittee: current, nextSyncCommittee: next } = trusted;
+const [genesis, ...later] = sepolia.forks;
+const { genesisValidatorsRoot } = ethereumMainnet;
+
 check("another fork, network or committee does not verify", [
-  ["genesis root", "signature", {
-    network: { ...sepolia, genesisValidatorsRoot: ethereumMainnet.genesisValidatorsRoot },
-  }],
+  ["genesis root", "signature", { network: { ...sepolia, genesisValidatorsRoot } }],
   ["fork not yet in force", "signature", {
-    network: {
-      ...sepolia,
-      forks: [sepolia.forks[0], ...sepolia.forks.slice(1).filter(({ name }) => name !== "fulu")],
-    },
+    network: { ...sepolia, forks: [genesis, ...later.filter(({ name }) => name !== "fulu")] },
   }],
   ["mainnet", "signature", { network: ethereumMainnet }],
   ["committees swapped", "signature", {
-    state: {
-      ...trusted,
-      currentSyncCommittee: trusted.nextSyncCommittee,
-      nextSyncCommittee: trusted.currentSyncCommittee,
-    },
+    state: { ...trusted, currentSyncCommittee: next, nextSyncCommittee: current },
   }],
   ["aggregate key of another committee", "signature", {
-    state: {
-      ...trusted,
-      nextSyncCommittee: {
-        ...trusted.nextSyncCommittee,
-        aggregatePublicKey: trusted.currentSyncCommittee.aggregatePublicKey,
-      },
-    },
+    state: trusting({ aggregatePublicKey: current.aggregatePublicKey }),
   }],
   ["aggregate key that is no point", "public_key", {
-    state: {
-      ...trusted,
-      nextSyncCommittee: { ...trusted.nextSyncCommittee, aggregatePublicKey: new Uint8Array(48) },
-    },
+    state: trusting({ aggregatePublicKey: new Uint8Array(48) }),
   }],
   ["absent key that is no point", "public_key", {
-    state: {
-      ...trusted,
-      nextSyncCommittee: {
-        ...trusted.nextSyncCommittee,
-        publicKeys: trusted.nextSyncCommittee.publicKeys.map(() => new Uint8Array(48)),
-      },
-    },
+    state: trusting({ publicKeys: next.publicKeys.map(() => new Uint8Array(48)) }),
   }],
 ]);
 
@@ -246,24 +224,22 @@ function withSlots(attested: bigint, finalized: bigint, signatureSlot: bigint): 
 }
 
 check("slots must be in order and newer than the trusted ones, in the right periods", [
-  ["signature with attested", "slot_order", { update: withSlots(attestedSlot, finalizedSlot, attestedSlot) }],
-  ["attested with finalized", "slot_order", {
-    update: withSlots(attestedSlot, attestedSlot, attestedSlot + 1n),
-  }],
-  ["signature of two periods later", "signature_period", {
-    update: withSlots(attestedSlot, finalizedSlot, boundary + 8192n),
-  }],
+  ...updates("slot_order", {
+    "signature with attested": withSlots(attestedSlot, finalizedSlot, attestedSlot),
+    "attested with finalized": withSlots(attestedSlot, attestedSlot, attestedSlot + 1n),
+  }),
+  ...updates("signature_period", {
+    "signature of two periods later": withSlots(attestedSlot, finalizedSlot, boundary + 8192n),
+  }),
   ["state two periods behind", "signature_period", { state: { ...trusted, statePeriod: 1099n } }],
   ["state ahead", "signature_period", { state: { ...trusted, statePeriod: 1102n } }],
-  ["attested header of the period before", "attested_period", {
-    update: withSlots(boundary - 1n, finalizedSlot - 100n, boundary),
-  }],
+  ...updates("attested_period", {
+    "attested header of the period before": withSlots(boundary - 1n, finalizedSlot - 100n, boundary),
+  }),
   ["attested slot trusted already", "stale_slot", {
     state: { ...trusted, finalizedHeader: { ...trusted.finalizedHeader, slot: attestedSlot } },
   }],
-  ["epoch trusted already", "stale_epoch", {
-    state: { ...trusted, latestFinalizedEpoch: second.finalityProof.epoch },
-  }],
+  ["epoch trusted already", "stale_epoch", { state: { ...trusted, latestFinalizedEpoch: epoch } }],
 ]);
 
 Deno.test("sync committee: of rules broken together the hub's first one is named", () => {
@@ -273,16 +249,14 @@ Deno.test("sync committee: of rules broken together the hub's first one is named
     syncAggregate: { bits: new Uint8Array(64), signature: new Uint8Array(96) },
   };
   refuses(["branch first", "finality_branch_length", { update: worst }]);
-  const { finalityBranch } = second.finalityProof;
   const ordered = { ...worst, finalityProof: { epoch: 0n, finalityBranch } };
   refuses(["then slots", "slot_order", { update: ordered }]);
   const period = { ...ordered, finalizedHeader: second.finalizedHeader };
   refuses(["then period", "signature_period", { update: period }]);
-  const epoch = { ...period, signatureSlot: second.signatureSlot };
-  refuses(["then epoch", "stale_epoch", { update: epoch }]);
-  refuses(["then signers", "too_few_participants", {
-    update: { ...epoch, finalityProof: second.finalityProof },
-  }]);
+  const stale = { ...period, signatureSlot: second.signatureSlot };
+  refuses(["then epoch", "stale_epoch", { update: stale }]);
+  const unsigned = { ...stale, finalityProof: second.finalityProof };
+  refuses(["then signers", "too_few_participants", { update: unsigned }]);
 });
 
 /** Bytes of the signature slot, which nobody signs: it only selects fork and period. */

@@ -1,30 +1,50 @@
-import { deepStrictEqual as equal, ok, rejects, throws } from "node:assert/strict";
-import { RpcFault, type RpcFaultCode } from "../../../src/core/rpc/call.ts";
-import { RestEndpoint } from "../../../src/consensus/rest/rest_endpoint.ts";
-import { RestEndpointSet } from "../../../src/consensus/rest/rest_endpoint_set.ts";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { catchFault } from "../../support/rpc_faults.ts";
+import { deepStrictEqual as equal, rejects, throws } from "node:assert/strict";
+import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
+import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
+import { BeaconEndpointSet } from "../../../../src/consensus/clients/sync_committee/beacon_endpoint_set.ts";
+import type { BeaconNode } from "../../../../src/consensus/clients/sync_committee/beacon_node.ts";
+import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
+import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const route = "things";
 
-/** Endpoints by name; none of them is ever fetched from. */
-function endpointSetOf(names: readonly string[], clock = new FakeClock()): RestEndpointSet {
-  const deps = { fetch: () => Promise.reject(new Error("Not fetched")), clock };
-  const endpoints = names.map((name) => new RestEndpoint(deps, { url: `http://${name}`, chain: "EVM-1" }));
-  return new RestEndpointSet({ clock, randomness: fixedRandomness(0) }, { chain: "EVM-1", endpoints });
+/** Nodes by name, which serve nothing. */
+function endpointSetOf(names: readonly string[], clock = new FakeClock()): BeaconEndpointSet {
+  const fetch = (): Promise<Response> => Promise.resolve(new Response("", { status: 404 }));
+  const endpoints = names.map((name) =>
+    new RestEndpoint({ fetch, clock }, { url: `http://${name}`, chain: "EVM-1" })
+  );
+  const deps = { clock, randomness: fixedRandomness(0), log: new RecordedLog(), network: sepolia };
+  return new BeaconEndpointSet(deps, evmStateMachine(sepolia.chainId), endpoints);
+}
+
+/** Makes a node lack the route. */
+async function deny(endpointSet: BeaconEndpointSet, ...hosts: readonly string[]): Promise<void> {
+  for (const host of hosts) {
+    const faults = Object.fromEntries(
+      endpointSet.endpoints.map((each): [string, RpcFaultCode[]] => [
+        each.host,
+        [each.host === host ? "missing_method" : "refused"],
+      ]),
+    );
+    await catchFault(endpointSet.ask({ route }, scripted(faults).work, never));
+  }
 }
 
 /** Work that fails by script and notes whom it was done with. */
 function scripted(faults: Readonly<Record<string, RpcFaultCode[]>>): {
   readonly asked: string[];
-  readonly work: (endpoint: RestEndpoint) => Promise<string>;
+  readonly work: (node: BeaconNode) => Promise<string>;
 } {
   const asked: string[] = [];
   return {
     asked,
-    work: (endpoint) => {
+    work: ({ endpoint }) => {
       asked.push(endpoint.host);
       const code = faults[endpoint.host]?.shift();
       return code === undefined
@@ -34,7 +54,7 @@ function scripted(faults: Readonly<Record<string, RpcFaultCode[]>>): {
   };
 }
 
-Deno.test("REST endpoint set: the first endpoint is asked, the others where it fails, cannot or lies", async () => {
+Deno.test("beacon endpoint set: the first endpoint is asked, the others where it fails, cannot or lies", async () => {
   for (const code of ["server_error", "not_found", "missing_method", "malformed", "refused"] as const) {
     const { asked, work } = scripted({ a: [code] });
     const told: string[] = [];
@@ -44,7 +64,7 @@ Deno.test("REST endpoint set: the first endpoint is asked, the others where it f
   }
 });
 
-Deno.test("REST endpoint set: each is asked once, and the fault names every host with its code", async () => {
+Deno.test("beacon endpoint set: each is asked once, and the fault names every host with its code", async () => {
   const clock = new FakeClock();
   const many = (code: RpcFaultCode): RpcFaultCode[] => Array<RpcFaultCode>(9).fill(code);
   const { asked, work } = scripted({ a: many("not_found"), b: many("server_error") });
@@ -57,7 +77,7 @@ Deno.test("REST endpoint set: each is asked once, and the fault names every host
   equal(absent.asked, ["a", "b"]);
 });
 
-Deno.test("REST endpoint set: an endpoint that does badly rests, and is tried again later", async () => {
+Deno.test("beacon endpoint set: an endpoint that does badly rests, and is tried again later", async () => {
   const clock = new FakeClock();
   const endpointSet = endpointSetOf(["a", "b"], clock);
   const { asked, work } = scripted({ a: ["throttled"] });
@@ -67,7 +87,7 @@ Deno.test("REST endpoint set: an endpoint that does badly rests, and is tried ag
   equal(await endpointSet.ask({ route }, work, never), "a");
 });
 
-Deno.test("REST endpoint set: when all rest for long that is reported at once", async () => {
+Deno.test("beacon endpoint set: when all rest for long that is reported at once", async () => {
   const clock = new FakeClock();
   const endpointSet = endpointSetOf(["a"], clock);
   const { asked, work } = scripted({ a: Array<RpcFaultCode>(20).fill("server_error") });
@@ -81,35 +101,33 @@ Deno.test("REST endpoint set: when all rest for long that is reported at once", 
   equal([asked.length, clock.now()], [count, now]);
 });
 
-Deno.test("REST endpoint set: a route that an endpoint lacks is asked of it last, or not at all, and later again", async () => {
+Deno.test("beacon endpoint set: a route that an endpoint lacks is asked of it last, or not at all, and later again", async () => {
   const clock = new FakeClock();
   const endpointSet = endpointSetOf(["a", "b"], clock);
-  const [a] = endpointSet.endpoints;
-  ok(a);
-  endpointSet.noteUnsupported(a, route);
+  await deny(endpointSet, "a");
   const { asked, work } = scripted({ b: ["not_found", "not_found"] });
-  equal(await endpointSet.ask({ route }, work, never), "a");
+  equal(await endpointSet.ask({ route, subject: "7" }, work, never), "a");
   equal(asked, ["b", "a"]);
-  const fault = await catchFault(endpointSet.ask({ route, asksAgain: false }, work, never));
+  const fault = await catchFault(endpointSet.ask({ route, subject: "7", asksAgain: false }, work, never));
   equal([fault.code, asked.slice(2)], ["not_found", ["b"]]);
   equal(endpointSet.mayServe(route), true);
-  for (const endpoint of endpointSet.endpoints) endpointSet.noteUnsupported(endpoint, route);
+  await deny(endpointSet, "a", "b");
   equal(endpointSet.mayServe(route), false);
   equal((await catchFault(endpointSet.ask({ route, asksAgain: false }, work, never))).code, "missing_method");
   await clock.advance(10 * 60_000);
   equal(await endpointSet.ask({ route, asksAgain: false }, work, never), "a");
 });
 
-Deno.test("REST endpoint set: an error that is no endpoint fault is rethrown", async () => {
+Deno.test("beacon endpoint set: an error that is no endpoint fault is rethrown", async () => {
   const defect = new TypeError("defect");
   await rejects(endpointSetOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
   throws(() => endpointSetOf([]), RangeError);
 });
 
-Deno.test("REST endpoint set: a route that no endpoint has is given up at once", async () => {
+Deno.test("beacon endpoint set: a route that no endpoint has is given up at once", async () => {
   const clock = new FakeClock();
   const endpointSet = endpointSetOf(["a"], clock);
-  for (const endpoint of endpointSet.endpoints) endpointSet.noteUnsupported(endpoint, route);
+  await deny(endpointSet, "a");
   const { asked, work } = scripted({});
   const asking = catchFault(endpointSet.ask({ route, asksAgain: false }, work, never));
   await clock.settle();
