@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1708,
   "consensus/clients/parachain": 611,
   "consensus/clients/polygon": 2049,
-  "consensus/clients/sync_committee": 4928,
+  "consensus/clients/sync_committee": 4912,
   "consensus/commands": 389,
   "consensus/config": 978,
   "consensus/followers": 129,
@@ -268,17 +268,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 309,
   "messaging/commands": 1910,
   "messaging/config": 678,
-  "messaging/fees": 2898,
+  "messaging/fees": 2875,
   "messaging/ledger": 4332,
-  "messaging/relay": 7590,
+  "messaging/relay": 7571,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_720,
+  "lines of src": 77_662,
   "lines of devnet": 34_110,
-  "lines of tests": 96_592,
+  "lines of tests": 96_327,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
