@@ -35,11 +35,11 @@ export function runConsensus(
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
+  const { clock, log, setLogLevel, watch, board, controlSocket: socket } = deps;
   return runSession(deps, async (connections) => {
     watch?.plan(connections);
     const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-    const gateDeps = { ...deps, listAsked };
+    const gateDeps = { ...deps, board, listAsked };
     const gates = createGates(gateDeps, deps, connections);
     const others = [...gates.provers.values(), ...gates.followers.values()];
     await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);

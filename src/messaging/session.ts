@@ -117,9 +117,9 @@ export async function openSession(
   ledger: Ledger,
 ): Promise<Session & AsyncDisposable> {
   const { hub, chains } = deps.connect(config);
-  const { watch } = deps;
+  const { watch, checks } = deps;
   const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-  const gateDeps = { ...deps, listAsked };
+  const gateDeps = { ...deps, board: checks?.board, listAsked };
   const { hubGate, gated } = createGates(gateDeps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
   await using closing = new AsyncDisposableStack();
   closing.defer(async () => {

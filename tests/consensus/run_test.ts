@@ -3,13 +3,13 @@ import type { HubConsensus } from "../../src/consensus/followers/hub_consensus.t
 import { printConsensusState } from "../../src/consensus/initial_state.ts";
 import { type InitialStateMaker, ProverFault } from "../../src/consensus/prover.ts";
 import { type Connections, type RunDeps } from "../../src/consensus/session.ts";
-import { CheckBoard } from "../../src/core/checks/check_board.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
 import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { ShutdownRequested } from "../../src/core/runtime/app.ts";
+import { CheckBoard } from "../../src/core/checks/check_board.ts";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { idOf, MemoryTarget } from "../support/memory_target.ts";
@@ -61,9 +61,9 @@ class Scene {
     }),
   };
 
-  run(toml = GOOD_CONSENSUS_TOML, base?: string): Promise<number> {
+  run(toml = GOOD_CONSENSUS_TOML, base?: string, board?: CheckBoard): Promise<number> {
     const options = { base: base === undefined ? undefined : parseStateMachine(base) };
-    return runConsensus({ ...this.deps, config: configOf(toml) }, options, this.stop.signal);
+    return runConsensus({ ...this.deps, board, config: configOf(toml) }, options, this.stop.signal);
   }
 
   /** Stops a run as an operator does. */
@@ -112,11 +112,12 @@ Deno.test("run: a signal during the first checks is a clean end, too", async () 
 
 Deno.test("run: a chain that does not fit is left out with its reason, and joins when it fits; the others work", async () => {
   const scene = new Scene();
+  const board = new CheckBoard();
   scene.bsc.findings = [
     { chain: "EVM-97", check: "chain_id", result: "failed", found: "another chain", endpoint: "a.example" },
     { chain: "EVM-97", check: "epoch_length_mismatch", result: "warning", found: "epochs" },
   ];
-  const run = scene.run();
+  const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
   await scene.clock.advance(200_000);
   assert.deepEqual([scene.eth.looks.length, scene.bsc.looks.length], [1, 0]);
   const [suspended] = scene.log.linesOf("chain_suspended");
@@ -124,6 +125,13 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
     "error",
     "EVM-97",
     "chain_id",
+  ]);
+  assert.deepEqual(scene.log.linesOf("check_warning").map(({ fields }) => fields.check), [
+    "epoch_length_mismatch",
+  ]);
+  assert.deepEqual(board.rows.map(({ chain, check }) => [chain, check]), [
+    ["EVM-97", "chain_id"],
+    ["EVM-97", "epoch_length_mismatch"],
   ]);
   scene.bsc.findings = [];
   await scene.clock.advance(60_000);
@@ -134,15 +142,17 @@ Deno.test("run: a chain that does not fit is left out with its reason, and joins
     ),
     ["EVM-97"],
   );
+  assert.deepEqual(board.rows, []);
   await scene.end(run);
   scene.assertClosed();
 });
 
 Deno.test("run: a hub that does not answer for four minutes is waited for, and everything starts then", async () => {
   const scene = new Scene();
+  const board = new CheckBoard();
   scene.hub.fault = faultOf("unreachable", "KUSAMA-4009");
   scene.eth.checkFault = faultOf("unreachable", "KUSAMA-4009");
-  const run = scene.run();
+  const run = scene.run(GOOD_CONSENSUS_TOML, undefined, board);
   await scene.clock.advance(240_000);
   assert.deepEqual(new Set(scene.errors()), new Set(["hub_unavailable"]), "the log counts what repeats");
   assert.equal(scene.log.linesOf("hub_unavailable")[0]?.fields.setting, "[hub.substrate].rpc_ws");
@@ -153,6 +163,7 @@ Deno.test("run: a hub that does not answer for four minutes is waited for, and e
   await scene.clock.advance(15_000);
   assert.equal(scene.log.linesOf("program_started").length, 1);
   assert.deepEqual([scene.eth, scene.rollup, scene.bsc].map(({ looks }) => looks.length), [1, 1, 1]);
+  assert.deepEqual(board.rows, []);
   await scene.end(run);
 });
 
@@ -168,7 +179,7 @@ Deno.test("run: a chain that does not answer at the start is asked in the backgr
   await scene.end(run);
 });
 
-Deno.test("run: a false word at the start keeps no chain out, for the next one may be true", async () => {
+Deno.test("run: a false word at the start is a warning, for the next one may be true", async () => {
   const scene = new Scene();
   scene.eth.checkFault = new ProverFault("bad_data", {
     chain: scene.eth.chain,
@@ -177,6 +188,8 @@ Deno.test("run: a false word at the start keeps no chain out, for the next one m
   });
   const run = scene.run();
   await scene.clock.advance(1_000);
+  const told = scene.log.linesOf("check_warning").map(({ fields }) => fields.check);
+  assert.ok(told.includes("light_client"));
   assert.equal(scene.eth.looks.length, 1);
   await scene.end(run);
 });
@@ -376,8 +389,7 @@ Deno.test("run: chains that the hub's beacon client does not list are named at t
     const scene = new Scene();
     for (const id of ["ETH0", "BSC0"]) scene.hub.setState(toConsensusStateId(id), new Uint8Array());
     if (isListed) scene.hub.fetchStorage = (keys) => Promise.resolve(keys.map(() => Uint8Array.of(1)));
-    const deps = { ...scene.deps, machine: { keyFiles: [] }, board: new CheckBoard() };
-    const running = runConsensus(deps, { base: undefined }, scene.stop.signal);
+    const running = scene.run();
     await scene.clock.advance(1_000);
     scene.stop.abort(new Error("stop"));
     await running;

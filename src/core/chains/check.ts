@@ -3,6 +3,7 @@
  * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
 import { type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
+import { CheckBoard, logChange } from "../checks/check_board.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
 import { linkedAbort, orAbort } from "../runtime/linked_abort.ts";
@@ -27,6 +28,8 @@ export interface GateDeps {
   readonly clock: Clock;
   readonly random: Randomness;
   readonly log: Log;
+  /** Keeps what the checks found; absent: nobody looks. */
+  readonly board?: Pick<CheckBoard, "update"> | undefined;
   /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
   readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
@@ -57,6 +60,9 @@ export class ChainGate {
   readonly #tellKnown: () => void;
   readonly #deps: GateDeps;
   readonly #chain: ChainCheck;
+  readonly #board: Pick<CheckBoard, "update">;
+  /** What the last look found. */
+  #rows: readonly CheckRow[] = [];
   /** True when the chain was said to be left out. */
   #isTold = false;
   #fault: RpcFault | undefined;
@@ -66,6 +72,7 @@ export class ChainGate {
     this.#deps = deps;
     this.#chain = chain;
     this.sinceMs = deps.clock.now();
+    this.#board = deps.board ?? new CheckBoard();
     ({ promise: this.passed, resolve: this.#open } = Promise.withResolvers<void>());
     ({ promise: this.known, resolve: this.#tellKnown } = Promise.withResolvers<void>());
   }
@@ -113,13 +120,17 @@ export class ChainGate {
     this.#tellKnown();
   }
 
-  /** Checks the chain once; `undefined`: it passes. What does not keep it out is left to the checks of the program. */
+  /** Checks the chain once; `undefined`: it passes. What does not keep it out is logged when it changes. */
   async #look(signal: AbortSignal): Promise<Obstacle | undefined> {
-    const { clock } = this.#deps;
+    const { clock, log } = this.#deps;
     const { name, check } = this.#chain;
     try {
       const deadline = { what: `check of ${name}`, afterMs: CHECK_ENDS_MS, signal };
-      const failed = (await withDeadline(clock, deadline, check)).filter(keepsOut);
+      const rows = await withDeadline(clock, deadline, check);
+      const changes = this.#board.update(rows, clock.now(), this.#rows);
+      this.#rows = rows;
+      changes.filter(({ row }) => !keepsOut(row)).forEach((change) => logChange(log, change));
+      const failed = rows.filter(keepsOut);
       return failed.length === 0 ? undefined : failed;
     } catch (error) {
       signal.throwIfAborted();

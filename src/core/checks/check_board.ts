@@ -13,7 +13,7 @@ export interface BoardRow extends CheckRow {
 }
 
 /** A change of one check. */
-interface CheckChange {
+export interface CheckChange {
   readonly row: BoardRow;
   /** Earlier result; `undefined`: the check is new. */
   readonly before: CheckRow["result"] | undefined;
@@ -58,10 +58,14 @@ export class CheckBoard {
     return true;
   }
 
-  /** Replaces the rows; returns those whose result changed, and those that are gone as `ok`. */
-  update(rows: readonly CheckRow[], nowMs: number): readonly CheckChange[] {
-    this.#madeAtMs = nowMs;
-    const next = new Map<string, BoardRow>();
+  /**
+   * Replaces the rows; returns those whose result changed, and those that are gone as `ok`.
+   * @param replaced rows in whose place the new ones stand; absent: all
+   */
+  update(rows: readonly CheckRow[], nowMs: number, replaced?: readonly CheckRow[]): readonly CheckChange[] {
+    if (replaced === undefined) this.#madeAtMs = nowMs;
+    const next = new Map(replaced === undefined ? [] : this.#rows);
+    for (const row of replaced ?? []) next.delete(keyOf(row));
     const changes: CheckChange[] = [];
     for (const row of rows) {
       const key = keyOf(row);
@@ -116,7 +120,7 @@ export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => 
 }
 
 /** Logs a check whose result changed; an initial pass is not logged. */
-function logChange(log: Log, { row, before }: CheckChange): void {
+export function logChange(log: Log, { row, before }: CheckChange): void {
   const { chain, endpoint, check, result, found, advice } = row;
   const fields = { chain, endpoint, check, found, advice };
   if (result !== "ok") log.warn(result === "failed" ? "check_failed" : "check_warning", fields);

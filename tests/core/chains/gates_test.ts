@@ -7,6 +7,7 @@ import {
   openGates,
 } from "../../../src/core/chains/check.ts";
 import type { CheckRow } from "../../../src/core/checks/check_row.ts";
+import { CheckBoard } from "../../../src/core/checks/check_board.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -30,6 +31,7 @@ function refuse(): Promise<never> {
 class Scene {
   readonly clock = new FakeClock();
   readonly log = new RecordedLog();
+  readonly board = new CheckBoard();
   readonly stop = new AbortController();
   readonly hub: ChainGate;
   readonly chains: readonly ChainGate[];
@@ -41,8 +43,8 @@ class Scene {
   constructor(hub: ChainCheck["check"], chains: Readonly<Record<string, ChainCheck["check"]>> = {}) {
     const listAsked = (chain: string): readonly string[] =>
       chain === "EVM-1" ? ["a.example", "b.example"] : [];
-    const { clock, log } = this;
-    const deps = { clock, log, listAsked, random: fixedRandomness(0) };
+    const { clock, log, board } = this;
+    const deps = { clock, log, board, listAsked, random: fixedRandomness(0) };
     this.hub = new ChainGate(deps, { name: HUB, hubSetting: "[hub].rpc_ws", check: hub });
     this.chains = Object.entries(chains).map(([name, check]) =>
       new ChainGate(deps, { name, behind: this.hub, check })
@@ -56,7 +58,7 @@ class Scene {
     // Whatever a chain waited for, it is read from the start on.
     assert.ok([this.hub, ...this.chains].every(({ sinceMs }) => sinceMs === this.#startMs));
     await this.clock.run(Promise.resolve(opened[Symbol.asyncDispose]()));
-    assert.equal(this.clock.pending, 0, "timers are left");
+    assert.deepEqual([this.clock.pending, this.board.rows], [0, []], "timers or rows are left");
   }
 
   /** What the log tells; it counts what repeats. */
@@ -91,7 +93,7 @@ Deno.test("gates: after three seconds one line names the chains that are missing
 Deno.test("gates: who is answered in time hears nothing", async () => {
   const scene = new Scene(pass, { "EVM-1": pass });
   await scene.clock.advance(10_000);
-  assert.deepEqual([scene.told(), scene.openedMs], [[], 0]);
+  assert.deepEqual([scene.told(), scene.openedMs, scene.board.rows], [[], 0, []]);
   assert.deepEqual(
     scene.log.lines.map(({ event, fields }) => [event, fields["chain"]]),
     [HUB, "EVM-1"].flatMap((chain) => [["chain_awaited", chain], ["chain_available", chain]]),
@@ -129,6 +131,7 @@ Deno.test("gates: what does not fit is said at once, checked within a minute, an
   });
   await scene.clock.advance(240_000);
   assert.deepEqual(scene.told(), [
+    ["warn", "check_warning", "EVM-1"],
     ["error", "chain_suspended", "EVM-1"],
   ]);
   assert.deepEqual([scene.openedMs, checks], [0, 6]);

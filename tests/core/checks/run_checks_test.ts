@@ -130,6 +130,16 @@ Deno.test("checks: the running program logs changes only, and its board says sin
   await assert.rejects(running, /end/);
 });
 
+Deno.test("checks: what the gate of a chain found is not told again, and replaces its own rows only", () => {
+  const board = new CheckBoard();
+  const gate = [row("EVM-1", "warning"), row("EVM-1", "failed", "chain_id")];
+  assert.equal(board.update(gate, 1, []).length, 2);
+  const changed = board.update([row("EVM-1", "warning"), row("EVM-2")], 2);
+  assert.deepEqual(changed.map(({ row }) => row.check), ["host", "chain_id"]);
+  assert.deepEqual(board.update([], 3, gate).map(({ row }) => row.chain), ["EVM-1"]);
+  assert.deepEqual(board.rows.map(({ chain }) => chain), ["EVM-2"]);
+});
+
 Deno.test("checks: a failure whose row is gone has passed", () => {
   const board = new CheckBoard();
   assert.equal(board.update([row("EVM-1", "failed")], 1).length, 1);
