@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1708,
   "consensus/clients/parachain": 611,
   "consensus/clients/polygon": 2049,
-  "consensus/clients/sync_committee": 4928,
+  "consensus/clients/sync_committee": 4912,
   "consensus/commands": 389,
   "consensus/config": 978,
   "consensus/followers": 129,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_849,
+  "lines of src": 77_833,
   "lines of devnet": 34_078,
-  "lines of tests": 97_153,
+  "lines of tests": 97_104,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
