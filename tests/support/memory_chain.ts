@@ -134,10 +134,15 @@ export class MemoryChain extends MemoryReads implements Chain {
     commitments: readonly Hash256[],
     signal: AbortSignal,
   ): Promise<PaidFees> {
-    return this.call("fetchFees", signal, () => {
-      const { fees } = this.seen;
-      return { units: commitments.map((commitment) => fees.get(commitment)), decimals: this.decimals };
-    });
+    return this.call("fetchFees", signal, () => ({
+      units: commitments.map((each) => this.feeTold(each)),
+      decimals: this.decimals,
+    }));
+  }
+
+  /** The fee as the endpoint tells it that is asked first. */
+  protected feeTold(commitment: Hash256): bigint | undefined {
+    return this.seen.fees.get(commitment);
   }
 
   fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {

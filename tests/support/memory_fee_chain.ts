@@ -1,13 +1,10 @@
 /** An EVM chain in memory whose fees and receipts are given by hand, for tests of claims, withdrawals and rewards. */
-import type { PaidFees } from "../../src/core/chains/fees.ts";
-import type { Certain, ReadSince } from "../../src/core/chains/reads.ts";
 import type { FeeProof, ProvenBlock, ReceiptProof } from "../../src/core/chains/proofs.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { Message } from "../../src/core/ismp/message.ts";
 import { type SignedMessage, toEvmAddress } from "../../src/core/ismp/signed_messages.ts";
 import type { Clock } from "../../src/core/runtime/clock.ts";
-import { toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { evmSignature } from "../../devnet/hub/signatures.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import type { MemoryNode } from "./memory_node.ts";
@@ -17,17 +14,6 @@ export interface MemoryReceipt {
   readonly relayer: Uint8Array;
   readonly from: bigint;
   readonly until?: bigint;
-}
-
-/** What a proof of these chains says: which commitments, where, at which height. */
-interface ProofText {
-  readonly of: "fees" | "receipts" | "state";
-  readonly chain: string;
-  readonly height: string;
-}
-
-function proofBytes(proof: ProofText): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(proof));
 }
 
 /** Settings of a {@link MemoryFeeChain}. */
@@ -47,50 +33,28 @@ export class MemoryFeeChain extends MemoryChain {
   readonly proved = new Map<Hash256, MemoryReceipt>();
   balanceWei = 10n ** 18n;
   readonly #key: Uint8Array;
-  readonly #decimals: number;
 
   constructor(node: MemoryNode, clock: Clock, { key, decimals = 18 }: MemoryFeeOptions) {
     super(node, clock, { relayer: toEvmAddress(key) });
     this.#key = key;
-    this.#decimals = decimals;
+    this.decimals = decimals;
   }
 
-  override fetchFees(
-    commitments: readonly Hash256[],
-    signal: AbortSignal,
-  ): Promise<PaidFees> {
-    return this.call("fetchFees", signal, () => ({
-      units: commitments.map((each) => this.staleFees.get(each) ?? this.paidFees.get(each)),
-      decimals: this.#decimals,
-    }));
+  protected override feeTold(commitment: Hash256): bigint | undefined {
+    return this.staleFees.get(commitment) ?? this.paidFees.get(commitment);
   }
 
-  override fetchCertainReceipts(
-    messages: readonly Message[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<Uint8Array | undefined>[]> {
-    const { height, state } = this.node.head;
-    const receipts = messages.map((message) =>
-      this.receiptAt(message.commitment, height) ?? state.receipts.get(toReceiptKey(message))
-    );
-    return this.call("fetchCertainReceipts", signal, () => this.confirmed(since, receipts));
+  protected override feeNow(commitment: Hash256): bigint | undefined {
+    return this.paidFees.get(commitment);
   }
 
-  override fetchCertainFees(
-    commitments: readonly Hash256[],
-    since: ReadSince,
-    signal: AbortSignal,
-  ): Promise<readonly Certain<bigint | undefined>[]> {
-    return this.call(
-      "fetchCertainFees",
-      signal,
-      () => this.confirmed(since, commitments.map((each) => this.paidFees.get(each))),
-    );
+  protected override receiptNow(message: Message): Uint8Array | undefined {
+    return this.receiptAt(message.commitment, this.node.head.height) ?? super.receiptNow(message);
   }
 
-  override fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
-    return this.call("fetchFeeTokenDecimals", signal, () => this.#decimals);
+  /** What proves something at a height: nobody looks into it. */
+  #proofAt(height: bigint): Uint8Array {
+    return new TextEncoder().encode(`${this.id.stateMachine} ${height}`);
   }
 
   override proveFees(
@@ -101,7 +65,7 @@ export class MemoryFeeChain extends MemoryChain {
     return this.call("proveFees", signal, () => {
       if (commitments.length === 0) throw new Error("Nothing to prove");
       return {
-        proof: proofBytes({ of: "fees", chain: this.id.stateMachine, height: height.toString() }),
+        proof: this.#proofAt(height),
         fees: commitments.map((each) => this.feeAt(each, height)),
       };
     });
@@ -113,7 +77,7 @@ export class MemoryFeeChain extends MemoryChain {
     signal: AbortSignal,
   ): Promise<ReceiptProof> {
     return this.call("proveReceipts", signal, () => ({
-      proof: proofBytes({ of: "receipts", chain: this.id.stateMachine, height: height.toString() }),
+      proof: this.#proofAt(height),
       relayers: commitments.map((each) => this.receiptAt(each, height)),
     }));
   }
@@ -123,11 +87,7 @@ export class MemoryFeeChain extends MemoryChain {
     { height }: ProvenBlock,
     signal: AbortSignal,
   ): Promise<Uint8Array> {
-    return this.call(
-      "proveState",
-      signal,
-      () => proofBytes({ of: "state", chain: this.id.stateMachine, height: height.toString() }),
-    );
+    return this.call("proveState", signal, () => this.#proofAt(height));
   }
 
   override signMessage({ digest }: SignedMessage): Promise<Signature> {

@@ -134,8 +134,7 @@ export class MemoryReads {
     return this.call(
       "fetchCertainReceipts",
       signal,
-      () =>
-        this.confirmed(since, messages.map((each) => this.node.head.state.receipts.get(toReceiptKey(each)))),
+      () => this.confirmed(since, messages.map((each) => this.receiptNow(each))),
     );
   }
 
@@ -147,8 +146,18 @@ export class MemoryReads {
     return this.call(
       "fetchCertainFees",
       signal,
-      () => this.confirmed(since, commitments.map((each) => this.node.head.state.fees.get(each))),
+      () => this.confirmed(since, commitments.map((each) => this.feeNow(each))),
     );
+  }
+
+  /** The receipt in the newest state. */
+  protected receiptNow(message: Message): Uint8Array | undefined {
+    return this.node.head.state.receipts.get(toReceiptKey(message));
+  }
+
+  /** The fee in the newest state. */
+  protected feeNow(commitment: Hash256): bigint | undefined {
+    return this.node.head.state.fees.get(commitment);
   }
 
   /** What endpoints agree on once one of them is far enough. */

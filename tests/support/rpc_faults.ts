@@ -28,3 +28,8 @@ export async function request(
   if (answer?.kind === "fault") throw answer.fault;
   return answer?.result;
 }
+
+/** True for a fault of this code, as `assert.rejects` asks. */
+export function faultWith(code: RpcFaultCode): (error: unknown) => boolean {
+  return (error) => error instanceof RpcFault && error.code === code;
+}

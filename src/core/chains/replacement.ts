@@ -3,7 +3,7 @@
  * replace and at which price is decided in {@link decideReplacement}. Source
  * of the rules: docs/protocol/messaging.md section 10.3.
  */
-import { type GasPrice, highestPriceWei } from "./evm/gas.ts";
+import { type GasPrice, highest, highestPriceWei } from "./evm/gas.ts";
 import type { SignedSubmission } from "./submission.ts";
 
 /** Nonces of our account as a node reports them. */
@@ -88,15 +88,14 @@ export function bumpPrice(
 function raise(oldWei: bigint, marketWei: bigint, capWei: bigint | undefined): bigint | undefined {
   const minWei = bumped(oldWei, NODE_BUMP_PERMILLE);
   const quarterWei = bumped(oldWei, WANTED_BUMP_PERMILLE);
-  const wantedWei = [quarterWei, marketWei].reduce((a, b) => a > b ? a : b, minWei);
+  const wantedWei = highest(minWei, quarterWei, marketWei);
   if (capWei === undefined || wantedWei <= capWei) return wantedWei;
   return capWei >= minWei ? capWei : undefined;
 }
 
 /** Bumps a price, rounded up and by at least 1 wei: nodes require strictly more. */
 function bumped(wei: bigint, permille: bigint): bigint {
-  const raised = (wei * (1000n + permille) + 999n) / 1000n;
-  return raised > wei ? raised : wei + 1n;
+  return highest(wei + 1n, (wei * (1000n + permille) + 999n) / 1000n);
 }
 
 /** Pending transaction and its predecessors at the same nonce. */

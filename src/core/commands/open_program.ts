@@ -9,13 +9,7 @@ import type { ChainNames } from "../config/chain_names.ts";
 import { describeProblems } from "../config/diagnostics.ts";
 import { listSecrets } from "../config/redact.ts";
 import { platformFetch } from "../rpc/http.ts";
-import {
-  abortOnSignals,
-  type CommonArguments,
-  onHangup,
-  type ProcessEnv,
-  systemSignals,
-} from "../runtime/app.ts";
+import { abortOnSignals, type CommonArguments, onHangup, type ProcessEnv } from "../runtime/app.ts";
 import type { ListenOptions } from "../runtime/command_line.ts";
 import { rereader, type RereadOptions, runRounds, tellConfiguration } from "../runtime/config_rounds.ts";
 import type { ExitCode } from "../runtime/exit_codes.ts";
@@ -84,7 +78,7 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     logOutput.flush();
     world.exit(code);
   };
-  const { signal, dispose } = abortOnSignals(systemSignals, {
+  const { signal, dispose } = abortOnSignals({
     exit: exitNow,
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });

@@ -2,6 +2,7 @@
  * Requests and responses, the unit that relayers carry.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/router.rs.
  */
+import type { AbiParameterToPrimitiveType } from "viem";
 import { encodeAbiParameters } from "viem/utils";
 import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, type Codec, Enum, list, Option, Struct, u64 } from "../encoding/scale.ts";
@@ -144,22 +145,14 @@ interface PostRequestAbiValue {
 }
 
 /** Argument of viem for {@link getRequestAbi}. */
-interface GetRequestAbiValue {
-  readonly source: Hex;
-  readonly dest: Hex;
-  readonly nonce: bigint;
-  readonly from: Hex;
-  readonly timeoutTimestamp: bigint;
-  readonly keys: readonly Hex[];
-  readonly height: bigint;
-  readonly context: Hex;
-}
+type GetRequestAbiValue = AbiParameterToPrimitiveType<
+  { readonly type: "tuple"; readonly components: typeof getRequestAbi }
+>;
 
 /** Argument of viem for {@link getResponseAbi}. */
-interface GetResponseAbiValue {
-  readonly request: GetRequestAbiValue;
-  readonly values: readonly { readonly key: Hex; readonly value: Hex }[];
-}
+type GetResponseAbiValue = AbiParameterToPrimitiveType<
+  { readonly type: "tuple"; readonly components: typeof getResponseAbi }
+>;
 
 function nameHex(stateMachine: StateMachine): Hex {
   return toHex(stateMachineToBytes(stateMachine));

@@ -93,7 +93,7 @@ export function readEvmAccount(
   stateRoot: Hash256,
   address: Uint8Array,
 ): EvmAccount | undefined {
-  const leaf = readAccountLeaf(new TrieNodes(accountNodes, keccak256), stateRoot, address);
+  const leaf = readTrie("invalid_account_proof", new TrieNodes(accountNodes, keccak256), stateRoot, address);
   return leaf === undefined ? undefined : decodeAccount(leaf);
 }
 
@@ -130,7 +130,7 @@ export function readEvmState(
     const { storageRoot } = decodeAccount(requireAccountLeaf(accountNodes, stateRoot, fromHex(contract)));
     const storageNodes = new TrieNodes(nodes, keccak256);
     for (const { key, slot } of slots.get(contract) ?? []) {
-      values.set(toHex(key), readSlot(storageNodes, storageRoot, slot));
+      values.set(toHex(key), readTrie("storage_unreadable", storageNodes, storageRoot, slot));
     }
   }
   for (const address of accounts) {
@@ -169,26 +169,23 @@ function groupKeys(
   return { slots, accounts };
 }
 
-function readSlot(bag: TrieNodes, storageRoot: Hash256, slot: Uint8Array): Uint8Array | undefined {
+/** Reads a key of a trie, whose nodes are refused with that code. */
+function readTrie(
+  code: "storage_unreadable" | "invalid_account_proof",
+  nodes: TrieNodes,
+  root: Hash256,
+  key: Uint8Array,
+): Uint8Array | undefined {
   try {
-    return readPatricia(bag, fromHex(storageRoot), keccak256(slot));
+    return readPatricia(nodes, fromHex(root), keccak256(key));
   } catch (cause) {
-    if (cause instanceof TrieError) throw new EvmProofError("storage_unreadable", { cause });
-    throw cause;
-  }
-}
-
-function readAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Array): Uint8Array | undefined {
-  try {
-    return readPatricia(bag, fromHex(stateRoot), keccak256(address));
-  } catch (cause) {
-    if (cause instanceof TrieError) throw new EvmProofError("invalid_account_proof", { cause });
+    if (cause instanceof TrieError) throw new EvmProofError(code, { cause });
     throw cause;
   }
 }
 
 function requireAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Array): Uint8Array {
-  const leaf = readAccountLeaf(bag, stateRoot, address);
+  const leaf = readTrie("invalid_account_proof", bag, stateRoot, address);
   if (leaf === undefined) throw new EvmProofError("account_not_present");
   return leaf;
 }

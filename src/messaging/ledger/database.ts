@@ -114,13 +114,11 @@ export class Database {
 
   /** Runs statements without parameters and results (schema, pragmas). */
   execute(sql: string): void {
-    this.#begin();
     this.#guard(() => this.#sqlite.exec(sql));
   }
 
-  /** Runs a statement that changes rows; the first one of a transaction begins it. */
+  /** Runs a statement that changes rows. */
   run(sql: string, parameters: Parameters = {}): { readonly changes: number; readonly lastId: number } {
-    this.#begin();
     const result = this.#guard(() => this.#prepare(sql).run(bind(parameters)));
     return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) };
   }
@@ -151,13 +149,13 @@ export class Database {
     return row && read(row);
   }
 
-  /** First row of a query, which changes nothing: {@link run} does that. */
+  /** First row of a query. */
   row(sql: string, parameters: Parameters = {}): Row | undefined {
     return this.#guard(() => this.#prepare(sql).get(bind(parameters)));
   }
 
   /**
-   * Returns all rows of a query, which changes nothing: limit it with `LIMIT :limit + 0` where the table can be large. SQLite recompiles a
+   * Returns all rows of a query: limit it with `LIMIT :limit + 0` where the table can be large. SQLite recompiles a
    * statement whose LIMIT is a bare parameter on every call (https://sqlite.org/src: computeLimitRegisters in
    * select.c), which takes ten times as long as running it.
    */
@@ -166,17 +164,17 @@ export class Database {
   }
 
   /**
-   * Runs `work` and commits what it changed; rolls back when it throws. What only reads begins nothing: nobody else
-   * changes rows, and `work` is not asynchronous.
+   * Runs `work` between BEGIN IMMEDIATE and COMMIT; rolls back when it throws.
    * @throws {Error} a defect: called within another transaction, or with asynchronous work.
    */
   transaction<T>(work: () => T): T {
     if (this.#isInTransaction) throw new Error("Transactions of the ledger do not nest");
+    this.run("BEGIN IMMEDIATE");
     this.#isInTransaction = true;
     try {
       const result = work();
       if (result instanceof Promise) throw new Error("The work of a transaction must not be asynchronous");
-      if (this.#sqlite.isTransaction) this.run("COMMIT");
+      this.run("COMMIT");
       return result;
     } catch (error) {
       // After some faults (a full disk) SQLite has already rolled back.
@@ -197,11 +195,6 @@ export class Database {
     this.#statements.clear();
     if (this.#sqlite.isOpen) this.#sqlite.close();
     for (const end of this.#endings.splice(0)) end();
-  }
-
-  #begin(): void {
-    if (!this.#isInTransaction || this.#sqlite.isTransaction) return;
-    this.#guard(() => this.#prepare("BEGIN IMMEDIATE").run());
   }
 
   #prepare(sql: string): StatementSync {

@@ -1,231 +1,172 @@
 import assert from "node:assert/strict";
 import { EndpointBoard } from "../../../src/core/rpc/endpoint_board.ts";
-import { type RpcAnswer, type RpcCall, type RpcEndpoint, RpcFault } from "../../../src/core/rpc/call.ts";
-import { HeightsInAnswers, observeRequest } from "../../../src/core/rpc/observed_endpoint.ts";
+import { type RpcFaultCode } from "../../../src/core/rpc/call.ts";
+import type { Json } from "../../../src/core/rpc/json.ts";
+import {
+  HeightsInAnswers,
+  type ObservedRequest,
+  observeRequest,
+} from "../../../src/core/rpc/observed_endpoint.ts";
 import { programGauges, toChainStatus, toProgramStatus } from "../../../src/core/checks/program_status.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { MetricRegistry } from "../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
+import { faultOf } from "../../support/rpc_faults.ts";
 
-const { signal } = new AbortController();
+/** A board with its clock and registry. */
+class Scene {
+  readonly clock = new FakeClock(1_000);
+  readonly registry = new MetricRegistry();
+  readonly board = new EndpointBoard({ clock: this.clock, registry: this.registry });
 
-/** An endpoint that answers every call with the value, after some time. */
-class Answering implements RpcEndpoint {
-  answer: () => RpcAnswer = () => ({ kind: "result", result: "0x10" });
+  /** Notes a request of one call, or of more, each with the same outcome. */
+  note(endpointHost: string, outcome: "ok" | RpcFaultCode = "ok", more: Partial<ObservedRequest> = {}): void {
+    const calls = [{ method: "eth_call", outcome }];
+    this.board.noteRequest({ chain: "EVM-1", endpointHost, calls, tookMs: 20, ...more });
+  }
 
-  constructor(readonly host: string, readonly clock: FakeClock, readonly tookMs: number) {}
-
-  async send(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
-    await this.clock.advance(this.tookMs);
-    return calls.map(() => this.answer());
+  /** The metrics, with the gauges of a snapshot. */
+  async expose(): Promise<string> {
+    const running = {
+      ...{ startedAtMs: 0, checks: [], warnings: [], troubles: [], dateReasons: () => [] },
+      endpoints: this.board.list(),
+      readHeights: (chain: string) => this.board.heights(chain),
+    };
+    const nowMs = this.clock.now();
+    const place = { program: "causeway", hub: "", nowMs, names: new ChainNames(), running };
+    const status = toProgramStatus(place, { chains: [toChainStatus(place, "EVM-1")] }, []);
+    this.registry.write(programGauges, status);
+    return await this.registry.expose();
   }
 }
 
-/** A board with endpoints that report to it. */
-interface Scene {
-  readonly clock: FakeClock;
-  readonly registry: MetricRegistry;
-  readonly board: EndpointBoard;
-  /** Writes the gauges of a snapshot. */
-  readonly collect: () => void;
-  readonly make: (host: string) => { readonly raw: Answering; readonly endpoint: RpcEndpoint };
-}
-
-function scene(): Scene {
-  const clock = new FakeClock(1_000);
-  const registry = new MetricRegistry();
-  const board = new EndpointBoard({ clock, registry });
-  const make: Scene["make"] = (host) => {
-    const raw = new Answering(host, clock, 20);
-    const heights = new HeightsInAnswers("EVM-1");
-    const place = { chain: "EVM-1", endpointHost: host };
-    const send: RpcEndpoint["send"] = (calls) =>
-      observeRequest({ observer: board, clock }, { place, calls }, () => raw.send(calls), (answers) => ({
-        outcomes: answers.map((answer) => answer.kind === "fault" ? answer.fault.code : "ok"),
-        ...heights.find(calls, answers),
-      }));
-    return { raw, endpoint: { host, send } };
-  };
-  const collect = (): void => {
-    const place = {
-      program: "causeway",
-      hub: "",
-      nowMs: clock.now(),
-      names: new ChainNames(),
-      running: {
-        ...{ startedAtMs: 0, checks: [], warnings: [], troubles: [], dateReasons: () => [] },
-        endpoints: board.list(),
-        readHeights: (chain: string) => board.heights(chain),
-      },
-    };
-    registry.write(programGauges, toProgramStatus(place, { chains: [toChainStatus(place, "EVM-1")] }, []));
-  };
-  return { clock, registry, board, make, collect };
-}
-
-function faultAt(code: "timeout" | "reverted" | "throttled"): RpcFault {
-  return new RpcFault(code, { chain: "EVM-1", endpointHost: "a", method: "eth_call" });
-}
-
-const call = (method: string, ...params: unknown[]): RpcCall => ({ method, params });
-
 Deno.test("endpoint board: each call of a batch is counted by method and outcome, the request is timed once", async () => {
-  const { board, make, registry } = scene();
-  const { raw, endpoint } = make("a.example:8545");
-  await endpoint.send([call("eth_call"), call("eth_call"), call("eth_chainId")], { signal });
-  raw.answer = () => ({ kind: "fault", fault: faultAt("reverted") });
-  await endpoint.send([call("eth_call")], { signal });
-  const text = await registry.expose();
+  const scene = new Scene();
+  const methods = ["eth_call", "eth_call", "eth_chainId"];
+  scene.note("a.example:8545", "ok", { calls: methods.map((method) => ({ method, outcome: "ok" })) });
+  scene.note("a.example:8545", "reverted");
+  const text = await scene.registry.expose();
   const place = 'chain="EVM-1",endpoint="a.example:8545"';
   assert.ok(text.includes(`causeway_rpc_requests_total{${place},method="eth_call",outcome="ok"} 2\n`));
   assert.ok(text.includes(`causeway_rpc_requests_total{${place},method="eth_chainId",outcome="ok"} 1\n`));
   assert.ok(text.includes(`causeway_rpc_requests_total{${place},method="eth_call",outcome="reverted"} 1\n`));
   assert.ok(text.includes(`causeway_rpc_request_seconds_count{${place}} 2\n`));
-  const [known] = board.list();
+  const [known] = scene.board.list();
   assert.deepEqual([known?.isUp, known?.requests, known?.latencyMs], [true, 2, 20]);
 });
 
 Deno.test("endpoint board: an endpoint is down from its own fault on until it answers, whatever the answer", async () => {
-  const { board, make, clock, registry, collect } = scene();
-  const { raw, endpoint } = make("a");
-  await endpoint.send([call("eth_call")], { signal });
-  raw.answer = () => {
-    throw faultAt("timeout");
-  };
-  await assert.rejects(endpoint.send([call("eth_call")], { signal }), RpcFault);
-  const downMs = clock.now();
-  await clock.advance(5_000);
-  await assert.rejects(endpoint.send([call("eth_call")], { signal }), RpcFault);
-  const [down] = board.list();
+  const scene = new Scene();
+  scene.note("a");
+  scene.note("a", "timeout");
+  const downMs = scene.clock.now();
+  await scene.clock.advance(5_000);
+  scene.note("a", "timeout");
+  const [down] = scene.board.list();
   assert.deepEqual([down?.isUp, down?.sinceMs, down?.lastFault], [false, downMs, "timeout"]);
-  collect();
-  assert.match(await registry.expose(), /^causeway_endpoint_up\{chain="EVM-1",endpoint="a"\} 0$/m);
-  raw.answer = () => ({ kind: "fault", fault: faultAt("reverted") });
-  await endpoint.send([call("eth_call")], { signal });
-  assert.deepEqual([board.list()[0]?.isUp, board.list()[0]?.lastFault], [true, "timeout"]);
+  assert.match(await scene.expose(), /^causeway_endpoint_up\{chain="EVM-1",endpoint="a"\} 0$/m);
+  scene.note("a", "reverted");
+  const [up] = scene.board.list();
+  assert.deepEqual([up?.isUp, up?.lastFault], [true, "timeout"]);
 });
 
-Deno.test("endpoint board: what the program aborts or breaks is no answer of the endpoint", async () => {
-  const { board, make } = scene();
-  const { raw, endpoint } = make("a");
-  raw.answer = () => {
-    throw new Error("aborted");
-  };
-  await assert.rejects(endpoint.send([call("eth_call")], { signal }), /aborted/);
-  assert.deepEqual(board.list(), []);
+Deno.test("endpoint board: an endpoint owes an answer until its request has ended; what the program breaks is no answer", async () => {
+  const { board, clock } = new Scene();
+  const place = { chain: "EVM-1", endpointHost: "a" };
+  const ask = (work: () => Promise<void>): Promise<void> =>
+    observeRequest({ observer: board, clock }, { place, calls: [{ method: "eth_call" }] }, work, () => ({
+      outcomes: ["ok"],
+    }));
+  const broken = ask(() => Promise.reject(new Error("aborted")));
+  assert.deepEqual([board.listAsked("EVM-1"), board.listAsked("EVM-2")], [["a"], []]);
+  await assert.rejects(broken, /aborted/);
+  assert.deepEqual([board.listAsked("EVM-1"), board.list()], [[], []]);
+  await assert.rejects(ask(() => Promise.reject(faultOf("timeout"))));
+  assert.deepEqual(board.list().map(({ lastFault }) => lastFault), ["timeout"]);
 });
 
 Deno.test("endpoint board: the heights of a chain are the highest that its endpoints named in the last minute of asking", async () => {
-  const { board, make, clock, registry, collect } = scene();
-  const one = make("a");
-  const two = make("b");
+  const scene = new Scene();
+  const { board, clock } = scene;
   assert.deepEqual(board.heights("EVM-1"), {});
-  two.raw.answer = () => ({ kind: "result", result: { number: "0x99" } });
-  await two.endpoint.send([call("eth_getBlockByNumber", "finalized", false)], { signal });
-  const finalMs = clock.now();
+  scene.note("b", "ok", { final: 0x99n });
+  const final = { height: 0x99, readAtMs: clock.now() };
   await clock.advance(61_000);
-  await one.endpoint.send([call("eth_blockNumber")], { signal });
-  const oneMs = clock.now();
-  const final = { height: 0x99, readAtMs: finalMs };
-  assert.deepEqual(board.heights("EVM-1"), { head: { height: 16, readAtMs: oneMs }, final });
-  two.raw.answer = () => ({ kind: "result", result: "0xf" });
-  await two.endpoint.send([call("eth_blockNumber")], { signal });
+  scene.note("a", "ok", { head: 16n });
+  assert.deepEqual(board.heights("EVM-1"), { head: { height: 16, readAtMs: clock.now() }, final });
+  scene.note("b", "ok", { head: 15n });
   assert.equal(board.heights("EVM-1").head?.height, 16, "one that is behind changes nothing");
   await clock.advance(61_000);
-  await two.endpoint.send([call("eth_blockNumber")], { signal });
-  assert.deepEqual(
-    board.heights("EVM-1").head,
-    { height: 15, readAtMs: clock.now() },
-    "after a minute it does",
-  );
-  collect();
-  assert.match(await registry.expose(), /^causeway_chain_head_height\{chain="EVM-1"\} 15$/m);
-  assert.match(await registry.expose(), /^causeway_chain_final_height\{chain="EVM-1"\} 153$/m);
+  scene.note("b", "ok", { head: 15n });
+  const head = { height: 15, readAtMs: clock.now() };
+  assert.deepEqual(board.heights("EVM-1").head, head, "after a minute it does");
+  const text = await scene.expose();
+  assert.match(text, /^causeway_chain_head_height\{chain="EVM-1"\} 15$/m);
+  assert.match(text, /^causeway_chain_final_height\{chain="EVM-1"\} 153$/m);
 });
 
-Deno.test("endpoint board: an endpoint that serves another chain says nothing about the heights of this one", async () => {
-  const { board, make } = scene();
-  const { raw, endpoint } = make("a");
-  await endpoint.send([call("eth_chainId"), call("eth_blockNumber")], { signal });
-  assert.deepEqual(board.heights("EVM-1"), {});
-  raw.answer = () => ({ kind: "result", result: "0x1" });
-  await endpoint.send([call("eth_chainId"), call("eth_blockNumber")], { signal });
-  assert.equal(board.heights("EVM-1").head?.height, 1);
-});
+/** Questions to one endpoint, in their order, with the heights that the answers name. */
+const named: readonly (readonly [
+  what: string,
+  rows: readonly (readonly [
+    method: string,
+    params: readonly string[],
+    result: Json,
+    heights: readonly [head: bigint | undefined, final: bigint | undefined],
+  ])[],
+])[] = [
+  ["an endpoint that serves another chain names none", [
+    ["eth_chainId", [], "0x10", [undefined, undefined]],
+    ["eth_blockNumber", [], "0x11", [undefined, undefined]],
+    ["eth_chainId", [], "0x1", [undefined, undefined]],
+    ["eth_blockNumber", [], "0x11", [17n, undefined]],
+    ["eth_getBlockByNumber", ["latest"], { number: "0x12" }, [18n, undefined]],
+    ["eth_getBlockByNumber", ["finalized"], { number: "0x10" }, [undefined, 16n]],
+  ]],
+  ["the final block of a Substrate node is named by its hash first", [
+    ["chain_getFinalizedHead", [], "0xabcd", [undefined, undefined]],
+    ["chain_getHeader", ["0x1111"], { number: "0x20" }, [undefined, undefined]],
+    ["chain_getHeader", ["0xabcd"], { number: "0x20" }, [undefined, 32n]],
+    ["chain_getHeader", [], { number: "0x22" }, [34n, undefined]],
+  ]],
+];
 
-Deno.test("endpoint board: the final block of a Substrate node is named by its hash first", async () => {
-  const { board, make } = scene();
-  const { raw, endpoint } = make("a");
-  raw.answer = () => ({ kind: "result", result: "0xabcd" });
-  await endpoint.send([call("chain_getFinalizedHead")], { signal });
-  raw.answer = () => ({ kind: "result", result: { number: "0x20" } });
-  await endpoint.send([call("chain_getHeader", "0x1111")], { signal });
-  assert.deepEqual(board.heights("EVM-1"), {});
-  await endpoint.send([call("chain_getHeader", "0xabcd")], { signal });
-  assert.deepEqual(board.heights("EVM-1").final?.height, 32);
-  raw.answer = () => ({ kind: "result", result: { number: "0x22" } });
-  await endpoint.send([call("chain_getHeader")], { signal });
-  assert.deepEqual(board.heights("EVM-1").head?.height, 34);
-});
+for (const [what, rows] of named) {
+  Deno.test(`heights in answers: ${what}`, () => {
+    const heights = new HeightsInAnswers("EVM-1");
+    for (const [method, params, result, expected] of rows) {
+      const { head, final } = heights.find([{ method, params }], [{ kind: "result", result }]);
+      assert.deepEqual([head, final], expected, method);
+    }
+  });
+}
 
 Deno.test("endpoint board: an endpoint that is asked no longer is forgotten, and so are its gauges", async () => {
-  const { board, make, clock, registry, collect } = scene();
-  const kept = make("kept");
-  const removed = make("removed");
-  removed.raw.answer = () => {
-    throw faultAt("timeout");
-  };
-  await assert.rejects(removed.endpoint.send([call("eth_call")], { signal }), RpcFault);
+  const scene = new Scene();
+  scene.note("removed", "timeout");
   for (let hour = 0; hour < 3; hour++) {
-    await kept.endpoint.send([call("eth_call")], { signal });
-    collect();
-    assert.equal(
-      (await registry.expose()).includes('causeway_endpoint_up{chain="EVM-1",endpoint="removed"} 0'),
-      hour < 2,
+    scene.note("kept");
+    const isShown = (await scene.expose()).includes(
+      'causeway_endpoint_up{chain="EVM-1",endpoint="removed"} 0',
     );
-    await clock.advance(3_600_000);
+    assert.equal(isShown, hour < 2);
+    await scene.clock.advance(3_600_001);
   }
-  assert.deepEqual(board.list().map(({ host }) => host), ["kept"]);
-});
-
-Deno.test("endpoint board: an endpoint owes an answer until its request has ended, however it did", async () => {
-  const { board, make } = scene();
-  const { raw, endpoint } = make("a");
-  const asked = endpoint.send([call("eth_call")], { signal });
-  assert.deepEqual([board.listAsked("EVM-1"), board.listAsked("EVM-2")], [["a"], []]);
-  await asked;
-  assert.deepEqual(board.listAsked("EVM-1"), []);
-  raw.answer = () => {
-    throw new Error("aborted");
-  };
-  await assert.rejects(endpoint.send([call("eth_call")], { signal }), /aborted/);
-  assert.deepEqual(board.listAsked("EVM-1"), []);
+  assert.deepEqual(scene.board.list().map(({ host }) => host), ["kept"]);
 });
 
 Deno.test("endpoint board: a signer is none of the endpoints, and down whatever kept it from signing", async () => {
-  const { board, make, registry, collect } = scene();
-  await make("signer.example").endpoint.send([call("eth_call")], { signal });
-  const sign = (outcome: "ok" | "wrong_signature" | "not_found"): void =>
-    board.noteRequest({
-      chain: "EVM-1",
-      endpointHost: "signer.example",
-      role: "signer",
-      calls: [{ method: "eth1/sign", outcome }],
-      tookMs: 5,
-      head: undefined,
-      final: undefined,
-    });
+  const scene = new Scene();
+  scene.note("signer.example");
   const place = 'chain="EVM-1",endpoint="signer.example"';
   for (const outcome of ["ok", "wrong_signature", "not_found", "ok"] as const) {
-    sign(outcome);
-    collect();
-    const text = await registry.expose();
-    assert.ok(text.includes(`causeway_signer_up{${place}} ${outcome === "ok" ? 1 : 0}\n`), outcome);
+    const isUp = outcome === "ok";
+    scene.note("signer.example", outcome, { role: "signer" });
+    const text = await scene.expose();
+    assert.ok(text.includes(`causeway_signer_up{${place}} ${isUp ? 1 : 0}\n`), outcome);
     assert.ok(text.includes(`causeway_endpoint_up{${place}} 1\n`), outcome);
-    assert.deepEqual(board.list().map(({ isSigner, isUp }) => [isSigner, isUp]), [[false, true], [
-      true,
-      outcome === "ok",
-    ]]);
+    const all = scene.board.list().map((each) => [each.isSigner, each.isUp]);
+    assert.deepEqual(all, [[false, true], [true, isUp]]);
   }
-  assert.equal(board.list()[1]?.lastFault, "not_found");
+  assert.equal(scene.board.list()[1]?.lastFault, "not_found");
 });

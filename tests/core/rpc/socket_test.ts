@@ -5,6 +5,7 @@ import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { ScriptedError, ScriptedNode, SILENCE } from "../../support/scripted_socket.ts";
+import { faultWith } from "../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 
@@ -34,10 +35,6 @@ function setUp(
 
 function results(answers: readonly RpcAnswer[]): unknown[] {
   return answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code);
-}
-
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
 }
 
 const head = { method: "chain_getHeader", params: [] };

@@ -1,52 +1,30 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { systemRandomness } from "../../../src/core/runtime/clock.ts";
-import type { SignalSource, TerminationSignal } from "../../../src/core/runtime/app.ts";
-import { abortOnSignals, ShutdownRequested, systemSignals } from "../../../src/core/runtime/app.ts";
+import { abortOnSignals, ShutdownRequested } from "../../../src/core/runtime/app.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 
-class FakeSignals implements SignalSource {
-  readonly handlers = new Map<TerminationSignal, Set<() => void>>();
-
-  add(name: TerminationSignal, handler: () => void): void {
-    this.handlers.set(name, (this.handlers.get(name) ?? new Set()).add(handler));
-  }
-
-  remove(name: TerminationSignal, handler: () => void): void {
-    this.handlers.get(name)?.delete(handler);
-  }
-
-  send(name: TerminationSignal): void {
-    this.handlers.get(name)?.forEach((handler) => handler());
-  }
-}
-
-for (const [first, second] of [["SIGTERM", "SIGINT"], ["SIGINT", "SIGINT"]] as const) {
-  Deno.test(`signals: ${first} aborts gently, ${second} after it exits with 130`, () => {
-    const source = new FakeSignals();
-    const exits: number[] = [];
-    const told: TerminationSignal[] = [];
-    const watch = abortOnSignals(source, {
-      exit: (code) => exits.push(code),
-      onFirst: (name) => told.push(name),
-    });
-    source.send(first);
-    ok(watch.signal.reason instanceof ShutdownRequested);
-    equal(watch.signal.reason.by, first);
-    deepEqual([exits, told], [[], [first]]);
-    source.send(second);
-    deepEqual([exits, told], [[130], [first]]);
-    watch.dispose();
-    source.send(first);
-    deepEqual(exits, [130]);
-  });
-}
-
-Deno.test("signals: a real SIGTERM reaches the watch", async () => {
-  const watch = abortOnSignals(systemSignals, { exit: () => {} });
-  const wait = rejects(systemClock.sleep(10_000, watch.signal), ShutdownRequested);
+/** Sends this process SIGTERM, and waits until it has arrived: the runner of tests ends at SIGINT. */
+async function send(): Promise<void> {
+  const arrived = Promise.withResolvers<void>();
+  Deno.addSignalListener("SIGTERM", arrived.resolve);
+  const alive = setInterval(() => {}, 1_000); // a listener alone does not keep the process
   Deno.kill(Deno.pid, "SIGTERM");
+  await arrived.promise;
+  clearInterval(alive);
+  Deno.removeSignalListener("SIGTERM", arrived.resolve);
+}
+
+Deno.test("signals: the first aborts gently, the second exits with 130", async () => {
+  const exits: number[] = [];
+  const told: string[] = [];
+  const watch = abortOnSignals({ exit: (code) => exits.push(code), onFirst: (name) => told.push(name) });
+  const wait = rejects(systemClock.sleep(10_000, watch.signal), ShutdownRequested);
+  await send();
   await wait;
   equal(watch.signal.reason.by, "SIGTERM");
+  deepEqual([exits, told], [[], ["SIGTERM"]]);
+  await send();
+  deepEqual([exits, told], [[130], ["SIGTERM"]]);
   watch.dispose();
 });
 

@@ -63,29 +63,22 @@ export const MIN_PAYMENT = 10n ** 18n;
 
 /** How a process is connected to an EVM chain. */
 export interface EvmConnection
-  extends Pick<SimConnection, "life" | "clock" | "key" | "relayer" | "latencyMs"> {
+  extends
+    Pick<SimConnection, "life" | "clock" | "key" | "relayer" | "latencyMs">,
+    Pick<SimNetwork, "moodOf" | "onSent"> {
   readonly config: EvmChainConfig;
   readonly hub: StateMachineId;
-  readonly moodOf: SimNetwork["moodOf"];
-  /** Called when a transaction has arrived at a node. */
-  readonly onSent: (hash: Hash256) => void;
   readonly price27: () => bigint | undefined;
   readonly feeTokenDecimals: number;
 }
 
 /** A chain beside the hub: the adapter of the program, over a network in memory. */
 export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChain {
-  const { life, clock, config, relayer, latencyMs, moodOf } = connection;
+  const { life, clock, config, relayer } = connection;
   const chain = node.id.stateMachine;
   const host = toAddress(config.ismpHost);
   const rpc = new MemoryRpc({ ...connection, node, host });
-  const caller: SimNetwork["caller"] = {
-    step: () => life.step(),
-    leaving: (submission) => life.leaving(submission, undefined),
-    requested: () => life.requested(),
-    sent: connection.onSent,
-  };
-  const fetch = simFetch({ chain, rpc, caller, clock, latencyMs, moodOf });
+  const fetch = simFetch({ ...connection, chain, rpc });
   const randomness = seededRandomness(relayer[0] ?? 1);
   const context = createEvmContext({ fetch, clock, randomness, log: life.log }, config);
   const { fees, certain, ...parts } = assembleEvmChain(context, config, {

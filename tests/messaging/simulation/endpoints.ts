@@ -7,6 +7,7 @@ import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import { type MemoryRpc, NodeRpcError, type View } from "../../support/memory_rpc.ts";
+import type { Process } from "./chains.ts";
 
 /** How one request goes. */
 export interface Mood {
@@ -26,22 +27,14 @@ export type HttpFault =
   /** The thing is done, but its answer is lost. */
   | { readonly kind: "lost" };
 
-/** The life whose requests these are. */
-export interface Caller {
-  step(): void;
-  /** Looks at a transaction on its way out. */
-  leaving(submission: { readonly hash: ReturnType<typeof toHash256>; readonly chain: StateMachine }): void;
-  /** A request was made. */
-  requested(chain: StateMachine): void;
-  /** A transaction has arrived. */
-  sent(hash: Hash256): void;
-}
-
 /** What a {@link simFetch} stands on. */
 export interface SimNetwork {
   readonly chain: StateMachine;
   readonly rpc: MemoryRpc;
-  readonly caller: Caller;
+  /** The life whose requests these are. */
+  readonly life: Pick<Process, "step" | "requested" | "leaving">;
+  /** Called when a transaction has arrived at a node. */
+  readonly onSent: (hash: Hash256) => void;
   readonly clock: Clock;
   readonly latencyMs: () => number;
   /** How the next request to an endpoint goes. */
@@ -60,10 +53,10 @@ interface WireCall {
 }
 
 /** The network of a process to one chain. */
-export function simFetch({ chain, rpc, caller, clock, latencyMs, moodOf }: SimNetwork): Fetch {
+export function simFetch({ chain, rpc, life, onSent, clock, latencyMs, moodOf }: SimNetwork): Fetch {
   return async (url, { body, signal }) => {
-    caller.step();
-    caller.requested(chain);
+    life.step();
+    life.requested();
     const aborted = signal ?? new AbortController().signal;
     const { view, fault } = moodOf(url.includes("node0.") ? 0 : 1);
     const waitMs = latencyMs() + (fault?.kind === "delay" ? fault.ms : 0);
@@ -84,11 +77,11 @@ export function simFetch({ chain, rpc, caller, clock, latencyMs, moodOf }: SimNe
       method === "eth_sendRawTransaction" && fault?.kind !== "error"
     )
       .map(({ params: [raw] }) => toHash256(keccak256(fromHex(String(raw)))));
-    for (const hash of sent) caller.leaving({ hash, chain });
-    caller.step();
+    for (const hash of sent) life.leaving({ hash, chain }, undefined);
+    life.step();
     const answers = Array.isArray(asked) ? asked.map(answerOf) : asList(asked).map(answerOf)[0];
-    for (const hash of sent) caller.sent(hash);
-    caller.step();
+    for (const hash of sent) onSent(hash);
+    life.step();
     if (fault?.kind === "lost") throw new TypeError("connection closed before message completed");
     return responseOf(answers);
   };

@@ -29,7 +29,7 @@ class Killed extends Error {
 const MAX_CLAIM_MS = 120_000;
 
 /** When a process ends by itself, and how. */
-type Fuse = Pick<Extract<Trouble, { readonly kind: "fuse" }>, "steps" | "isGentle" | "lostSteps">;
+type Fuse = Partial<Pick<Extract<Trouble, { readonly kind: "fuse" }>, "steps" | "isGentle" | "lostSteps">>;
 
 /** What a process is started with. */
 export interface ProgramOptions {
@@ -59,13 +59,7 @@ export class Program implements Process {
   /** Requests to EVM chains. */
   requests = 0;
   readonly #stop = new AbortController();
-  readonly #connect: (life: Process) => Connections;
-  readonly #clock: Clock;
-  readonly #isGentle: boolean;
-  readonly #diskFault: ProgramOptions["diskFault"];
-  readonly #path: string;
-  readonly #lostSteps: number | undefined;
-  readonly #onReplica: () => void;
+  readonly #options: ProgramOptions;
   readonly #reportedFees = new Map<Hash256, { readonly fee: bigint; readonly atMs: number }>();
   #fuse: number;
   #stoppedAtMs: number | undefined;
@@ -73,23 +67,16 @@ export class Program implements Process {
   #hasEnded = false;
   #ledger: Ledger | undefined;
 
-  constructor(
-    { clock, machineClock, path, config, seed, fuse, onReplica, connect, diskFault }: ProgramOptions,
-  ) {
+  constructor(options: ProgramOptions) {
+    this.#options = options;
+    const { machineClock, config, seed, fuse } = options;
     this.#fuse = fuse?.steps ?? Infinity;
-    this.#lostSteps = fuse?.lostSteps === undefined ? undefined : Math.min(fuse.lostSteps, fuse.steps);
-    this.#onReplica = onReplica;
-    this.#isGentle = fuse?.isGentle ?? false;
-    this.#clock = clock;
-    this.#diskFault = diskFault;
-    this.#path = path;
-    this.#connect = connect;
     const deps = {
       clock: machineClock,
       random: seededRandomness(seed),
       log: this.log,
-      openLedger: () => this.#open(path, machineClock),
-      connect: () => this.#connect(this),
+      openLedger: () => this.#open(),
+      connect: () => options.connect(this),
       fetch: () => Promise.reject(new Error("Nothing is fetched")),
     };
     const run = { deps, config, signal: this.#stop.signal };
@@ -114,7 +101,7 @@ export class Program implements Process {
 
   /** Asks it to end, as SIGTERM does. */
   stop(): void {
-    this.#stoppedAtMs ??= this.#clock.now();
+    this.#stoppedAtMs ??= this.#options.clock.now();
     this.#stop.abort(new DOMException("Stopped", "AbortError"));
   }
 
@@ -126,9 +113,10 @@ export class Program implements Process {
 
   step(): void {
     if (this.#isDead) throw new Killed("dead");
-    if (this.#fuse === this.#lostSteps) this.#onReplica();
+    const { fuse: { isGentle = false, lostSteps, steps = 0 } = {}, onReplica } = this.#options;
+    if (lostSteps !== undefined && this.#fuse === Math.min(lostSteps, steps)) onReplica();
     if (--this.#fuse > 0) return;
-    if (this.#isGentle) {
+    if (isGentle) {
       this.#fuse = Infinity;
       return this.stop();
     }
@@ -138,8 +126,9 @@ export class Program implements Process {
 
   /** @throws {LedgerFault} while nothing can be written */
   write(): void {
-    const code = this.#diskFault();
-    if (code !== undefined) throw new LedgerFault(code, { path: this.#path, text: "the disk of this seed" });
+    const { diskFault, path } = this.#options;
+    const code = diskFault();
+    if (code !== undefined) throw new LedgerFault(code, { path, text: "the disk of this seed" });
   }
 
   requested(): void {
@@ -165,12 +154,12 @@ export class Program implements Process {
   }
 
   reportFee(commitment: Hash256, fee: bigint): void {
-    this.#reportedFees.set(commitment, { fee, atMs: this.#clock.now() });
+    this.#reportedFees.set(commitment, { fee, atMs: this.#options.clock.now() });
   }
 
   claiming(commitment: Hash256, fee: bigint): void {
     const told = this.#reportedFees.get(commitment);
-    const isNew = told !== undefined && this.#clock.now() - told.atMs <= MAX_CLAIM_MS;
+    const isNew = told !== undefined && this.#options.clock.now() - told.atMs <= MAX_CLAIM_MS;
     if (isNew && told.fee <= fee) return;
     this.violations.push(`A claim of ${commitment} shows ${fee}, its source has told ${told?.fee}`);
   }
@@ -178,13 +167,14 @@ export class Program implements Process {
   /** An end that was asked for comes soon (I11), and by itself. */
   #noteEnd(): void {
     if (this.#stoppedAtMs === undefined || this.#isDead) return;
-    const tookMs = this.#clock.now() - this.#stoppedAtMs;
+    const tookMs = this.#options.clock.now() - this.#stoppedAtMs;
     if (tookMs > MAX_END_MS) this.violations.push(`I11: it took ${tookMs} ms to end`);
     const stuck = this.log.lines.find(({ event }) => event === "shutdown_unclean.stuck");
     if (stuck !== undefined) this.violations.push(`I11: did not stop in time: ${stuck.fields.workers}`);
   }
 
-  #open(path: string, clock: Clock): Ledger {
+  #open(): Ledger {
+    const { machineClock: clock, path } = this.#options;
     const ledger = openLedger(path, { clock });
     this.#ledger = ledger;
     // A process that ends closes its database a moment before it is over.

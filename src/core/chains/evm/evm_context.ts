@@ -226,7 +226,7 @@ export abstract class EvmPart {
 const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
 /** Parameters of one host. */
-export class HostParamsReader {
+class HostParamsReader {
   readonly #cache: Cached<HostParams>;
 
   constructor(readonly at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {

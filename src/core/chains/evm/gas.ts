@@ -97,12 +97,8 @@ export function expectedGas(gasLimit: bigint): bigint {
  * quarter of the chain's limit for each message up to four fifths for all, or twice the estimate if that is more.
  */
 export function untracedGasLimit(limit: bigint, messages: number, estimate: bigint | undefined): bigint {
-  const shares = limit / 4n * BigInt(Math.max(1, messages));
-  const maxGas = limit * 8n / 10n;
-  const share = shares < maxGas ? shares : maxGas;
-  const doubled = (estimate ?? 0n) * 2n;
-  const wanted = doubled > share ? doubled : share;
-  return wanted < limit ? wanted : limit;
+  const share = lowest(limit * 8n / 10n, limit / 4n * BigInt(Math.max(1, messages)));
+  return lowest(limit, highest(share, (estimate ?? 0n) * 2n));
 }
 
 /** Gas price that a transaction offers, wei. */
@@ -159,12 +155,9 @@ export function lowest(first: bigint, ...others: readonly (bigint | undefined)[]
 
 /** Caps a price at `capWei` per gas: the buffer and the margin for a rising base fee shrink. */
 export function capPrice(price: GasPrice, capWei: bigint): GasPrice {
-  const capped = (wei: bigint): bigint => wei < capWei ? wei : capWei;
-  return price.type === "legacy" ? { type: "legacy", gasPriceWei: capped(price.gasPriceWei) } : {
-    type: "eip1559",
-    maxFeeWei: capped(price.maxFeeWei),
-    maxPriorityFeeWei: capped(price.maxPriorityFeeWei),
-  };
+  if (price.type === "legacy") return { ...price, gasPriceWei: lowest(price.gasPriceWei, capWei) };
+  const { type, maxFeeWei, maxPriorityFeeWei } = price;
+  return { type, maxFeeWei: lowest(maxFeeWei, capWei), maxPriorityFeeWei: lowest(maxPriorityFeeWei, capWei) };
 }
 
 /**

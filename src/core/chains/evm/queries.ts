@@ -13,7 +13,7 @@ import { callTracerOptions, HandledLogs, readTrace, type TraceOutcome } from "..
 import type { AccountProofAnswer } from "../../merkle/evm_proof.ts";
 import type { RpcCall, RpcFault } from "../../rpc/call.ts";
 import type { Json } from "../../rpc/json.ts";
-import type { GasPrice } from "./gas.ts";
+import { type GasPrice, lowest } from "./gas.ts";
 import * as shape from "./rpc_schemas.ts";
 
 /** Call with the reader of its result. */
@@ -277,8 +277,7 @@ export function simulatedCall(call: SimulatedCall, host: Address): Query<Simulat
 /** Effective gas price in a block with that base fee (EIP-1559). */
 function effectivePrice(price: GasPrice, baseFeeWei: bigint): GasPrice {
   if (price.type === "legacy") return price;
-  const paidWei = baseFeeWei + price.maxPriorityFeeWei;
-  return { type: "legacy", gasPriceWei: paidWei < price.maxFeeWei ? paidWei : price.maxFeeWei };
+  return { type: "legacy", gasPriceWei: lowest(price.maxFeeWei, baseFeeWei + price.maxPriorityFeeWei) };
 }
 
 function readSimulated([block]: shape.SimulatedBlocks, host: Address): SimulatedOutcome {

@@ -7,6 +7,7 @@ import { type StateMachineHeight, type StateMachineId, toParaId } from "../../is
 import { RpcFault } from "../../rpc/call.ts";
 import type { ChainReads, CounterpartyView } from "../reads.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { highest } from "./gas.ts";
 import { blockAt, blockNumber, type BlockTag, contractRead, contractReadAt, type Query } from "./queries.ts";
 import { callAll, callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
 import type { Message } from "../../ismp/message.ts";
@@ -22,7 +23,7 @@ const FINALITY_DEPTH = 64n;
 export function addFinalHeight(context: EvmContext, batch: RpcBatch): () => bigint {
   if (context.isUnsupported("finalized")) {
     const head = batch.add(blockNumber);
-    return () => below(head());
+    return () => highest(0n, head() - FINALITY_DEPTH);
   }
   const block = batch.addOptional(blockAt("finalized"));
   const head = context.hasFinalized ? undefined : batch.add(blockNumber);
@@ -37,12 +38,8 @@ export function addFinalHeight(context: EvmContext, batch: RpcBatch): () => bigi
     }
     // A node that is only slow or busy may well know the tag.
     if (found?.reaction !== "retry") context.noteUnsupported("finalized", found ?? batch.host);
-    return below(head());
+    return highest(0n, head() - FINALITY_DEPTH);
   };
-}
-
-function below(head: bigint): bigint {
-  return head > FINALITY_DEPTH ? head - FINALITY_DEPTH : 0n;
 }
 
 /** Query of the relayer that delivered a message: posts by their own commitment, responses by that of the get request. */

@@ -17,6 +17,7 @@ import {
   gasPriceFor,
   highestPriceWei,
   isArbitrum,
+  lowest,
   untracedGasLimit,
 } from "./gas.ts";
 import { attributeGas, isFittingLimit } from "./message_gas.ts";
@@ -114,8 +115,7 @@ export class EvmSimulator extends EvmPart implements Simulator {
     const wideGas = first.outcome.gasUsed + layer1Gas;
     const refusal = refusalOf(this.context, input, { ...first.outcome, gasUsed: wideGas });
     if (refusal !== undefined) return { kind: "refused", refusal };
-    const wanted = gasLimitFor(wideGas);
-    const needed = wanted < input.call.gas ? wanted : input.call.gas;
+    const needed = lowest(gasLimitFor(wideGas), input.call.gas);
     const limit = first.facts?.of.call.gas;
     if (limit !== undefined && isFittingLimit(limit, needed)) {
       return this.#accept(input, first, { gasUsed: wideGas, gasLimit: limit, costs });

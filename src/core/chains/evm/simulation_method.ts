@@ -9,7 +9,7 @@ import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts"
 import type { Delivery, Simulation } from "../submission.ts";
 import { type Capability, EvmPart } from "./evm_context.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
-import { isArbitrum } from "./gas.ts";
+import { highest, isArbitrum } from "./gas.ts";
 import {
   accountBalance,
   gasEstimate,
@@ -162,7 +162,7 @@ export class SimulationRuns extends EvmPart {
       kind: "shown",
       outcome,
       host: batch.host,
-      layer1Gas: known === undefined ? costs.layer1Gas : excess(known, outcome.gasUsed),
+      layer1Gas: known === undefined ? costs.layer1Gas : highest(0n, known - outcome.gasUsed),
       costs,
       balanceWei: balance(),
       facts: facts && { ...facts(), costs },
@@ -207,10 +207,6 @@ function isBlind({ logCount = 0, steps, revertData }: Outcome, messages: number)
   if (steps === undefined || logCount > 0 || revertData !== undefined || messages === 0) return false;
   const dispatches = steps.flatMap((step) => step.dispatches);
   return dispatches.length !== messages || dispatches.some(({ isModuleDone }) => isModuleDone);
-}
-
-function excess(a: bigint, b: bigint): bigint {
-  return a > b ? a - b : 0n;
 }
 
 /** True when a message would be recorded as handled. */

@@ -27,7 +27,6 @@ import { checkNode, planSubstrateChecks } from "./chain_checks.ts";
 import {
   createChainContext,
   DEFAULT_MAX_CALL_BYTES,
-  type SubstrateChainContext,
   type SubstrateChainDeps,
   type SubstrateNodeOptions,
 } from "./substrate_chain.ts";
@@ -164,25 +163,23 @@ export interface HubTargetOptions extends Omit<SubstrateNodeOptions, "signer" | 
 
 /** Creates the hub as a target; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
-  return assembleTarget(createChainContext(deps, options, { isHub: true, use: "updated" }), options);
+  return createTarget(deps, options, true);
 }
 
 /** Creates a Substrate chain that follows the hub: it accepts updates as the hub does. */
 export function createFollowerTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
-  return assembleTarget(createChainContext(deps, options, { isHub: false, use: "updated" }), options);
+  return createTarget(deps, options, false);
 }
 
-function assembleTarget(
-  { endpoint, node, signer, outcomes }: SubstrateChainContext,
-  { maxCallBytes = DEFAULT_MAX_CALL_BYTES }: Pick<HubTargetOptions, "maxCallBytes">,
-): ConsensusTarget {
+function createTarget(deps: SubstrateChainDeps, options: HubTargetOptions, isHub: boolean): ConsensusTarget {
+  const { endpoint, node, signer, outcomes } = createChainContext(deps, options, { isHub, use: "updated" });
   const reads = new SubstrateTargetReads(node);
-  const options = { signer, maxCallBytes };
+  const extrinsics = { signer, maxCallBytes: options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES };
   return {
     id: node.id,
     reads,
-    updates: new SubstrateTargetUpdates(node, options, reads),
-    sender: new SubstrateSender(node, options),
+    updates: new SubstrateTargetUpdates(node, extrinsics, reads),
+    sender: new SubstrateSender(node, extrinsics),
     outcomes,
     planChecks: () => planSubstrateChecks(node, {}),
     check: (signal) => checkNode(node, undefined, signal),

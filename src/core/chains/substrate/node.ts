@@ -135,19 +135,17 @@ export class FinalBlocks {
     return this.#last ?? read;
   }
 
-  /**
-   * Fetches the newest final block: one round trip, two for another one than before, since the node names it by hash
-   * only. @throws {RpcFault} `lagging`
-   */
+  /** Fetches the newest final block: one round trip, two for another one than before. @throws {RpcFault} `lagging` */
   async fetch(signal: AbortSignal): Promise<FinalBlock> {
-    const { client } = this;
-    const hash = await client.call(calls.finalizedHash(), signal);
+    return await this.at(await this.client.call(calls.finalizedHash(), signal), signal);
+  }
+
+  /** The final block that the node has just named, by its hash only. One round trip for another one than before. */
+  async at(hash: Hash256, signal: AbortSignal): Promise<FinalBlock> {
     if (hash === this.#last?.hash) return this.#last;
-    const header = await client.call(calls.header(hash), signal);
-    if (header === undefined) {
-      throw client.fault("lagging", "chain_getHeader", "no header of the final block");
-    }
-    return this.#last = { height: header.height, hash };
+    const header = await this.client.call(calls.header(hash), signal);
+    if (header !== undefined) return this.#last = { height: header.height, hash };
+    throw this.client.fault("lagging", "chain_getHeader", "no header of the final block");
   }
 }
 

@@ -59,7 +59,6 @@ interface Scan {
 export class SubstrateOutcomes implements HubOutcomes {
   /** Per block the extrinsics by hash, with their index, or {@link HIDDEN}. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
-  readonly #heights = new Cache<Hash256, bigint>();
   /** Per extrinsic that stays valid forever, the first block not yet searched. */
   readonly #progress = new Cache<Hash256, bigint>();
   /** Per extrinsic the best block when the pool was first seen to list it. */
@@ -182,15 +181,12 @@ export class SubstrateOutcomes implements HubOutcomes {
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */
   async #readNew(blocks: readonly BlockRef[], finalHash: Hash256, signal: AbortSignal): Promise<bigint> {
-    const { client } = this.node;
+    const { client, finalBlocks } = this.node;
     const fresh = blocks.filter(({ hash }) => !this.#blocks.has(hash));
-    const known = blocks.find(({ hash }) => hash === finalHash)?.height ?? this.#heights.get(finalHash);
-    const [bodies, header] = await Promise.all([
+    const [bodies, { height: finalHeight }] = await Promise.all([
       client.callAllSettled(fresh.map(({ hash }) => calls.extrinsics(hash)), signal),
-      known === undefined ? client.call(calls.header(finalHash), signal) : undefined,
+      finalBlocks.at(finalHash, signal),
     ]);
-    const finalHeight = known ?? header?.height ?? 0n;
-    this.#heights.set(finalHash, finalHeight);
     for (const [index, block] of fresh.entries()) {
       const extrinsics = await this.#bodyOf(block, bodies[index], signal);
       if (extrinsics !== undefined) this.#blocks.set(block.hash, extrinsics);

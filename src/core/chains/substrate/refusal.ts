@@ -87,39 +87,23 @@ export function findProofRefusal(facts: ProofContext): Refusal | undefined {
  * @param facts per request the relayer that answered it already.
  */
 export function findGetRefusal(
-  answer: GetRequestsWithProof,
+  { requests, source, response }: GetRequestsWithProof,
   facts: { readonly nowSec: bigint; readonly receipts: readonly (Uint8Array | undefined)[] },
 ): Refusal | undefined {
-  const seen = new Set<Hash256>();
-  return gather(answer.requests.map((request, index) => {
-    const commitment = commitmentOfGet(request);
-    const { source, dest, height } = request;
-    const isRepeated = seen.has(commitment);
-    seen.add(commitment);
-    if (isRepeated) return { code: "duplicate", detail: `${commitment} is in the answer twice` };
-    if (isTimedOut(request, facts.nowSec)) return { code: "timed_out", detail: `${commitment} timed out` };
-    if (source !== answer.source.height.id.stateMachine || dest !== answer.response.height.id.stateMachine) {
-      return { code: "bad_proof", detail: `${commitment} is from ${source} about ${dest}` };
-    }
-    if (facts.receipts[index] !== undefined) {
-      return { code: "duplicate", detail: `${commitment} was answered already` };
-    }
-    return height === answer.response.height.height
-      ? undefined
-      : { code: "bad_proof", detail: `${commitment} asks for height ${height}` };
-  }));
-}
-
-/** First refusal, with the indexes of all messages that are refused by the same code. */
-function gather(refusals: readonly (Refusal | undefined)[]): Refusal | undefined {
-  const first = refusals.find((refusal) => refusal !== undefined);
-  if (first === undefined) return undefined;
-  const messages = refusals.flatMap((refusal, index) => refusal?.code === first.code ? [index] : []);
-  return { ...first, messages };
-}
-
-function isTimedOut(request: { readonly timeoutTimestampSec: bigint }, nowSec: bigint): boolean {
-  return request.timeoutTimestampSec !== 0n && nowSec >= request.timeoutTimestampSec;
+  return findRequestRefusal(
+    requests.map((request) => {
+      const commitment = commitmentOfGet(request);
+      const isOfProofs = request.source === source.height.id.stateMachine &&
+        request.dest === response.height.id.stateMachine;
+      const wrong: Refusal | undefined = !isOfProofs
+        ? { code: "bad_proof", detail: `${commitment} is from ${request.source} about ${request.dest}` }
+        : request.height === response.height.height
+        ? undefined
+        : { code: "bad_proof", detail: `${commitment} asks for height ${request.height}` };
+      return { commitment, request, wrong };
+    }),
+    facts,
+  );
 }
 
 function refusalOfMessages(
@@ -127,24 +111,50 @@ function refusalOfMessages(
   step: Extract<DeliveryStep, { kind: "messages" }>,
   facts: StepContext,
 ): Refusal | undefined {
+  return findRequestRefusal(
+    step.messages.map((message) => {
+      const { commitment } = message;
+      if (message.kind !== "post") return { commitment };
+      const { request } = message;
+      const isHere = host.isHub || request.dest === host.stateMachine;
+      if (isHere) return { commitment, request };
+      const detail = `${commitment} is for ${request.dest}`;
+      return { commitment, request, wrong: { code: "bad_destination", detail } };
+    }),
+    facts,
+  );
+}
+
+/** A message of a delivery or answer. */
+interface JudgedRequest {
+  readonly commitment: Hash256;
+  /** Absent: it has no timeout. */
+  readonly request?: { readonly timeoutTimestampSec: bigint };
+  /** Refusal of a request that does not belong there. */
+  readonly wrong?: Refusal | undefined;
+}
+
+/** First refusal of messages, with the indexes of all that are refused by the same code. */
+function findRequestRefusal(
+  judged: readonly JudgedRequest[],
+  { nowSec, receipts }: Pick<StepContext, "nowSec" | "receipts">,
+): Refusal | undefined {
   const seen = new Set<Hash256>();
-  return gather(step.messages.map((message, index) => {
-    const { commitment } = message;
+  const refusals = judged.map(({ commitment, request, wrong }, index): Refusal | undefined => {
     const isRepeated = seen.has(commitment);
     seen.add(commitment);
-    if (isRepeated) return { code: "duplicate", detail: `${commitment} is in the delivery twice` };
-    if (facts.receipts[index] !== undefined) {
+    if (isRepeated) return { code: "duplicate", detail: `${commitment} is there twice` };
+    if (receipts[index] !== undefined) {
       return { code: "duplicate", detail: `${commitment} was delivered already` };
     }
-    if (message.kind !== "post") return undefined;
-    if (isTimedOut(message.request, facts.nowSec)) {
-      return { code: "timed_out", detail: `${commitment} timed out` };
-    }
-    const { dest } = message.request;
-    return host.isHub || dest === host.stateMachine
-      ? undefined
-      : { code: "bad_destination", detail: `${commitment} is for ${dest}` };
-  }));
+    const { timeoutTimestampSec: endSec = 0n } = request ?? {};
+    const isOver = endSec !== 0n && nowSec >= endSec;
+    return isOver ? { code: "timed_out", detail: `${commitment} timed out` } : wrong;
+  });
+  const first = refusals.find((refusal) => refusal !== undefined);
+  if (first === undefined) return undefined;
+  const messages = refusals.flatMap((refusal, index) => refusal?.code === first.code ? [index] : []);
+  return { ...first, messages };
 }
 
 /** Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/{accumulate,outbound_consensus,outbound_request}.rs. */

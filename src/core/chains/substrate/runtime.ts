@@ -5,7 +5,6 @@
 import { concatBytes } from "../../encoding/bytes.ts";
 import { type Codec, type Layout, layoutOf, type LayoutPart } from "../../encoding/scale.ts";
 import type { KnownItem } from "../../ismp/storage_keys.ts";
-import type { Reaction } from "../../rpc/call.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
 import { readEventRecords, type RuntimeEvent } from "./event_records.ts";
 import {
@@ -29,7 +28,6 @@ export type RuntimeFaultCode =
 /** Runtime incompatible with this program: usually another release of pallet-ismp. */
 export class RuntimeFault extends Error {
   override readonly name = "RuntimeFault";
-  readonly reaction: Reaction = "stop";
   constructor(
     readonly code: RuntimeFaultCode,
     readonly where: { readonly chain: string; readonly runtime: string },

@@ -5,7 +5,7 @@ import { type AlterAnswer, alteringFetch } from "../../../support/altered_answer
 import { headerFields, lieAbout } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
 import { relay } from "../../rollup/fixture.ts";
-import { startArbitrum } from "./fixture.ts";
+import { startArbitrum, test } from "./fixture.ts";
 
 /** Replaces one word of the data of all logs. */
 function lieAboutWord(index: number): AlterAnswer {
@@ -16,12 +16,9 @@ function lieAboutWord(index: number): AlterAnswer {
   });
 }
 
-Deno.test("arbitrum: an L1 endpoint that lies about any part of an assertion is found out and named", async () => {
-  await using fixture = await startArbitrum("ArbitrumBold");
-  const { contracts, hub, l2, nodes } = fixture;
-  await fixture.mineL2();
-  const assertion = await contracts.createAssertion(l2);
-  await fixture.advanceL1();
+test("arbitrum: an L1 endpoint that lies about any part of an assertion is found out and named", async (fixture) => {
+  const { hub, nodes } = fixture;
+  const assertion = await fixture.claimAssertion();
   const named = `bad_data EVM-11155111 ${hostOf(nodes.l1.rpcUrl)}`;
   const lies: readonly AlterAnswer[] = [
     lieAbout("eth_getLogs", "*.topics.1"),
@@ -49,10 +46,8 @@ Deno.test("arbitrum: an L1 endpoint that lies about any part of an assertion is 
 
 Deno.test("arbitrum: an L1 endpoint that lies about any part of a node is found out and named", async () => {
   await using fixture = await startArbitrum("ArbitrumOrbit");
-  const { contracts, hub, l2, nodes } = fixture;
-  await fixture.mineL2();
-  const { l2Height } = await contracts.createNode(l2);
-  await fixture.advanceL1();
+  const { hub, nodes } = fixture;
+  const { l2Height } = await fixture.claimNode();
   const named = `bad_data EVM-11155111 ${hostOf(nodes.l1.rpcUrl)}`;
   const lies: readonly (readonly [AlterAnswer, string | RegExp])[] = [
     [lieAbout("eth_getLogs", "*.topics.1"), named],
@@ -74,12 +69,9 @@ Deno.test("arbitrum: an L1 endpoint that lies about any part of a node is found 
   assert.equal(await relay(hub, fixture.prover()), l2Height);
 });
 
-Deno.test("arbitrum: an endpoint of the rollup that lies about a header is found out and named", async () => {
-  await using fixture = await startArbitrum("ArbitrumBold");
-  const { contracts, hub, l2 } = fixture;
-  await fixture.mineL2();
-  const assertion = await contracts.createAssertion(l2);
-  await fixture.advanceL1();
+test("arbitrum: an endpoint of the rollup that lies about a header is found out and named", async (fixture) => {
+  const { hub, l2 } = fixture;
+  const assertion = await fixture.claimAssertion();
   for (const field of headerFields) {
     const prover = fixture.prover({ l2Transport: alteringFetch(lieAbout("eth_getBlockByHash", field)) });
     assert.equal(await outcomeOf(prover), `bad_data EVM-421614 ${hostOf(l2.rpcUrl)}`, field);

@@ -3,14 +3,12 @@ import assert from "node:assert/strict";
 import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
-import { alteringFetch } from "../../../support/altered_answers.ts";
 import { never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
-import { rollupId, startArbitrum } from "./fixture.ts";
+import { rollupId, startArbitrum, test } from "./fixture.ts";
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 
-Deno.test("arbitrum: each assertion advances the hub once", async () => {
-  await using fixture = await startArbitrum("ArbitrumBold");
+test("arbitrum: each assertion advances the hub once", async (fixture) => {
   const { contracts, hub, l2 } = fixture;
   const prover = fixture.prover();
   await fixture.advanceL1();
@@ -20,9 +18,7 @@ Deno.test("arbitrum: each assertion advances the hub once", async () => {
       await fixture.mineL2();
       await contracts.createAssertion(l2);
     }
-    await fixture.mineL2();
-    const assertion = await contracts.createAssertion(l2);
-    await fixture.advanceL1();
+    const assertion = await fixture.claimAssertion();
     assert.equal(await relay(hub, prover), assertion.l2Height, "the newest");
     assert.match(await reasonForNothing(prover), /no claim is above/);
   }
@@ -35,9 +31,7 @@ Deno.test("arbitrum: each node of a rollup from before BoLD advances the hub, an
   const { contracts, hub, l2 } = fixture;
   const prover = fixture.prover();
   for (let round = 0; round < 2; round++) {
-    await fixture.mineL2();
-    const { l2Height } = await contracts.createNode(l2);
-    await fixture.advanceL1();
+    const { l2Height } = await fixture.claimNode();
     assert.equal(await relay(hub, prover), l2Height);
   }
   await fixture.mineL2();
@@ -53,8 +47,7 @@ Deno.test("arbitrum: each node of a rollup from before BoLD advances the hub, an
   assert.equal(await relay(hub, prover), l2Height);
 });
 
-Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one that is not about a block", async () => {
-  await using fixture = await startArbitrum("ArbitrumBold");
+test("arbitrum: an assertion with a competitor is skipped, and so is one that is not about a block", async (fixture) => {
   const { contracts, hub, l2 } = fixture;
   const prover = fixture.prover();
   await fixture.mineL2();
@@ -69,9 +62,7 @@ Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one th
   );
   assert.deepEqual(reasons, ["challenged", "challenged"]);
 
-  await fixture.mineL2();
-  const next = await contracts.createAssertion(l2, { parent: good.assertionHash, blockHash: wrongHash });
-  await fixture.advanceL1();
+  const next = await fixture.claimAssertion({ parent: good.assertionHash, blockHash: wrongHash });
   // It is a third child of a parent that has two.
   await reasonForNothing(prover);
   await contracts.createAssertion(l2, { parent: next.assertionHash, blockHash: wrongHash });
@@ -85,12 +76,9 @@ Deno.test("arbitrum: an assertion with a competitor is skipped, and so is one th
   assert.equal(await relay(hub, prover), newest.l2Height);
 });
 
-Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async () => {
-  await using fixture = await startArbitrum("ArbitrumBold");
-  const { contracts, hub, l2 } = fixture;
-  await fixture.mineL2();
-  const assertion = await contracts.createAssertion(l2);
-  await fixture.advanceL1();
+test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async (fixture) => {
+  const { contracts, hub } = fixture;
+  const assertion = await fixture.claimAssertion();
   const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
   hub.put(key, new Uint8Array(0));
   await reasonForNothing(fixture.prover());
@@ -106,35 +94,12 @@ Deno.test("arbitrum: without a rollup contract on the hub, or with a ruled out c
   assert.equal(await relay(hub, prover), assertion.l2Height);
 });
 
-Deno.test("arbitrum: while the rollup's node is behind, no claim is lost, however long that takes", async () => {
-  await using fixture = await startArbitrum("ArbitrumOrbit");
-  const { contracts, hub, l2, log } = fixture;
-  let isLagging = true;
-  const prover = fixture.prover({
-    l2Transport: alteringFetch((method, result) =>
-      isLagging && method === "eth_getBlockByHash" ? null : result
-    ),
-  });
-  await fixture.mineL2();
-  const { l2Height } = await contracts.createNode(l2);
-  await fixture.advanceL1();
-  for (let poll = 0; poll < 25; poll++) {
-    assert.match(await reasonForNothing(prover), /none of 1 claims can be proved .*block_does_not_exist/);
-  }
-  assert.equal(log.linesOf("rollup_claim_skipped.unprovable").length, 1, "reported once");
-  isLagging = false;
-  assert.equal(await relay(hub, prover), l2Height);
-});
-
-Deno.test("arbitrum: a client of an unknown generation is named, and assertions are proved", async () => {
-  await using fixture = await startArbitrum("ArbitrumBold");
-  const { contracts, hub, l2 } = fixture;
+test("arbitrum: a client of an unknown generation is named, and assertions are proved", async (fixture) => {
+  const { hub } = fixture;
   const client = hub.clients.get(rollupId.consensusStateId);
   assert.ok(client);
   hub.clients.set(rollupId.consensusStateId, { ...client, state: client.state.with(-1, 7) });
-  await fixture.mineL2();
-  const { l2Height } = await contracts.createAssertion(l2);
-  await fixture.advanceL1();
+  const { l2Height } = await fixture.claimAssertion();
   const [finding] = await fixture.prover().check(never);
   assert.deepEqual([finding?.result, finding?.check], ["warning", "rollup_settings_unknown"]);
   assert.match(finding?.found ?? "", /consensus type that this version does not know: assertions of BoLD/);

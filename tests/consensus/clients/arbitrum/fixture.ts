@@ -59,10 +59,24 @@ export interface ArbitrumFixture extends AsyncDisposable {
   prover(choice?: ProverChoice): ConsensusProver;
   /** The hub learns of the newest L1 block. */
   advanceL1(): Promise<bigint>;
+  /** Makes a block on the rollup and an assertion about it, which the hub may learn of. */
+  claimAssertion(
+    options?: Parameters<ArbitrumL1["createAssertion"]>[1],
+  ): ReturnType<ArbitrumL1["createAssertion"]>;
+  /** The same of a node. */
+  claimNode(options?: Parameters<ArbitrumL1["createNode"]>[1]): ReturnType<ArbitrumL1["createNode"]>;
   /** Makes new blocks on the rollup. */
   mineL2(blocks?: number): Promise<void>;
   /** Sets what the hub holds of the rollup contract. */
   setRollup(address: Address | undefined): void;
+}
+
+/** A test of a rollup with BoLD, with nodes and contracts of its own. */
+export function test(name: string, work: (fixture: ArbitrumFixture) => Promise<void>): void {
+  Deno.test(name, async () => {
+    await using fixture = await startArbitrum("ArbitrumBold");
+    await work(fixture);
+  });
 }
 
 /** Starts the nodes and deploys the contracts. */
@@ -86,11 +100,20 @@ export async function startArbitrum(
     hub.put(rollupCoreKey(rollupId), address && addressCodec.enc(address));
   setRollup(core);
   const node = createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) });
+  const l2: NodePlace = { rpcUrl: shown.rpcUrl, chainId: 421614 };
+  const claim = async <Claim>(make: () => Promise<Claim>): Promise<Claim> => {
+    await node.mine({ blocks: 1 });
+    const made = await make();
+    await advanceL1(hub, nodes.l1);
+    return made;
+  };
   const resources = started.move();
   return {
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
     nodes,
-    l2: { rpcUrl: shown.rpcUrl, chainId: 421614 },
+    l2,
+    claimAssertion: (options) => claim(() => contracts.createAssertion(l2, options)),
+    claimNode: (options) => claim(() => contracts.createNode(l2, options)),
     hub,
     contracts,
     log,

@@ -4,14 +4,12 @@ import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
 import type { EventCode } from "../../../../src/core/telemetry/log.ts";
-import { relay, seenWith, startHost } from "./fixture.ts";
+import { relay, seenWith, startHost, test } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
 for (const missed of [1, 3, 4, 7]) {
-  Deno.test(`beefy: ${missed} missed rotations are caught up in order, at most three in a transaction`, async () => {
-    await using hub = await ProvenHub.start();
-    await using target = await startHost(hub);
+  test(`beefy: ${missed} missed rotations are caught up in order, at most three in a transaction`, async ({ hub, target }) => {
     for (let each = 0; each < missed; each++) await hub.rotate();
     await using relayer = relay(hub, target);
     await relayer.untilNewestSet();
@@ -22,12 +20,9 @@ for (const missed of [1, 3, 4, 7]) {
   });
 }
 
-Deno.test("beefy: a proof without a rotation is delivered only when messages for the chain need it", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a proof without a rotation is delivered only when messages for the chain need it", async ({ hub, target }) => {
   await using other = await startHost(hub, { chainId: 31338 });
-  hub.post(target.stateMachine);
-  const height = await hub.proveNewest();
+  const height = await hub.proveMessageTo(target.stateMachine);
   await using served = relay(hub, target);
   await using idle = relay(hub, other);
   await served.until("the height", async () => await target.hubHeight() === height);
@@ -36,15 +31,12 @@ Deno.test("beefy: a proof without a rotation is delivered only when messages for
   await hub.proveNewest();
   await served.looks(2);
   assert.deepEqual([await target.sent(), await target.hubHeight()], [1, height]);
-  hub.post(target.stateMachine);
-  const next = await hub.proveNewest();
+  const next = await hub.proveMessageTo(target.stateMachine);
   await served.until("the next height", async () => await target.hubHeight() === next);
   assert.equal(await target.sent(), 2);
 });
 
-Deno.test("beefy: what another relayer delivers costs nothing, and two at once pay for one no-op at most", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: what another relayer delivers costs nothing, and two at once pay for one no-op at most", async ({ hub, target }) => {
   for (let each = 0; each < 4; each++) await hub.rotate();
   {
     await using one = relay(hub, target);
@@ -54,8 +46,7 @@ Deno.test("beefy: what another relayer delivers costs nothing, and two at once p
   }
   const paid = await target.sent() + await target.sent("relayer2");
   assert.ok(paid >= 2 && paid <= 4, `${paid} transactions for two that are needed`);
-  hub.post(target.stateMachine);
-  const height = await hub.proveNewest();
+  const height = await hub.proveMessageTo(target.stateMachine);
   await using first = relay(hub, target);
   await first.until("the height", async () => await target.hubHeight() === height);
   const before = await target.sent("relayer2");
@@ -64,9 +55,7 @@ Deno.test("beefy: what another relayer delivers costs nothing, and two at once p
   assert.equal(await target.sent("relayer2"), before);
 });
 
-Deno.test("beefy: a host that advances between poll and signature is noticed, and nothing is paid", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a host that advances between poll and signature is noticed, and nothing is paid", async ({ hub, target }) => {
   await using competitor = relay(hub, target, { account: "relayer2" });
   await competitor.looks(1);
   let raced = 0;
@@ -91,9 +80,7 @@ Deno.test("beefy: a host that advances between poll and signature is noticed, an
   assert.equal(told.length, raced);
 });
 
-Deno.test("beefy: of two relayers that do not see each other's transactions one wastes gas, and reports it", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: of two relayers that do not see each other's transactions one wastes gas, and reports it", async ({ hub, target }) => {
   await hub.rotate();
   await target.host.node.setAutomine(false);
   const blind = seenWith(({ state }) => ({
@@ -114,9 +101,7 @@ Deno.test("beefy: of two relayers that do not see each other's transactions one 
   );
 });
 
-Deno.test("beefy: another relayer's proof in the node's pool is waited for", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: another relayer's proof in the node's pool is waited for", async ({ hub, target }) => {
   await hub.rotate();
   await target.host.node.setAutomine(false);
   await using competitor = relay(hub, target, { account: "relayer2" });
@@ -132,9 +117,7 @@ Deno.test("beefy: another relayer's proof in the node's pool is waited for", asy
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy: a transaction that waits too long is sent again for more, and followed to its end", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a transaction that waits too long is sent again for more, and followed to its end", async ({ hub, target }) => {
   await hub.rotate();
   await target.host.node.setAutomine(false);
   await using relayer = relay(hub, target);
@@ -145,11 +128,8 @@ Deno.test("beefy: a transaction that waits too long is sent again for more, and 
   assert.equal(await target.sent(), 1);
 });
 
-Deno.test("beefy: a false proof is found here and named with its node, and nothing is paid", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
-  hub.post(target.stateMachine);
-  const height = await hub.proveNewest();
+test("beefy: a false proof is found here and named with its node, and nothing is paid", async ({ hub, target }) => {
+  const height = await hub.proveMessageTo(target.stateMachine);
   const spoil = (proof: Uint8Array): Uint8Array => proof.with(700, (proof[700] ?? 0) ^ 1);
   hub.spoilNewest(spoil);
   await using relayer = relay(hub, target);
@@ -167,9 +147,7 @@ for (
     ["bytes", "rotation"],
   ] as const
 ) {
-  Deno.test(`beefy: a hub node without proofs (${withheld}) is reported once, and asked again`, async () => {
-    await using hub = await ProvenHub.start();
-    await using target = await startHost(hub);
+  test(`beefy: a hub node without proofs (${withheld}) is reported once, and asked again`, async ({ hub, target }) => {
     await hub.rotate();
     hub.withheld = withheld;
     await using relayer = relay(hub, target);
@@ -189,9 +167,7 @@ function assertGap(log: RecordedLog, setId: bigint): void {
   assert.match(String(explanation), new RegExp(`\\bset ${setId}\\b`));
 }
 
-Deno.test("beefy: a rotation that the hub no longer keeps is reported once as unavailable", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a rotation that the hub no longer keeps is reported once as unavailable", async ({ hub, target }) => {
   await hub.rotate();
   const first = hub.state.current.id;
   await hub.rotate();
@@ -202,25 +178,20 @@ Deno.test("beefy: a rotation that the hub no longer keeps is reported once as un
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy: a hub that was created again at a later set than the host's is no endpoint that lies", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a hub that was created again at a later set than the host's is no endpoint that lies", async ({ hub, target }) => {
   const { next } = await target.state();
   for (let each = 0; each < 2; each++) {
     await hub.rotate();
     hub.evicted.add(hub.state.current.id);
   }
-  hub.post(target.stateMachine);
-  await hub.proveNewest();
+  await hub.proveMessageTo(target.stateMachine);
   await using relayer = relay(hub, target);
   await relayer.looks(3);
   assertGap(relayer.log, next.id);
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy: a frozen host is named, suspended and polled", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a frozen host is named, suspended and polled", async ({ hub, target }) => {
   await hub.rotate();
   await freezeHost(target.host, "incoming");
   await using relayer = relay(hub, target);
@@ -249,8 +220,7 @@ Deno.test("beefy: a challenge period is no reason to wait with consensus", async
   await using hub = await ProvenHub.start();
   await using target = await startHost(hub, { challengePeriodSec: 600n });
   await setChallengePeriod(target.host, 900n);
-  hub.post(target.stateMachine);
-  const height = await hub.proveNewest();
+  const height = await hub.proveMessageTo(target.stateMachine);
   await hub.rotate();
   await using relayer = relay(hub, target);
   await relayer.untilNewestSet();
@@ -258,13 +228,9 @@ Deno.test("beefy: a challenge period is no reason to wait with consensus", async
 });
 
 for (const what of ["withheld", "of a later kind"]) {
-  Deno.test(`beefy: while the newest accepted proof is ${what}, the next older one is delivered`, async () => {
-    await using hub = await ProvenHub.start();
-    await using target = await startHost(hub);
-    hub.post(target.stateMachine);
-    const older = await hub.proveNewest();
-    hub.post(target.stateMachine);
-    const newest = await hub.proveNewest();
+  test(`beefy: while the newest accepted proof is ${what}, the next older one is delivered`, async ({ hub, target }) => {
+    const older = await hub.proveMessageTo(target.stateMachine);
+    const newest = await hub.proveMessageTo(target.stateMachine);
     if (what === "withheld") hub.lacking.add(newest);
     else hub.spoilNewest((proof) => proof.with(0, 2));
     await using relayer = relay(hub, target);
@@ -282,13 +248,10 @@ for (const what of ["withheld", "of a later kind"]) {
   });
 }
 
-Deno.test("beefy: a rotation of a kind that is not known yet is named, and no proof goes past it", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a rotation of a kind that is not known yet is named, and no proof goes past it", async ({ hub, target }) => {
   await hub.rotate();
   hub.spoilRotation((proof) => proof.with(0, 2));
-  hub.post(target.stateMachine);
-  await hub.proveNewest();
+  await hub.proveMessageTo(target.stateMachine);
   await using relayer = relay(hub, target);
   await relayer.looks(2);
   assert.deepEqual(relayer.log.events("warn"), [
@@ -305,17 +268,14 @@ Deno.test("beefy: a host whose authority sets have four fields follows rotations
   await using target = await startHost(hub, { client: "apk" });
   await hub.rotate();
   await hub.rotate();
-  hub.post(target.stateMachine);
-  const height = await hub.proveNewest();
+  const height = await hub.proveMessageTo(target.stateMachine);
   await using relayer = relay(hub, target);
   await relayer.until("the newest height", async () => await target.hubHeight() === height);
   assert.deepEqual((await target.state()).current, hub.state.current);
   assert.deepEqual([...relayer.log.events("warn"), ...relayer.log.events("error")], []);
 });
 
-Deno.test("beefy: a host whose state has an unknown layout gets nothing, which is a warning with its length", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a host whose state has an unknown layout gets nothing, which is a warning with its length", async ({ hub, target }) => {
   await hub.rotate();
   let isNew = true;
   const chain = seenWith(() => isNew ? { state: undefined, stateBytes: 384 } : {});
@@ -332,9 +292,7 @@ Deno.test("beefy: a host whose state has an unknown layout gets nothing, which i
   await relayer.untilNewestSet();
 });
 
-Deno.test("beefy: a host whose consensus client is no router gets nothing, and that is reported", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a host whose consensus client is no router gets nothing, and that is reported", async ({ hub, target }) => {
   await hub.rotate();
   const alone = await target.host.reader.readContract({
     address: target.host.addresses.consensusClient,
@@ -350,9 +308,7 @@ Deno.test("beefy: a host whose consensus client is no router gets nothing, and t
   await relayer.untilNewestSet();
 });
 
-Deno.test("beefy: an endpoint that is wrong once about a host's client is asked again", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: an endpoint that is wrong once about a host's client is asked again", async ({ hub, target }) => {
   await hub.rotate();
   let asked = 0;
   await using relayer = relay(hub, target, {
@@ -373,9 +329,7 @@ Deno.test("beefy: an endpoint that is wrong once about a host's client is asked 
   assert.ok(relayer.log.events("info").includes("host_resumed"));
 });
 
-Deno.test("beefy: what a node refuses as too large goes in smaller parts, and the next ones begin with those", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: what a node refuses as too large goes in smaller parts, and the next ones begin with those", async ({ hub, target }) => {
   for (let session = 0; session < 6; session++) await hub.rotate();
   const sizes: number[] = [];
   await using relayer = relay(hub, target, {
@@ -392,16 +346,13 @@ Deno.test("beefy: what a node refuses as too large goes in smaller parts, and th
         }),
       }),
   });
-  const isNewest = async (): Promise<boolean> => (await target.state()).current.id === hub.state.current.id;
-  await relayer.until("the newest set", isNewest);
+  await relayer.untilNewestSet();
   const [first = 0, ...others] = sizes;
   assert.ok(others.every((size) => size < first), `nothing as large as ${first} again: ${others.join(", ")}`);
   assert.deepEqual(relayer.log.events("error"), []);
 });
 
-Deno.test("beefy: a proof that fits into no transaction is named with what helps, and not sent again and again", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy: a proof that fits into no transaction is named with what helps, and not sent again and again", async ({ hub, target }) => {
   await hub.rotate();
   let sent = 0;
   await using relayer = relay(hub, target, {

@@ -34,7 +34,7 @@ import { fastClock } from "../../../support/fast_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
 import { withMethods } from "../../../support/with_methods.ts";
-import { PARA_ID, type ProvenHub } from "./proven_hub.ts";
+import { PARA_ID, ProvenHub } from "./proven_hub.ts";
 
 /** A host that follows the hub, with a relayer's view of it. */
 export interface FollowingHost extends AsyncDisposable {
@@ -102,6 +102,18 @@ export async function startHost(
   };
 }
 
+/** A test with a hub and a host that follows it. */
+export function test(
+  name: string,
+  work: (scene: { readonly hub: ProvenHub; readonly target: FollowingHost }) => Promise<void>,
+): void {
+  Deno.test(name, async () => {
+    await using hub = await ProvenHub.start();
+    await using target = await startHost(hub);
+    await work({ hub, target });
+  });
+}
+
 /** Proofs made from the hub's relay chain, over its RPC. */
 export function relaySource(
   hub: ProvenHub,
@@ -131,6 +143,8 @@ export interface RunningRelayer extends AsyncDisposable {
   readonly log: RecordedLog;
   /** Waits until `isSo`, looking every few milliseconds. */
   until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void>;
+  /** Waits until this is the current authority set on the host. */
+  untilSet(id: bigint): Promise<void>;
   /** Waits until the host knows the hub's authority set. */
   untilNewestSet(): Promise<void>;
   /** Waits until it has looked `count` more times. */
@@ -209,12 +223,14 @@ export function relay(
       await systemClock.sleep(15, stop.signal);
     }
   };
+  const untilSet = (id: bigint): Promise<void> =>
+    until(`set ${id}`, async () => (await target.state()).current.id === id);
   const looked = (): number => log.events("debug").filter((message) => message === "poll_finished").length;
   return {
     log,
     until,
-    untilNewestSet: () =>
-      until("the newest set", async () => (await target.state()).current.id === hub.state.current.id),
+    untilSet,
+    untilNewestSet: () => untilSet(hub.state.current.id),
     looks: async (count) => {
       const before = looked();
       await until(`${count} more looks`, () => looked() >= before + count);

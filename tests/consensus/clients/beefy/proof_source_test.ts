@@ -1,17 +1,13 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
-import { type FollowingHost, relay, relaySource, startHost } from "./fixture.ts";
+import { relay, relaySource, startHost, test } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
 /** Only the relay chain is asked. */
 function only(source: HostProofSource): { readonly sources: () => readonly HostProofSource[] } {
   return { sources: () => [source] };
-}
-
-async function setOf(target: FollowingHost): Promise<bigint> {
-  return (await target.state()).current.id;
 }
 
 for (const missed of [1, 3, 4, 7]) {
@@ -22,7 +18,7 @@ for (const missed of [1, 3, 4, 7]) {
     await using source = relaySource(hub);
     await using relayer = relay(hub, target, only(source));
     const newest = hub.relay.session.beefySetId;
-    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    await relayer.untilSet(newest);
     await relayer.looks(2);
     assert.equal(await target.sent(), Math.ceil(missed / 3));
   });
@@ -43,22 +39,18 @@ Deno.test("beefy prover: a head with messages is proved, and one without is not 
   assert.equal(await target.sent(), 1);
 });
 
-Deno.test("beefy prover: where the hub has accepted a proof it is taken, where it has not one is made", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy prover: where the hub has accepted a proof it is taken, where it has not one is made", async ({ hub, target }) => {
   await hub.rotate();
   const accepted = hub.state.current.id;
   await hub.rotate(false);
   await using source = relaySource(hub);
   await using relayer = relay(hub, target, { sources: (first) => [first, source] });
-  await relayer.until("the newest set", async () => await setOf(target) === accepted + 1n);
+  await relayer.untilSet(accepted + 1n);
   assert.equal(await target.sent(), 2);
   assert.deepEqual(relayer.log.events("warn"), []);
 });
 
-Deno.test("beefy prover: a hub node that shows no proofs is no trouble where they are made", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy prover: a hub node that shows no proofs is no trouble where they are made", async ({ hub, target }) => {
   hub.withheld = "unsafe_method";
   await hub.rotate();
   await using source = relaySource(hub);
@@ -71,32 +63,28 @@ Deno.test("beefy prover: a hub node that shows no proofs is no trouble where the
   await using relayer = relay(hub, target, { sources: (first) => [first, late] });
   await relayer.looks(3);
   isLate = false;
-  await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+  await relayer.untilSet(hub.state.current.id);
   assert.deepEqual(relayer.log.events("warn"), []);
 });
 
-Deno.test("beefy prover: a rotation that the hub has lost is proved from the relay chain", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy prover: a rotation that the hub has lost is proved from the relay chain", async ({ hub, target }) => {
   await hub.rotate();
   hub.evicted.add(hub.state.current.id);
   await hub.rotate();
   await using source = relaySource(hub);
   await using relayer = relay(hub, target, { sources: (first) => [first, source] });
-  await relayer.until("the newest set", async () => await setOf(target) === hub.state.current.id);
+  await relayer.untilSet(hub.state.current.id);
   assert.deepEqual(relayer.log.events("error"), []);
 });
 
-Deno.test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy prover: of the relay chain's blocks only those that are proved are read as a whole", async ({ hub, target }) => {
   await using source = relaySource(hub);
   await using relayer = relay(hub, target, only(source));
   hub.relay.produceBlocks(40);
   await hub.rotate(false);
   hub.relay.produceBlocks(40);
   const newest = hub.relay.session.beefySetId;
-  await relayer.until("the newest set", async () => await setOf(target) === newest);
+  await relayer.untilSet(newest);
   assert.equal(hub.relay.callCounts.get("chain_getBlock"), 1);
   hub.post(target.stateMachine);
   hub.makeBlocks();
@@ -118,9 +106,7 @@ Deno.test("beefy prover: a node that has pruned what a missed session's proof is
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("beefy prover: a node without justifications of a session is reported once", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy prover: a node without justifications of a session is reported once", async ({ hub, target }) => {
   hub.relay.alter = (call, result) =>
     call.method === "chain_getBlock" ? { ...Object(result), justifications: null } : result;
   await hub.rotate(false);
@@ -158,13 +144,11 @@ for (
     assert.equal(await target.sent(), 0);
     hub.relay.alter = undefined;
     const newest = hub.relay.session.beefySetId;
-    await relayer.until("the newest set", async () => await setOf(target) === newest);
+    await relayer.untilSet(newest);
   });
 }
 
-Deno.test("beefy prover: a change of the set that a competitor proves by another block meanwhile is not paid for twice", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("beefy prover: a change of the set that a competitor proves by another block meanwhile is not paid for twice", async ({ hub, target }) => {
   await hub.rotate();
   const first = Number(hub.state.latestHeight);
   // The first block of the session is what the hub has accepted; this relayer's node has lost its justification.
@@ -184,10 +168,7 @@ Deno.test("beefy prover: a change of the set that a competitor proves by another
             const simulation = await chain.simulator.simulate(...delivery);
             raced++;
             await using competitor = relay(hub, target);
-            await competitor.until(
-              "the newest set",
-              async () => await setOf(target) === hub.state.current.id,
-            );
+            await competitor.untilSet(hub.state.current.id);
             return simulation;
           },
         },

@@ -5,7 +5,7 @@ import type { ProofResult } from "../../../../src/consensus/proven.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/poll_loop.ts";
 import { OperationRefusal } from "../../../../src/core/commands/operation.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import { deliveryTo, type FollowingHost, relay, type RelayerOptions, startHost } from "./fixture.ts";
+import { deliveryTo, type FollowingHost, relay, type RelayerOptions, test } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
@@ -25,9 +25,7 @@ function operator(hub: ProvenHub, target: FollowingHost, options: RelayerOptions
   return { prove: (isDryRun) => proveHost({ clock, delivery }, { isDryRun, observer }, signal), updates };
 }
 
-Deno.test("prove to a host: a dry run says what would be sent and its cost, and sends nothing", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("prove to a host: a dry run says what would be sent and its cost, and sends nothing", async ({ hub, target }) => {
   const { prove, updates } = operator(hub, target);
   for (let each = 0; each < 4; each++) await hub.rotate();
   const tried = await prove(true);
@@ -44,9 +42,7 @@ Deno.test("prove to a host: a dry run says what would be sent and its cost, and 
   assert.deepEqual(updates, []);
 });
 
-Deno.test("prove to a host: what it lacks is sent, part by part, and then there is nothing to prove", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("prove to a host: what it lacks is sent, part by part, and then there is nothing to prove", async ({ hub, target }) => {
   const { prove, updates } = operator(hub, target);
   for (let each = 0; each < 4; each++) await hub.rotate();
   const first = await prove(false);
@@ -61,8 +57,7 @@ Deno.test("prove to a host: what it lacks is sent, part by part, and then there 
     "Nothing to prove: the hub has accepted nothing newer.",
     0,
   ]);
-  hub.post(target.stateMachine);
-  const height = await hub.proveNewest();
+  const height = await hub.proveMessageTo(target.stateMachine);
   const messages = await prove(false);
   assert.deepEqual([messages.outcome, messages.height], ["accepted", String(height)]);
   assert.match(messages.summary ?? "", /, a block with messages; the host knows block \d+ of the hub$/);
@@ -73,9 +68,7 @@ Deno.test("prove to a host: what it lacks is sent, part by part, and then there 
   );
 });
 
-Deno.test("prove to a host: what maximum_daily_loss does not cover is not signed, with what was sent before", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("prove to a host: what maximum_daily_loss does not cover is not signed, with what was sent before", async ({ hub, target }) => {
   for (let each = 0; each < 4; each++) await hub.rotate();
   const cost = await operator(hub, target).prove(true);
   const micro = BigInt(Math.ceil(Number(cost.cost?.native) * 1e6));
@@ -95,9 +88,7 @@ Deno.test("prove to a host: what maximum_daily_loss does not cover is not signed
   await relayer.until("the warning", () => relayer.log.linesOf("loss_limit_reached").length === 1);
 });
 
-Deno.test("prove to a host: what stands in the way is said, and nothing is sent", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("prove to a host: what stands in the way is said, and nothing is sent", async ({ hub, target }) => {
   await hub.rotate();
   const refused = async (options: RelayerOptions, expected: RegExp): Promise<void> => {
     const { prove } = operator(hub, target, options);
@@ -139,19 +130,14 @@ Deno.test("prove to a host: what stands in the way is said, and nothing is sent"
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("prove to a host: a false proof is found here, and nothing is sent", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
-  hub.post(target.stateMachine);
-  await hub.proveNewest();
+test("prove to a host: a false proof is found here, and nothing is sent", async ({ hub, target }) => {
+  await hub.proveMessageTo(target.stateMachine);
   hub.spoilNewest((proof) => proof.with(200, 255 - (proof[200] ?? 0)));
   await assert.rejects(operator(hub, target).prove(false), (error) => error instanceof ProverFault);
   assert.equal(await target.sent(), 0);
 });
 
-Deno.test("prove to a host: a transaction that the chain would refuse is not sent", async () => {
-  await using hub = await ProvenHub.start();
-  await using target = await startHost(hub);
+test("prove to a host: a transaction that the chain would refuse is not sent", async ({ hub, target }) => {
   await hub.rotate();
   const refusal = { code: "bad_proof", detail: "InvalidProof()" } as const;
   const { prove } = operator(hub, target, {

@@ -151,6 +151,12 @@ export class ProvenHub implements AcceptedProofsHub {
     return height;
   }
 
+  /** Proves a head with a message to `chain` to the hub. */
+  async proveMessageTo(chain: StateMachine): Promise<bigint> {
+    this.post(chain);
+    return await this.proveNewest();
+  }
+
   /** Makes the bytes of the newest messaging proof false. */
   spoilNewest(spoil: (proof: Uint8Array) => Uint8Array): void {
     this.#spoil(`height ${this.#messaging.at(-1)}`, spoil);

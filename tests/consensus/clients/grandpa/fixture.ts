@@ -36,6 +36,14 @@ export interface FixtureOptions {
   readonly prover?: Partial<GrandpaProverOptions>;
 }
 
+/** A test with chains of its own, in the usual setup. */
+export function test(name: string, work: (fixture: Fixture) => Promise<void>): void {
+  Deno.test(name, async () => {
+    await using fixture = await Fixture.start();
+    await work(fixture);
+  });
+}
+
 /** All chains, and one prover. */
 export class Fixture implements AsyncDisposable {
   readonly #resources: AsyncDisposableStack;

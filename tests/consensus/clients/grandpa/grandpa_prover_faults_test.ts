@@ -9,35 +9,24 @@ import {
 } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeGrandpaJustification } from "../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { parseRequestJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
-import { Fixture, type FixtureOptions, never } from "./fixture.ts";
+import { outcomeOf, turned, updatesOf } from "../../findings.ts";
+import { Fixture, type FixtureOptions, never, test } from "./fixture.ts";
 
 /** Keeps only justifications at changes of the set, so that no other block makes up for a lie. */
 const sparse: FixtureOptions = { relay: { grandpaPeriod: 512 } };
 
-/** How a look ended: code of the fault, whose text names the host of the liar, or the finding. */
-async function outcomeOf(look: Promise<ProverFinding>): Promise<string> {
-  try {
-    return (await look).kind;
-  } catch (error) {
-    assert.ok(error instanceof ProverFault || error instanceof RpcFault, String(error));
-    const host = error instanceof ProverFault ? error.endpoint : error.where.endpointHost;
-    assert.match(host ?? "", /127\.0\.0\.1/);
-    if (error instanceof RpcFault) return error.code;
-    const [, rule] = /\((\w+)\)/.exec(error.detail) ?? [];
-    return `${error.code} ${rule}`;
-  }
-}
-
-/** The last bit of a hex string turned. */
-function turned(value: unknown): unknown {
-  assert.ok(typeof value === "string" && value.startsWith("0x"));
-  return value.slice(0, -1) + (Number.parseInt(value.slice(-1), 16) ^ 1).toString(16);
+/** As {@link outcomeOf} says, but of a fault only its code and the rule of the verifier. */
+async function ruleOf(look: Promise<ProverFinding>): Promise<string> {
+  return (await outcomeOf(look)).replace(/: .*\((\w+)\).*/, " $1");
 }
 
 /** A copy of an answer in which the value at a path is another one. */
-function changed(result: unknown, path: readonly string[], change = turned): unknown {
+function changed(
+  result: unknown,
+  path: readonly string[],
+  change: (value: unknown) => unknown = turned,
+): unknown {
   const copy = parseRequestJson(stringifyJson(result));
   const parent = path.slice(0, -1).reduce((value, name) => Object(value)[name], copy);
   const name = path.at(-1) ?? "";
@@ -149,10 +138,10 @@ Deno.test("GRANDPA prover: a node that is wrong about any field of its newest ju
   };
   for (const [name, rule, change] of lies) {
     lieWith((bytes) => grandpaJustificationCodec.enc(change(decodeGrandpaJustification(bytes))));
-    assert.equal(await outcomeOf(prover.next(never)), `bad_data ${rule}`, name);
+    assert.equal(await ruleOf(prover.next(never)), `bad_data ${rule}`, name);
   }
   lieWith((bytes) => concatBytes(bytes, Uint8Array.of(0)));
-  assert.equal(await outcomeOf(prover.next(never)), "bad_data undecodable_justification");
+  assert.equal(await ruleOf(prover.next(never)), "bad_data undecodable_justification");
   // Of a block that may have become final meanwhile, of one that the chain knows, and no justification at all.
   lieWith(() => fixture.relay.grandpaJustification(fixture.relay.finalized.number + 1));
   assert.equal(await outcomeOf(prover.next(never)), "updates");
@@ -182,7 +171,7 @@ Deno.test("GRANDPA prover: a node that is wrong about the justification of a cha
   };
   for (const [name, rule, change] of lies) {
     lieWith((bytes) => grandpaJustificationCodec.enc(change(decodeGrandpaJustification(bytes))));
-    assert.equal(await outcomeOf(prover.next(never)), `bad_data ${rule}`, name);
+    assert.equal(await ruleOf(prover.next(never)), `bad_data ${rule}`, name);
   }
   fixture.relay.alter = ({ method }, result) =>
     method === "chain_getBlock" ? changed(result, ["justifications"], () => null) : result;
@@ -191,17 +180,14 @@ Deno.test("GRANDPA prover: a node that is wrong about the justification of a cha
   assert.equal((await fixture.follow(prover)).length, 1);
 });
 
-Deno.test("GRANDPA prover: one block's bad justification does not keep another's from being taken", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: one block's bad justification does not keep another's from being taken", async (fixture) => {
   fixture.advance(2, 20);
   fixture.relay.alter = ({ method }, result) => {
     if (method !== "grandpa_proveFinality") return result;
     const proof = decodeStrict(finalityProofCodec, fromHex(String(result)), "FinalityProof");
     return toHex(finalityProofCodec.enc({ ...proof, justification: Uint8Array.of(1) }));
   };
-  const finding = await fixture.prover().next(never);
-  assert.ok(finding.kind === "updates");
-  await fixture.submit(finding);
+  await fixture.submit(updatesOf(await fixture.prover().next(never)));
   assert.equal((await fixture.fetchTrusted()).latestHeight % 8, 0);
 });
 
@@ -225,12 +211,12 @@ Deno.test("GRANDPA prover: a node that is wrong about the hub's head is named", 
   assert.ok(count > 2);
   for (let at = 0; at < count; at++) {
     lieWith((nodes) => nodes.map((node, index) => index === at ? turned(node) : node));
-    assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof", `node ${at}`);
+    assert.equal(await ruleOf(prover.next(never)), "bad_data heads_proof", `node ${at}`);
     lieWith((nodes) => nodes.filter((_, index) => index !== at));
-    assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof", `without node ${at}`);
+    assert.equal(await ruleOf(prover.next(never)), "bad_data heads_proof", `without node ${at}`);
   }
   lieWith(() => []);
-  assert.equal(await outcomeOf(prover.next(never)), "bad_data heads_proof");
+  assert.equal(await ruleOf(prover.next(never)), "bad_data heads_proof");
 });
 
 Deno.test("GRANDPA prover: a first state is not made of a set with an authority twice, or of what is unreadable", async () => {
@@ -260,8 +246,7 @@ Deno.test("GRANDPA prover: a first state is not made of a set with an authority 
   assert.equal(await code(), "bad_data");
 });
 
-Deno.test("GRANDPA prover: a parachain without a head is a matter of the configuration, not of the node", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a parachain without a head is a matter of the configuration, not of the node", async (fixture) => {
   fixture.advance();
   const paraIds = [4009, 4242];
   const outcome = await fixture.prover({ paraIds }).next(never).catch((error: unknown) => error);

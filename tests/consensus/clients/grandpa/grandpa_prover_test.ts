@@ -11,7 +11,8 @@ import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { catchProverFault } from "../../prover_faults.ts";
-import { Fixture, type FoundUpdates, never } from "./fixture.ts";
+import { reasonOf, updatesOf } from "../../findings.ts";
+import { Fixture, type FoundUpdates, never, test } from "./fixture.ts";
 import { withMethods } from "../../../support/with_methods.ts";
 
 /** Headers in a proof. */
@@ -20,14 +21,12 @@ function headerCount(proof: Uint8Array | undefined): number {
   return decodeGrandpaMessage(proof).value.finalityProof.unknownHeaders.length;
 }
 
-Deno.test("GRANDPA prover: a chain follows the hub block by block, with the roots and the time of its headers", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a chain follows the hub block by block, with the roots and the time of its headers", async (fixture) => {
   const prover = fixture.prover();
   assert.deepEqual(await prover.next(never), { kind: "nothing", reason: "no newer final block" });
   for (let round = 0; round < 3; round++) {
     const header = fixture.advance(2);
-    const finding = await prover.next(never);
-    assert.ok(finding.kind === "updates");
+    const finding = updatesOf(await prover.next(never));
     assert.equal(finding.height, BigInt(header.number));
     assert.equal(finding.hasMore, false);
     assert.equal(finding.proofs.length, 1);
@@ -46,15 +45,13 @@ Deno.test("GRANDPA prover: a chain follows the hub block by block, with the root
   }
 });
 
-Deno.test("GRANDPA prover: a change of the set ends a proof, and the new set's votes continue", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a change of the set ends a proof, and the new set's votes continue", async (fixture) => {
   const prover = fixture.prover();
   const before = await fixture.fetchTrusted();
   fixture.advance(1, 5);
   const change = fixture.relay.rotate();
   fixture.advance(1, 6);
-  const first = await prover.next(never);
-  assert.ok(first.kind === "updates");
+  const first = updatesOf(await prover.next(never));
   assert.equal(first.hasMore, true);
   await fixture.submit(first);
   const changed = await fixture.fetchTrusted();
@@ -69,8 +66,7 @@ Deno.test("GRANDPA prover: a change of the set ends a proof, and the new set's v
   assert.equal(trusted.currentSetId, changed.currentSetId);
 });
 
-Deno.test("GRANDPA prover: a change of the set that is not final yet is followed from block to block", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a change of the set that is not final yet is followed from block to block", async (fixture) => {
   const prover = fixture.prover();
   const soon = 6_000;
   fixture.advance();
@@ -101,8 +97,7 @@ for (
     ["more than any honest proof has", "00".repeat(5_000_000)],
   ] as const
 ) {
-  Deno.test(`GRANDPA prover: a finality proof with ${name} does not keep the chain from being followed`, async () => {
-    await using fixture = await Fixture.start();
+  test(`GRANDPA prover: a finality proof with ${name} does not keep the chain from being followed`, async (fixture) => {
     fixture.relay.alter = ({ method }, result) =>
       method === "grandpa_proveFinality" ? `${String(result)}${appended}` : result;
     fixture.advance(2, 20);
@@ -115,8 +110,7 @@ for (
 }
 
 for (const sessions of [1, 3, 4, 7]) {
-  Deno.test(`GRANDPA prover: ${sessions} sessions that were missed are caught up with, one proof for each`, async () => {
-    await using fixture = await Fixture.start();
+  test(`GRANDPA prover: ${sessions} sessions that were missed are caught up with, one proof for each`, async (fixture) => {
     fixture.passSessions(sessions);
     fixture.advance();
     const updates = await fixture.follow(fixture.prover());
@@ -132,8 +126,7 @@ for (const sessions of [1, 3, 4, 7]) {
   });
 }
 
-Deno.test("GRANDPA prover: a change of the set is delivered though the hub stands still", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a change of the set is delivered though the hub stands still", async (fixture) => {
   await fixture.follow(fixture.prover());
   fixture.advance();
   await fixture.follow(fixture.prover());
@@ -158,9 +151,7 @@ Deno.test("GRANDPA prover: where the newest votes are on different blocks, an ea
   fixture.advance(2, 12);
   const newest = fixture.relay.finalized.number;
   splits = (block) => block === newest;
-  const finding = await fixture.prover().next(never);
-  assert.ok(finding.kind === "updates");
-  await fixture.submit(finding);
+  await fixture.submit(updatesOf(await fixture.prover().next(never)));
   const { latestHeight } = await fixture.fetchTrusted();
   assert.equal(latestHeight, newest % 4 === 0 ? newest - 4 : newest - newest % 4);
   assert.equal(fixture.knownHeight, BigInt(fixture.hub.finalized.number));
@@ -257,8 +248,7 @@ Deno.test("GRANDPA prover: a node that proves no finality is searched for the ju
   assert.equal((await fixture.follow(fixture.prover())).length, 1);
 });
 
-Deno.test("GRANDPA prover: blocks become final between its questions", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: blocks become final between its questions", async (fixture) => {
   fixture.advance(1, 4);
   let isLate = true;
   fixture.relay.fault = ({ method }) => {
@@ -279,9 +269,7 @@ Deno.test("GRANDPA prover: blocks become final between its questions", async () 
     }
     return undefined;
   };
-  const finding = await prover.next(never);
-  assert.ok(finding.kind === "updates");
-  await fixture.submit(finding);
+  await fixture.submit(updatesOf(await prover.next(never)));
   assert.equal((await fixture.fetchTrusted()).latestHash, change);
 });
 
@@ -307,8 +295,7 @@ Deno.test("GRANDPA prover: a node without unsafe methods is enough, and no other
   ]);
 });
 
-Deno.test("GRANDPA prover: it continues after the node and after itself, and lets a chain be that is ahead", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: it continues after the node and after itself, and lets a chain be that is ahead", async (fixture) => {
   const prover = fixture.prover();
   fixture.advance();
   await fixture.follow(prover);
@@ -326,8 +313,7 @@ Deno.test("GRANDPA prover: it continues after the node and after itself, and let
   assert.match(Object(await prover.next(never)).reason, /the client knows \d+: the node is behind/);
 });
 
-Deno.test("GRANDPA prover: a proof that another relayer was faster with changes nothing, or is refused", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a proof that another relayer was faster with changes nothing, or is refused", async (fixture) => {
   const [one, other] = [fixture.prover(), fixture.prover()];
   const twice = async (): Promise<FoundUpdates> => {
     const [first, second] = [await one.next(never), await other.next(never)];
@@ -351,8 +337,7 @@ Deno.test("GRANDPA prover: a proof that another relayer was faster with changes 
   assert.equal(refusal?.code, "bad_proof");
 });
 
-Deno.test("GRANDPA prover: another relay chain than the client's is reported", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: another relay chain than the client's is reported", async (fixture) => {
   await using stranger = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
   const known = (await fixture.fetchTrusted()).latestHeight;
   const equal = await catchProverFault(fixture.prover({}, { relayUrl: stranger.wsUrl }).next(never));
@@ -364,8 +349,7 @@ Deno.test("GRANDPA prover: another relay chain than the client's is reported", a
   assert.match(fault.detail, /another chain/);
 });
 
-Deno.test("GRANDPA prover: a relay chain whose final block is before the client's is reported", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a relay chain whose final block is before the client's is reported", async (fixture) => {
   await using young = await startRelayChain({ blockTimeMs: "manual", now: () => 1_000_000_000_000 });
   fixture.advance(1, 20);
   await fixture.follow(fixture.prover());
@@ -378,8 +362,7 @@ Deno.test("GRANDPA prover: a relay chain whose final block is before the client'
   assert.match(finding.reason, said);
 });
 
-Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, and chains that do not list the hub", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: clients that are missing, of another kind or frozen, and chains that do not list the hub", async (fixture) => {
   const prover = fixture.prover();
   const { consensusStateId: stateId } = fixture.hubId;
   const { node } = fixture.chain;
@@ -411,8 +394,7 @@ Deno.test("GRANDPA prover: clients that are missing, of another kind or frozen, 
   assert.match((await catchProverFault(unknown.next(never))).detail, /has no client NONE/);
 });
 
-Deno.test("GRANDPA prover: an expired client is named, and no update is made for it", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: an expired client is named, and no update is made for it", async (fixture) => {
   fixture.advance();
   const { target } = fixture;
   let ageSec = 0n;
@@ -432,8 +414,7 @@ Deno.test("GRANDPA prover: an expired client is named, and no update is made for
   await assert.rejects(prover.check(never), /has expired/);
 });
 
-Deno.test("GRANDPA prover: a standalone chain is proved by its own headers, parachains of another relay chain by theirs", async () => {
-  await using fixture = await Fixture.start();
+test("GRANDPA prover: a standalone chain is proved by its own headers, parachains of another relay chain by theirs", async (fixture) => {
   const variants = [
     { stateMachine: parseStateMachine("SUBSTRATE-solo"), paraIds: [] },
     { stateMachine: parseStateMachine("RELAY-PAS0-4009"), paraIds: [4009] },
@@ -482,7 +463,5 @@ Deno.test("GRANDPA prover: a block that the node has pruned changes nothing unle
   fixture.advance(1, 20);
   // The newest votes are not served, so block 16 is the newest that can be proved.
   fixture.relay.missingMethods = new Set(["grandpa_proveFinality"]);
-  const finding = await fixture.prover().next(never);
-  assert.ok(finding.kind === "nothing");
-  assert.match(finding.reason, /pruned the heads/);
+  assert.match(reasonOf(await fixture.prover().next(never)), /pruned the heads/);
 });

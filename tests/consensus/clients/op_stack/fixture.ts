@@ -48,6 +48,8 @@ export interface ProverChoice {
   readonly l2Transport?: Fetch;
 }
 
+type Tail<All extends readonly unknown[]> = All extends [unknown, ...infer Others] ? Others : never;
+
 /** All of it. */
 export interface OpStackFixture extends AsyncDisposable {
   readonly nodes: Nodes;
@@ -56,14 +58,24 @@ export interface OpStackFixture extends AsyncDisposable {
   readonly log: RecordedLog;
   /** A prover that has not looked yet. */
   prover(choice?: ProverChoice): ConsensusProver;
+  /** Proposes the newest block, which the hub may learn of. */
+  propose(...options: Tail<Parameters<OpStackL1["proposeOutput"]>>): ReturnType<OpStackL1["proposeOutput"]>;
   /** The hub learns of the newest L1 block. */
   advanceL1(): Promise<bigint>;
   /** Sets what the hub holds of the factory. */
   setRules(configs: readonly GameTypeConfig[], factory?: Address): void;
 }
 
+/** A test with nodes and contracts of its own. */
+export function test(name: string, work: (fixture: OpStackFixture) => Promise<void>): void {
+  Deno.test(name, async () => {
+    await using fixture = await startOpStack();
+    await work(fixture);
+  });
+}
+
 /** Starts the nodes and deploys the contracts. */
-export async function startOpStack(): Promise<OpStackFixture> {
+async function startOpStack(): Promise<OpStackFixture> {
   await using started = new AsyncDisposableStack();
   const nodes = started.use(await startNodes(11155420));
   const [contracts] = await Promise.all([
@@ -85,6 +97,11 @@ export async function startOpStack(): Promise<OpStackFixture> {
     contracts,
     log,
     setRules,
+    propose: async (...options) => {
+      const game = await contracts.proposeOutput(nodes.l2, ...options);
+      await advanceL1(hub, nodes.l1);
+      return game;
+    },
     advanceL1: () => advanceL1(hub, nodes.l1),
     prover: (choice = {}) =>
       createOpStackProver({

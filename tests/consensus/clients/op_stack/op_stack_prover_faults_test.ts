@@ -9,13 +9,11 @@ import { type AlterAnswer, alteringFetch, fetchWithout } from "../../../support/
 import { headerFields, lieAbout, nudge } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
 import { never, relay, updatesOf } from "../../rollup/fixture.ts";
-import { startOpStack } from "./fixture.ts";
+import { test } from "./fixture.ts";
 
-Deno.test("op stack: an L1 endpoint that lies about any part of a game is found out and named", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+test("op stack: an L1 endpoint that lies about any part of a game is found out and named", async (fixture) => {
+  const { hub, nodes } = fixture;
+  const game = await fixture.propose();
   const named = `bad_data EVM-11155111 ${hostOf(nodes.l1.rpcUrl)}`;
   const lies: readonly AlterAnswer[] = [
     lieAbout("eth_getLogs", "*.topics.1"),
@@ -54,11 +52,9 @@ Deno.test("op stack: an L1 endpoint that lies about any part of a game is found 
   assert.equal(await relay(hub, fixture.prover()), game.l2Height);
 });
 
-Deno.test("op stack: an endpoint of the rollup that lies about a header or a proof is found out and named", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+test("op stack: an endpoint of the rollup that lies about a header or a proof is found out and named", async (fixture) => {
+  const { hub, nodes } = fixture;
+  const game = await fixture.propose();
   const named = `bad_data EVM-11155420 ${hostOf(nodes.l2.rpcUrl)}`;
   for (const field of headerFields) {
     const lie = lieAbout("eth_getBlockByNumber", field);
@@ -77,8 +73,7 @@ Deno.test("op stack: an endpoint of the rollup that lies about a header or a pro
   assert.equal(await relay(hub, fixture.prover()), game.l2Height);
 });
 
-Deno.test("op stack: an endpoint on another rollup or another L1 is named, and the next one is used", async () => {
-  await using fixture = await startOpStack();
+test("op stack: an endpoint on another rollup or another L1 is named, and the next one is used", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   await contracts.proposeOutput(nodes.l2);
   const l1Height = await fixture.advanceL1();
@@ -96,14 +91,12 @@ Deno.test("op stack: an endpoint on another rollup or another L1 is named, and t
   await relay(hub, fixture.prover({ l1Urls: [stranger.rpcUrl, nodes.l2.rpcUrl, nodes.l1.rpcUrl] }));
 });
 
-Deno.test("op stack: an L1 whose head fell below what the hub knows is waited for", async () => {
-  await using fixture = await startOpStack();
+test("op stack: an L1 whose head fell below what the hub knows is waited for", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const node = createTestClient({ mode: "anvil", transport: http(nodes.l1.rpcUrl) });
   const prover = fixture.prover();
   const before = await node.snapshot();
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const game = await fixture.propose();
   await node.revert({ id: before });
   await assert.rejects(
     prover.next(never),
@@ -122,11 +115,9 @@ Deno.test("op stack: an L1 whose head fell below what the hub knows is waited fo
   assert.equal(await hub.fetchLatestHeight(prover.commitmentId), game.l2Height);
 });
 
-Deno.test("op stack: without the state of the L1 block nothing can be proved, until an endpoint has it", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+test("op stack: without the state of the L1 block nothing can be proved, until an endpoint has it", async (fixture) => {
+  const { hub, nodes } = fixture;
+  const game = await fixture.propose();
   let isPruned = true;
   const transport: typeof platformFetch = async (url, init) => {
     const body: unknown = JSON.parse(String(init.body));
@@ -153,11 +144,8 @@ Deno.test("op stack: without the state of the L1 block nothing can be proved, un
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: a rollup endpoint without proofs is distinguished from a false claim", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, nodes } = fixture;
-  await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+test("op stack: a rollup endpoint without proofs is distinguished from a false claim", async (fixture) => {
+  await fixture.propose();
   assert.match(
     await outcomeOf(fixture.prover({ l2Transport: fetchWithout("eth_getProof") })),
     /^nothing: .*l2_state_not_served/,

@@ -17,7 +17,7 @@ import { alteringFetch, fetchWithLogsOf, fetchWithout } from "../../../support/a
 import { lieAbout } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
 import { l1Id, mineL1, never, reasonForNothing, relay, updatesOf } from "../../rollup/fixture.ts";
-import { type OpStackFixture, rollupId, startOpStack } from "./fixture.ts";
+import { type OpStackFixture, rollupId, test } from "./fixture.ts";
 
 const commitmentId = commitmentIdOf({
   finalizedHeight: 0n,
@@ -30,9 +30,8 @@ async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
   await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks, interval: 2 });
 }
 
-Deno.test("op stack: each proposed game advances the hub once", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
+test("op stack: each proposed game advances the hub once", async (fixture) => {
+  const { hub } = fixture;
   const prover = fixture.prover();
   await fixture.advanceL1();
   assert.match(
@@ -41,8 +40,7 @@ Deno.test("op stack: each proposed game advances the hub once", async () => {
   );
   for (let round = 0; round < 3; round++) {
     await mineL2(fixture);
-    const game = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
+    const game = await fixture.propose();
     assert.equal(await relay(hub, prover), game.l2Height);
     assert.match(
       await reasonForNothing(prover),
@@ -52,14 +50,12 @@ Deno.test("op stack: each proposed game advances the hub once", async () => {
   assert.deepEqual(fixture.log.events("warn"), []);
 });
 
-Deno.test("op stack: games of every kind are used while they are not contested", async () => {
-  await using fixture = await startOpStack();
+test("op stack: games of every kind are used while they are not contested", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const prover = fixture.prover();
   for (const gameType of Object.values(gameTypes)) {
     await mineL2(fixture, 2);
-    const game = await contracts.proposeOutput(nodes.l2, { gameType });
-    await fixture.advanceL1();
+    const game = await fixture.propose({ gameType });
     assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
   }
   for (const gameType of Object.values(gameTypes).filter((type) => type !== gameTypes.succinct)) {
@@ -76,20 +72,17 @@ Deno.test("op stack: games of every kind are used while they are not contested",
   }
 });
 
-Deno.test("op stack: a game that is challenged between two polls is skipped", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, nodes } = fixture;
+test("op stack: a game that is challenged between two polls is skipped", async (fixture) => {
+  const { contracts } = fixture;
   const prover = fixture.prover();
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const game = await fixture.propose();
   updatesOf(await prover.next(never));
   await contracts.challengeGame(game.proxy);
   await fixture.advanceL1();
   await reasonForNothing(prover);
 });
 
-Deno.test("op stack: of several games the highest true one is proved, whatever else is claimed", async () => {
-  await using fixture = await startOpStack();
+test("op stack: of several games the highest true one is proved, whatever else is claimed", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const older = await contracts.proposeOutput(nodes.l2);
   await mineL2(fixture, 5);
@@ -99,8 +92,7 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
   await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: newest.l2Height + 1000n });
   await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: 2n ** 256n - 1n });
   await mineL2(fixture);
-  const falseAboveAll = await contracts.proposeOutput(nodes.l2, { claim: older.rootClaim });
-  await fixture.advanceL1();
+  const falseAboveAll = await fixture.propose({ claim: older.rootClaim });
 
   const prover = fixture.prover();
   assert.equal(await relay(hub, prover), newest.l2Height);
@@ -116,15 +108,13 @@ Deno.test("op stack: of several games the highest true one is proved, whatever e
   );
 });
 
-Deno.test("op stack: a claim that looks false at one node stays open, is reported once, and is proved when it is true", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
+test("op stack: a claim that looks false at one node stays open, is reported once, and is proved when it is true", async (fixture) => {
+  const { hub } = fixture;
   const lie = lieAbout("eth_getProof", "storageHash");
   let isLying = true;
   const l2Transport: typeof platformFetch = (...request) =>
     (isLying ? alteringFetch(lie) : platformFetch)(...request);
-  const falseOne = await contracts.proposeOutput(nodes.l2, { claim: `0x${"11".repeat(32)}` });
-  await fixture.advanceL1();
+  const falseOne = await fixture.propose({ claim: `0x${"11".repeat(32)}` });
   const prover = fixture.prover({ l2Transport });
   isLying = false;
   for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
@@ -134,15 +124,13 @@ Deno.test("op stack: a claim that looks false at one node stays open, is reporte
   ]);
   // The next is about the same block, and tried before the one that has failed.
   isLying = true;
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const game = await fixture.propose();
   for (let poll = 0; poll < 15; poll++) assert.match(await outcomeOf(prover), /bad_data EVM-11155420/);
   isLying = false;
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: games that were made while no relayer ran are found, and offered until the hub has them", async () => {
-  await using fixture = await startOpStack();
+test("op stack: games that were made while no relayer ran are found, and offered until the hub has them", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const game = await contracts.proposeOutput(nodes.l2);
   const beyond = await fixture.advanceL1();
@@ -160,13 +148,11 @@ Deno.test("op stack: games that were made while no relayer ran are found, and of
   await reasonForNothing(prover);
 });
 
-Deno.test("op stack: a claim that the hub does not accept is offered again, behind the others", async () => {
-  await using fixture = await startOpStack();
+test("op stack: a claim that the hub does not accept is offered again, behind the others", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const older = await contracts.proposeOutput(nodes.l2);
   await mineL2(fixture);
-  const newer = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const newer = await fixture.propose();
   const prover = fixture.prover();
   const offered: (bigint | undefined)[] = [];
   for (let poll = 0; poll < 4; poll++) offered.push(updatesOf(await prover.next(never)).height);
@@ -174,8 +160,7 @@ Deno.test("op stack: a claim that the hub does not accept is offered again, behi
   assert.equal(await relay(hub, prover), newer.l2Height);
 });
 
-Deno.test("op stack: only games up to the L1 block that the hub knows count", async () => {
-  await using fixture = await startOpStack();
+test("op stack: only games up to the L1 block that the hub knows count", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const prover = fixture.prover();
   assert.match(await reasonForNothing(prover), /the hub knows no block of EVM-11155111/);
@@ -186,8 +171,7 @@ Deno.test("op stack: only games up to the L1 block that the hub knows count", as
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: a game is not lost when the hub falls back to an older L1 block", async () => {
-  await using fixture = await startOpStack();
+test("op stack: a game is not lost when the hub falls back to an older L1 block", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const before = await fixture.advanceL1();
   const game = await contracts.proposeOutput(nodes.l2);
@@ -200,8 +184,7 @@ Deno.test("op stack: a game is not lost when the hub falls back to an older L1 b
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: nothing is offered that is not above the hub's height", async () => {
-  await using fixture = await startOpStack();
+test("op stack: nothing is offered that is not above the hub's height", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const game = await contracts.proposeOutput(nodes.l2);
   const commitment = { timestampSec: 1n, overlayRoot: undefined, stateRoot: game.rootClaim };
@@ -213,11 +196,9 @@ Deno.test("op stack: nothing is offered that is not above the hub's height", asy
   assert.match(await reasonForNothing(prover), /the hub does not hold block \d+ of EVM-11155111/);
 });
 
-Deno.test("op stack: without a factory on the hub, or with a ruled out game, nothing is submitted", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+test("op stack: without a factory on the hub, or with a ruled out game, nothing is submitted", async (fixture) => {
+  const { contracts, hub } = fixture;
+  const game = await fixture.propose();
   const prover = fixture.prover();
   hub.put(disputeGameRulesKey(rollupId), undefined);
   assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
@@ -237,21 +218,18 @@ Deno.test("op stack: without a factory on the hub, or with a ruled out game, not
   assert.equal(await relay(hub, fixture.prover()), game.l2Height);
 });
 
-Deno.test("op stack: a factory that governance replaced is searched from the look-back on", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
+test("op stack: a factory that governance replaced is searched from the look-back on", async (fixture) => {
+  const { contracts, hub } = fixture;
   await fixture.advanceL1();
   fixture.setRules(contracts.configs, toAddress(`0x${"77".repeat(20)}`));
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const game = await fixture.propose();
   const prover = fixture.prover();
   await reasonForNothing(prover);
   fixture.setRules(contracts.configs);
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: an upgrade of games on the L1 is reported, and its games wait until the hub's governance knows it", async () => {
-  await using fixture = await startOpStack();
+test("op stack: an upgrade of games on the L1 is reported, and its games wait until the hub's governance knows it", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const game = await contracts.proposeOutput(nodes.l2);
   const found = toAddress(contracts.oracle);
@@ -272,13 +250,11 @@ Deno.test("op stack: an upgrade of games on the L1 is reported, and its games wa
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: the respected game type orders those of the hub, and leaves none out", async () => {
-  await using fixture = await startOpStack();
+test("op stack: the respected game type orders those of the hub, and leaves none out", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const succinct = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
   await mineL2(fixture);
-  const fault = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const fault = await fixture.propose();
   const picky = fixture.prover({ options: { respectedGameType: gameTypes.succinct } });
   assert.deepEqual(await picky.check(never), []);
   assert.equal(await relay(hub, picky), succinct.l2Height);
@@ -286,14 +262,12 @@ Deno.test("op stack: the respected game type orders those of the hub, and leaves
   assert.deepEqual(fixture.log.events("warn"), []);
 });
 
-Deno.test("op stack: a proposer that moved to another type that the hub lists is followed", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
+test("op stack: a proposer that moved to another type that the hub lists is followed", async (fixture) => {
+  const { hub } = fixture;
   const prover = fixture.prover({ options: { respectedGameType: gameTypes.aggregate } });
   for (let round = 0; round < 2; round++) {
     await mineL2(fixture);
-    const { l2Height } = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
+    const { l2Height } = await fixture.propose();
     assert.equal(await relay(hub, prover), l2Height);
   }
   const stubborn = fixture.prover({ options: { respectedGameType: 0 } });
@@ -303,22 +277,7 @@ Deno.test("op stack: a proposer that moved to another type that the hub lists is
   );
 });
 
-Deno.test("op stack: games of a type that the hub lists only later are used, though they are older", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
-  fixture.setRules(contracts.configs.filter(({ gameType }) => gameType !== gameTypes.fault));
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
-  const prover = fixture.prover();
-  for (let look = 0; look < 12; look++) {
-    assert.match(await reasonForNothing(prover), /1 of a type that the hub does not list/);
-  }
-  fixture.setRules(contracts.configs);
-  assert.equal(await relay(hub, prover), game.l2Height);
-});
-
-Deno.test("op stack: chains without games are proved by their output oracle", async () => {
-  await using fixture = await startOpStack();
+test("op stack: chains without games are proved by their output oracle", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   hub.put(disputeGameRulesKey(rollupId), undefined);
   hub.put(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
@@ -339,8 +298,7 @@ Deno.test("op stack: chains without games are proved by their output oracle", as
   assert.deepEqual(fixture.log.linesOf("endpoint_data_invalid.logs"), []);
 });
 
-Deno.test("op stack: headers that carry the message passer's root need no state of the rollup", async () => {
-  await using fixture = await startOpStack();
+test("op stack: headers that carry the message passer's root need no state of the rollup", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const passerRoot = `0x${"5e".repeat(32)}` as const;
   const rule = (header: EvmBlockHeader): EvmBlockHeader => ({ ...header, withdrawalsRoot: passerRoot });
@@ -351,13 +309,11 @@ Deno.test("op stack: headers that carry the message passer's root need no state 
   assert.equal(await relay(hub, prover), game.l2Height);
 });
 
-Deno.test("op stack: an endpoint whose index lacks a game is named and another one asked; alone it is asked again later", async () => {
-  await using fixture = await startOpStack();
+test("op stack: an endpoint whose index lacks a game is named and another one asked; alone it is asked again later", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const first = await contracts.proposeOutput(nodes.l2);
   await mineL2(fixture);
-  const game = await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  const game = await fixture.propose();
   const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
   let lacking: readonly string[] = [first.proxy, game.proxy];
   const behind = fetchWithLogsOf(

@@ -15,7 +15,7 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { lieAbout, nudge } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
 import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
-import { type OpStackFixture, rollupId, startOpStack } from "./fixture.ts";
+import { type OpStackFixture, rollupId, test } from "./fixture.ts";
 
 const SUPER_TYPES = [gameTypes.superFault, gameTypes.superPermissioned] as const;
 const output: Hash256 = `0x${"5c".repeat(32)}`;
@@ -32,8 +32,7 @@ function warnings({ log }: OpStackFixture): readonly string[] {
   return log.lines.filter(({ level }) => level === "warn" || level === "error").map(({ event }) => event);
 }
 
-Deno.test("super roots: games of both kinds advance the hub, whatever their second within a block", async () => {
-  await using fixture = await startOpStack();
+test("super roots: games of both kinds advance the hub, whatever their second within a block", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const prover = fixture.prover();
   for (const gameType of SUPER_TYPES) {
@@ -54,8 +53,7 @@ Deno.test("super roots: games of both kinds advance the hub, whatever their seco
   assert.deepEqual(warnings(fixture), []);
 });
 
-Deno.test("super roots: games of other chains are skipped, those of later seconds tried again", async () => {
-  await using fixture = await startOpStack();
+test("super roots: games of other chains are skipped, those of later seconds tried again", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   await mineL2(fixture, 2);
   const prover = fixture.prover();
@@ -65,11 +63,10 @@ Deno.test("super roots: games of other chains are skipped, those of later second
     outputs: new Map([[10n, output], [8453n, output]]),
   });
   const { header } = await fetchRollupBlock(nodes.l2);
-  const early = await contracts.proposeOutput(nodes.l2, {
+  const early = await fixture.propose({
     gameType,
     timestampSec: header.timestampSec + 600n,
   });
-  await fixture.advanceL1();
   const reason = await reasonForNothing(prover);
   assert.match(reason, /none of 2 dispute games can be used/);
   assert.match(reason, /1 super root without chain/);
@@ -84,8 +81,7 @@ Deno.test("super roots: games of other chains are skipped, those of later second
   assert.equal(await relay(hub, prover), early.l2Height);
 });
 
-Deno.test("super roots: false claims, contested games and blacklisted ones give way to the next below", async () => {
-  await using fixture = await startOpStack();
+test("super roots: false claims, contested games and blacklisted ones give way to the next below", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   for (const gameType of SUPER_TYPES) {
     await mineL2(fixture, 2);
@@ -115,8 +111,7 @@ Deno.test("super roots: false claims, contested games and blacklisted ones give 
   }
 });
 
-Deno.test("unlisted games: the check names them; listed, they are proved without a restart", async () => {
-  await using fixture = await startOpStack();
+test("unlisted games: the check names them; listed, they are proved without a restart", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const plain = contracts.configs.filter(({ gameType }) => gameType === gameTypes.fault);
   fixture.setRules(plain);
@@ -124,8 +119,7 @@ Deno.test("unlisted games: the check names them; listed, they are proved without
   const prover = fixture.prover();
   const propose = async (): Promise<bigint> => {
     await mineL2(fixture);
-    const { l2Height } = await contracts.proposeOutput(nodes.l2, { gameType });
-    await fixture.advanceL1();
+    const { l2Height } = await fixture.propose({ gameType });
     return l2Height;
   };
   await contracts.proposeOutput(nodes.l2);
@@ -160,9 +154,8 @@ Deno.test("unlisted games: the check names them; listed, they are proved without
   assert.deepEqual(await fixture.prover().check(never), []);
 });
 
-Deno.test("unknown kinds: the first is named with its cost, and games of known kinds before it continue", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
+test("unknown kinds: the first is named with its cost, and games of known kinds before it continue", async (fixture) => {
+  const { contracts, hub } = fixture;
   const plain = contracts.configs.find(({ gameType }) => gameType === gameTypes.fault);
   assert.ok(plain);
   const known = encodeGameRules({ factory: contracts.factory, gameTypes: [plain] });
@@ -189,21 +182,18 @@ Deno.test("unknown kinds: the first is named with its cost, and games of known k
   assert.match(found[0]?.found ?? "", text);
   for (let round = 0; round < 3; round++) {
     await mineL2(fixture);
-    const { l2Height } = await contracts.proposeOutput(nodes.l2);
-    await fixture.advanceL1();
+    const { l2Height } = await fixture.propose();
     assert.equal(await relay(hub, prover), l2Height);
   }
   assert.deepEqual(warnings(fixture), []);
 });
 
-Deno.test("claims: an endpoint's fault about one claim does not end the poll of the others", async () => {
-  await using fixture = await startOpStack();
+test("claims: an endpoint's fault about one claim does not end the poll of the others", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const good = await contracts.proposeOutput(nodes.l2);
   await mineL2(fixture);
   const { header } = await fetchRollupBlock(nodes.l2);
-  await contracts.proposeOutput(nodes.l2);
-  await fixture.advanceL1();
+  await fixture.propose();
   // The node answers nonsense about the newest block, as about a block of a fork that it cannot show.
   const isNewest = (result: unknown): boolean =>
     typeof result === "object" && result !== null && "number" in result &&
@@ -225,13 +215,11 @@ Deno.test("claims: an endpoint's fault about one claim does not end the poll of 
   assert.equal(await relay(hub, prover), header.number);
 });
 
-Deno.test("claims: what an endpoint of the L1 lied about is read again when it has stopped", async () => {
-  await using fixture = await startOpStack();
-  const { contracts, hub, nodes } = fixture;
+test("claims: what an endpoint of the L1 lied about is read again when it has stopped", async (fixture) => {
+  const { hub } = fixture;
   for (const [method, path] of [["eth_getLogs", "*.topics.3"], ["eth_call", ""]] as const) {
     await mineL2(fixture);
-    const game = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.fault });
-    await fixture.advanceL1();
+    const game = await fixture.propose({ gameType: gameTypes.fault });
     const lie = lieAbout(method, path, (text) => text.length === 66 ? nudge(text) : text);
     let isLying = true;
     const prover = fixture.prover({
@@ -245,8 +233,7 @@ Deno.test("claims: what an endpoint of the L1 lied about is read again when it h
   }
 });
 
-Deno.test("super roots: whoever claims something odd is skipped, and does not stop the others", async () => {
-  await using fixture = await startOpStack();
+test("super roots: whoever claims something odd is skipped, and does not stop the others", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const plain = contracts.configs.find(({ gameType }) => gameType === gameTypes.fault);
   assert.ok(plain);

@@ -1,13 +1,11 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
-import { ProverFault, type ProverFinding } from "../../../../src/consensus/prover.ts";
 import { GrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { ParachainProver } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import { proverByClient } from "../../../../src/consensus/clients/grandpa/client.ts";
 import { decodeParachainProof } from "../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { grandpaStateOf } from "../../../../devnet/updates/substrate_oracle_chain.ts";
@@ -15,18 +13,8 @@ import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clie
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
 import { catchProverFault } from "../../prover_faults.ts";
+import { outcomeOf, reasonOf, turned, updatesOf } from "../../findings.ts";
 import { Fixture, never, SIBLING } from "./fixture.ts";
-
-/** Why a look failed. */
-function updatesOf(finding: ProverFinding): Extract<ProverFinding, { kind: "updates" }> {
-  if (finding.kind === "nothing") assert.fail(finding.reason);
-  return finding;
-}
-
-function reasonOf(finding: ProverFinding): string {
-  assert.ok(finding.kind === "nothing");
-  return finding.reason;
-}
 
 Deno.test("parachain prover: a sibling follows the hub, with the roots and the time of its headers", async () => {
   await using fixture = await Fixture.start();
@@ -128,24 +116,6 @@ Deno.test("parachain prover: a proof that another relayer was faster with change
   assert.equal(fixture.knownOfHub, known);
   assert.equal((await other.next(never)).kind, "nothing");
 });
-
-/** How a look ended whose fault names the host of the liar. */
-async function outcomeOf(look: Promise<ProverFinding>): Promise<string> {
-  try {
-    return (await look).kind;
-  } catch (error) {
-    assert.ok(error instanceof ProverFault || error instanceof RpcFault, String(error));
-    const host = error instanceof ProverFault ? error.endpoint : error.where.endpointHost;
-    assert.match(host ?? "", /127\.0\.0\.1/);
-    return error instanceof RpcFault ? error.code : `${error.code}: ${error.detail}`;
-  }
-}
-
-/** The last bit of a hex string turned. */
-function turned(value: unknown): string {
-  assert.ok(typeof value === "string" && value.startsWith("0x"));
-  return value.slice(0, -1) + (Number.parseInt(value.slice(-1), 16) ^ 1).toString(16);
-}
 
 Deno.test("parachain prover: a relay chain node that lies is named, and nothing is made", async () => {
   await using fixture = await Fixture.start();

@@ -8,19 +8,8 @@ import type { ChainIdReport } from "../../../../src/consensus/evm_reader.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
 import { catchProverFault } from "../../prover_faults.ts";
+import { reasonOf, updatesOf } from "../../findings.ts";
 import { Fixture, never, POLKADOT_HUB, polkadotHubHeader, SIBLING, SLOT_MS } from "./fixture.ts";
-
-type Updates = Extract<ProverFinding, { kind: "updates" }>;
-
-function updatesOf(finding: ProverFinding): Updates {
-  if (finding.kind === "nothing") assert.fail(finding.reason);
-  return finding;
-}
-
-function reasonOf(finding: ProverFinding): string {
-  assert.equal(finding.kind, "nothing");
-  return finding.kind === "nothing" ? finding.reason : "";
-}
 
 const FOLLOWING = { followed: [1000, SIBLING], slotMs: SLOT_MS };
 

@@ -2,15 +2,10 @@ import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { beefyProofsKeys, offchainKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { compareIntegers, list, orderedMap, u64 } from "../../../../src/core/encoding/scale.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
-import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { hashOf, headerJson, type Script, scriptHub } from "./scripted_hub.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
-
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
-}
 
 const rotationsOf = (entries: readonly (readonly [bigint, bigint])[]): string =>
   toHex(orderedMap(u64, u64, compareIntegers).enc(new Map(entries)));
@@ -82,17 +77,6 @@ Deno.test("accepted proofs: a messaging proof at the height of a rotation is not
   assert.equal(
     await run(chain.acceptedProofs.fetchProofBytes({ height: 70n, newSetId: 5n }, signal)),
     undefined,
-  );
-});
-
-Deno.test("accepted proofs: a node that hides its offchain database lacks the method", async () => {
-  const { node, chain, run } = scriptHub({});
-  node.answer("offchain_localStorageGet", () => {
-    throw new ScriptedError(-32601, "RPC call is unsafe to be called externally");
-  });
-  await assert.rejects(
-    run(chain.acceptedProofs.fetchProofBytes({ height: 1n, newSetId: undefined }, signal)),
-    faultWith("missing_method"),
   );
 });
 

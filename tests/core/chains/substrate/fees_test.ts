@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { concatBytes, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import { consensusDigestCodec, requestMetadataCodec } from "../../../../src/core/ismp/host_state.ts";
 import { type HashAlgorithm, stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
@@ -9,19 +8,15 @@ import { bytes, decodeStrict, list } from "../../../../src/core/encoding/scale.t
 import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
 import { SubstrateTrie } from "../../../../devnet/trie/substrate_trie.ts";
 import { Secret } from "../../../../src/core/config/redact.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { blockHashes, hashOf, headerJson, type Script, scriptChain } from "./scripted_hub.ts";
 import { verifySignature } from "../../../../devnet/hub/signatures.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 const relayer = new Uint8Array(32).fill(7);
 const paid = hashOf("paid");
 const delivered = hashOf("delivered");
 const absent = hashOf("absent");
-
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
-}
 
 const metadata = requestMetadataCodec.enc({
   offchain: { leafIndex: 4n, pos: 7n },
@@ -80,41 +75,6 @@ Deno.test("fees: fees are what the child trie says, in one message", async () =>
   assert.equal(trips(), 1);
   assert.deepEqual((await run(chain.fees.fetchFees([], signal))).units, []);
   assert.equal(trips(), 0);
-});
-
-for (const hashing of ["Keccak", "Blake2"] as const) {
-  Deno.test(`fees: ${hashing} proofs of fees and receipts verify below the root of the header`, async () => {
-    const trie = trieOf(hashing, relayer);
-    const { chain, run, trips } = scriptChain(nodeOf(trie), { hashing });
-    const proved = await run(chain.proofs.proveFees([paid, absent], { height: 9n }, signal));
-    assert.deepEqual(proved.fees, [1_500_000n, 0n]);
-    const fees = decodeStrict(stateMachineProofCodec, proved.proof, "StateMachineProof");
-    assert.equal(fees.hasher, hashing);
-    const key = childTrieKeys.requestCommitment(paid);
-    const shown = readSubstrateProof({
-      root: trie.root(),
-      hasher: hashing,
-      nodes: fees.storageProof,
-      keys: [key],
-    });
-    assert.deepEqual(shown.get(toHex(key)), metadata);
-    assert.equal(trips(), 3);
-    const receipts = await run(chain.proofs.proveReceipts([delivered, absent, paid], { height: 9n }, signal));
-    assert.deepEqual(receipts.relayers, [relayer, undefined, new Uint8Array(20).fill(1)]);
-    assert.equal(decodeStrict(stateMachineProofCodec, receipts.proof, "Proof").hasher, hashing);
-    assert.equal(trips(), 3);
-  });
-}
-
-Deno.test("fees: a receipt that holds a signature names its signer, as the hub reads it", async () => {
-  const signature = signatureCodec.enc({
-    tag: "Sr25519",
-    value: { publicKey: relayer, signature: new Uint8Array(64).fill(3) },
-  });
-  const { chain, run } = scriptChain(nodeOf(trieOf("Keccak", signature)));
-  assert.deepEqual((await run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal))).relayers, [
-    relayer,
-  ]);
 });
 
 Deno.test("fees: a proof that does not fit the header's root is no proof", async () => {

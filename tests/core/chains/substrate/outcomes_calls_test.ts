@@ -126,14 +126,6 @@ Deno.test("call outcome: while it is in the pool each new block is read once", a
   assert.deepEqual([outcome.block.height, outcome.isFinal], [71n, false]);
 });
 
-Deno.test("call outcome: a call that failed in its block names the pallet's error", async () => {
-  const hub = scriptNode({ holder: 9, events: failed });
-  const outcome = await hub.fetch();
-  assert.ok(outcome.kind === "included");
-  assert.equal(outcome.succeeded, false);
-  assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
-});
-
 Deno.test("call outcome: neither in a block nor in the pool is unknown, once all blocks are read", async () => {
   const hub = scriptNode();
   assert.deepEqual(await hub.fetch(), { kind: "unknown" });

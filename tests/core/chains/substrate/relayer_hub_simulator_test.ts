@@ -4,11 +4,9 @@ import { aged } from "../../../support/aged.ts";
 import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Delivery, SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateChainOptions } from "../../../../src/core/chains/substrate/substrate_chain.ts";
-import { Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { commitmentOfPost, postMessage, type PostRequest } from "../../../../src/core/ismp/message.ts";
 import { stateMachineProofCodec } from "../../../../src/core/ismp/proof.ts";
-import { sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
 import {
   parseStateMachine,
   toConsensusClientId,
@@ -31,6 +29,7 @@ import { type RuntimeChange, RuntimeMetadata } from "../../../../devnet/hub/runt
 import { connect, relayerId, testsOn } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 const test = testsOn(startTestHub);
@@ -53,10 +52,6 @@ async function signed(chain: HubChain, delivery: Delivery): Promise<SignedSubmis
   const result = await chain.sender.sign(delivery, { simulation, ...hints }, signal);
   assert.ok(result.kind === "signed");
   return result.submission;
-}
-
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
 }
 
 test("hub chain: a delivery is simulated, signed, sent, found in its block, and later final", async ({ hub, chain }) => {
@@ -86,21 +81,6 @@ test("hub chain: a delivery is simulated, signed, sent, found in its block, and 
   ]);
 });
 
-Deno.test("hub chain: an outcome is found by a program that was started later", async () => {
-  await using hub = await startTestHub();
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  let submission: SignedSubmission;
-  {
-    await using first = connect(hub);
-    submission = await signed(first.chain, delivery);
-    await first.chain.sender.broadcast(submission, signal);
-  }
-  for (let count = 0; count < 20; count++) hub.produceBlock();
-  await using second = connect(hub);
-  const outcome = await second.chain.outcomes.fetchOutcome(submission, signal);
-  assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
-});
-
 Deno.test("hub chain: an extrinsic in a final block whose events the node has pruned has an unknown outcome", async () => {
   await using hub = await startTestHub();
   const delivery = await deliveryOf(hub, 10n, post(1n));
@@ -128,19 +108,6 @@ test("hub chain: a restart of the node in between is survived", async ({ hub, ch
   await hub.start();
   const outcome = await chain.outcomes.fetchOutcome(submission, signal);
   assert.equal(outcome.kind === "included" && outcome.succeeded, true);
-});
-
-Deno.test("hub chain: receipts name the hub key when there is one", async () => {
-  await using hub = await startTestHub();
-  const seed = new Uint8Array(32).fill(7);
-  await using connection = connect(hub, { signer: new Secret(toHex(seed)) });
-  const { chain } = connection;
-  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.sender.broadcast(submission, signal);
-  hub.produceBlock();
-  const [receipt] = await chain.reads.fetchReceipts([postMessage(post(1n))], signal);
-  assert.deepEqual(receipt, sr25519PublicKey(seed));
-  assert.deepEqual(chain.relayer, receipt);
 });
 
 Deno.test("hub chain: what was delivered by others since the simulation is seen when signing", async () => {

@@ -18,6 +18,7 @@ import {
   unsignedExtrinsic,
 } from "./scripted_hub.ts";
 import { postRequestToJson } from "../../../../devnet/hub/rpc/ismp_json.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 const id = { stateMachine: parseStateMachine("POLKADOT-2030"), consensusStateId: toConsensusStateId("DOT0") };
@@ -45,10 +46,6 @@ const request: PostRequest = {
   body: new Uint8Array([1]),
 };
 
-function faultWith(code: string): (error: unknown) => boolean {
-  return (error) => error instanceof RpcFault && error.code === code;
-}
-
 /** Scripts for a node with blocks 1 to 3, one request in block 2, and this difference of the chain's nonce there. */
 function eventScripts(dispatched: bigint): Script {
   const meta = { block_hash: hashOf("b2"), transaction_hash: hashOf("x"), block_number: 2 };
@@ -75,11 +72,6 @@ Deno.test("substrate chain: requests are counted by the nonce, and u64 arrive wi
   assert.deepEqual(await clock.run(chain.events.fetchEvents(1n, 2n, signal)), [
     { kind: "message", message: postMessage(request), at: { height: 2n, transaction: hashOf("x") } },
   ]);
-});
-
-Deno.test("substrate chain: a node without the body of a request is found out by the nonce", async () => {
-  const { clock, chain } = setUp(eventScripts(2n));
-  await assert.rejects(clock.run(chain.events.fetchEvents(1n, 2n, signal)), faultWith("pruned"));
 });
 
 Deno.test("substrate chain: messages that a node continues lacking are named and skipped, the newer ones are read", async () => {

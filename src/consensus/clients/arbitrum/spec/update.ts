@@ -3,21 +3,14 @@
  * modules/ismp/clients/ismp-arbitrum/src/lib.rs (ArbitrumUpdate), modules/ismp/clients/arbitrum/src/lib.rs
  * (ArbitrumBoldProof, ArbitrumPayloadProof).
  */
-import { type ProofNodes, proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
+import { proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
 import { consensusTypeCodec, type RollupClientState, rollupKey } from "../../../rollup/spec/rollup_client.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type Codec, Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
-import { type EvmBlockHeader, evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
+import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
 import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
-
-/** Position of the chain after a claim. */
-export interface GlobalState {
-  readonly blockHash: Hash256;
-  readonly sendRoot: Hash256;
-  readonly inboxPosition: bigint;
-  readonly positionInMessage: bigint;
-}
+import type { CodecType } from "scale-ts";
 
 /** Names of {@link MachineStatus} by their number in contracts and SCALE. */
 export const machineStatuses = ["Running", "Finished", "Errored"] as const;
@@ -25,92 +18,73 @@ export const machineStatuses = ["Running", "Finished", "Errored"] as const;
 /** Final status of the machine that executed the chain. */
 export type MachineStatus = typeof machineStatuses[number];
 
-/** Final state that an assertion claims (BoLD). */
-export interface AssertionState {
-  readonly globalState: GlobalState;
-  readonly machineStatus: MachineStatus;
-  readonly endHistoryRoot: Hash256;
-}
-
-/** A claim of a rollup with BoLD, with its proof in the L1 state. */
-export interface AssertionProof {
-  /** The block that the claim ends at. */
-  readonly header: EvmBlockHeader;
-  readonly afterState: AssertionState;
-  readonly previousAssertionHash: Hash256;
-  /** Accumulator of the inbox after the claim. */
-  readonly sequencerBatchAcc: Hash256;
-  /** Slot of the assertion in the rollup. */
-  readonly storageProof: ProofNodes;
-  /** Account of the rollup in the L1 state. */
-  readonly contractProof: ProofNodes;
-  /** Slot of the parent assertion in the rollup. */
-  readonly challengeProof: ProofNodes;
-}
-
-/** A claim of a rollup that predates BoLD, with its proof in the L1 state. */
-export interface NodeProof {
-  /** The block that the claim ends at. */
-  readonly header: EvmBlockHeader;
-  readonly globalState: GlobalState;
-  readonly machineStatus: MachineStatus;
-  readonly inboxMaxCount: bigint;
-  readonly nodeNumber: bigint;
-  /** Slot of the node's state hash in the rollup. */
-  readonly storageProof: ProofNodes;
-  /** Account of the rollup in the L1 state. */
-  readonly contractProof: ProofNodes;
-}
-
-/** Either kind of claim. */
-export type ArbitrumProof =
-  | { readonly tag: "ArbitrumOrbit"; readonly value: NodeProof }
-  | { readonly tag: "ArbitrumBold"; readonly value: AssertionProof };
-
-/** One step of the client: a claim, and the L1 height in whose state it is proved. */
-export interface ArbitrumUpdate {
-  readonly l1Height: bigint;
-  readonly proof: ArbitrumProof;
-}
-
-const globalStateCodec: Codec<GlobalState> = Struct({
+const globalStateCodec = Struct({
   blockHash: hash256,
   sendRoot: hash256,
   inboxPosition: u64,
   positionInMessage: u64,
 });
 
+/** Position of the chain after a claim. */
+export type GlobalState = Readonly<CodecType<typeof globalStateCodec>>;
+
 const machineStatusCodec = unitEnum(machineStatuses);
 
-const nodeProofCodec: Codec<NodeProof> = Struct({
+const nodeProofCodec = Struct({
+  /** The block that the claim ends at. */
   header: evmBlockHeaderCodec,
   globalState: globalStateCodec,
   machineStatus: machineStatusCodec,
   inboxMaxCount: u256,
   nodeNumber: u64,
+  /** Slot of the node's state hash in the rollup. */
   storageProof: proofNodesCodec,
+  /** Account of the rollup in the L1 state. */
   contractProof: proofNodesCodec,
 });
 
-const assertionProofCodec: Codec<AssertionProof> = Struct({
+const assertionStateCodec = Struct({
+  globalState: globalStateCodec,
+  machineStatus: machineStatusCodec,
+  endHistoryRoot: hash256,
+});
+
+/** Final state that an assertion claims (BoLD). */
+export type AssertionState = Readonly<CodecType<typeof assertionStateCodec>>;
+
+const assertionProofCodec = Struct({
+  /** The block that the claim ends at. */
   header: evmBlockHeaderCodec,
-  afterState: Struct({
-    globalState: globalStateCodec,
-    machineStatus: machineStatusCodec,
-    endHistoryRoot: hash256,
-  }),
+  afterState: assertionStateCodec,
   previousAssertionHash: hash256,
+  /** Accumulator of the inbox after the claim. */
   sequencerBatchAcc: hash256,
+  /** Slot of the assertion in the rollup. */
   storageProof: proofNodesCodec,
+  /** Account of the rollup in the L1 state. */
   contractProof: proofNodesCodec,
+  /** Slot of the parent assertion in the rollup. */
   challengeProof: proofNodesCodec,
 });
 
 /** SCALE of {@link ArbitrumUpdate}: the consensus proof of a message, without an envelope. */
-export const arbitrumUpdateCodec: Codec<ArbitrumUpdate> = Struct({
+export const arbitrumUpdateCodec = Struct({
+  /** Height of the L1 in whose state the claim is proved. */
   l1Height: u64,
   proof: Enum({ ArbitrumOrbit: nodeProofCodec, ArbitrumBold: assertionProofCodec }),
 });
+
+/** A claim of a rollup with BoLD, with its proof in the L1 state. */
+export type AssertionProof = Readonly<CodecType<typeof assertionProofCodec>>;
+
+/** A claim of a rollup that predates BoLD, with its proof in the L1 state. */
+export type NodeProof = Readonly<CodecType<typeof nodeProofCodec>>;
+
+/** One step of the client: a claim, and the L1 height in whose state it is proved. */
+export type ArbitrumUpdate = Readonly<CodecType<typeof arbitrumUpdateCodec>>;
+
+/** Either kind of claim. */
+export type ArbitrumProof = ArbitrumUpdate["proof"];
 
 /** Consensus state of an Arbitrum client. */
 export interface ArbitrumConsensusState extends RollupClientState {

@@ -27,125 +27,94 @@ import {
 } from "../../../../core/ismp/state_machine.ts";
 import { storagePrefix, twoxConcat } from "../../../../core/ismp/storage_keys.ts";
 import { type SubstrateHeader, substrateHeaderCodec } from "../../../../core/substrate/header.ts";
+import type { CodecType } from "scale-ts";
+
+const authorityCodec = Struct({
+  /** ed25519 key. */
+  id: hash256,
+  weight: u64,
+});
 
 /** A voter with its weight. */
-export interface GrandpaAuthority {
-  /** ed25519 key. */
-  readonly id: Hash256;
-  readonly weight: bigint;
-}
-
-/** State of a GRANDPA client. */
-export interface GrandpaConsensusState {
-  readonly currentAuthorities: readonly GrandpaAuthority[];
-  readonly currentSetId: bigint;
-  readonly latestHeight: number;
-  readonly latestHash: Hash256;
-  /** Unused by verifiers. */
-  readonly slotDurationMs: bigint;
-  readonly stateMachine: StateMachine;
-}
-
-/** A vote for a block and all its ancestors. */
-export interface SignedPrecommit {
-  readonly targetHash: Hash256;
-  readonly targetNumber: number;
-  readonly signature: Uint8Array;
-  readonly id: Hash256;
-}
-
-/** Votes that make a block final. */
-export interface GrandpaJustification {
-  readonly round: bigint;
-  readonly commit: {
-    readonly targetHash: Hash256;
-    readonly targetNumber: number;
-    readonly precommits: readonly SignedPrecommit[];
-  };
-  /** Headers between the blocks that were voted for. */
-  readonly votesAncestries: readonly SubstrateHeader[];
-}
-
-/** Finality of one block, with the headers that lead to it. */
-export interface GrandpaFinalityProof {
-  readonly block: Hash256;
-  /** SCALE of {@link GrandpaJustification}. */
-  readonly justification: Uint8Array;
-  /** From the trusted block (which may be omitted) to the final one, in any order. */
-  readonly unknownHeaders: readonly SubstrateHeader[];
-}
-
-/** Heads of parachains in the state of a relay chain block. */
-export interface ParachainHeaderProofs {
-  /** Nodes of the state trie. */
-  readonly stateProof: readonly Uint8Array[];
-  readonly paraIds: readonly number[];
-}
-
-/** Proofs of heads by the hash of the relay chain block. */
-export type ParachainHeaders = ReadonlyMap<Hash256, ParachainHeaderProofs>;
-
-/** The consensus proof of a message to a GRANDPA client. */
-export type GrandpaMessage =
-  | { readonly tag: "StandaloneChain"; readonly value: { readonly finalityProof: GrandpaFinalityProof } }
-  | {
-    /** `Polkadot`: parachains of the verifier's own family; `Relaychain`: of another relay chain. */
-    readonly tag: "Polkadot" | "Relaychain";
-    readonly value: {
-      readonly finalityProof: GrandpaFinalityProof;
-      readonly parachainHeaders: ParachainHeaders;
-    };
-  };
+export type GrandpaAuthority = Readonly<CodecType<typeof authorityCodec>>;
 
 /** SCALE of a set of voters. */
-export const grandpaAuthoritiesCodec: Codec<readonly GrandpaAuthority[]> = list(
-  Struct({ id: hash256, weight: u64 }),
-);
+export const grandpaAuthoritiesCodec: Codec<readonly GrandpaAuthority[]> = list(authorityCodec);
 
 /** SCALE of {@link GrandpaConsensusState}. */
-export const grandpaConsensusStateCodec: Codec<GrandpaConsensusState> = Struct({
+export const grandpaConsensusStateCodec = Struct({
   currentAuthorities: grandpaAuthoritiesCodec,
   currentSetId: u64,
   latestHeight: u32,
   latestHash: hash256,
+  /** Unused by verifiers. */
   slotDurationMs: u64,
   stateMachine: stateMachineCodec,
 });
 
+/** State of a GRANDPA client. */
+export type GrandpaConsensusState = Readonly<CodecType<typeof grandpaConsensusStateCodec>>;
+
+const precommitCodec = Struct({
+  targetHash: hash256,
+  targetNumber: u32,
+  signature: fixedBytes(64),
+  id: hash256,
+});
+
+/** A vote for a block and all its ancestors. */
+export type SignedPrecommit = Readonly<CodecType<typeof precommitCodec>>;
+
 /** SCALE of {@link GrandpaJustification}. */
-export const grandpaJustificationCodec: Codec<GrandpaJustification> = Struct({
+export const grandpaJustificationCodec = Struct({
   round: u64,
-  commit: Struct({
-    targetHash: hash256,
-    targetNumber: u32,
-    precommits: list(
-      Struct({ targetHash: hash256, targetNumber: u32, signature: fixedBytes(64), id: hash256 }),
-    ),
-  }),
+  commit: Struct({ targetHash: hash256, targetNumber: u32, precommits: list(precommitCodec) }),
+  /** Headers between the blocks that were voted for. */
   votesAncestries: list(substrateHeaderCodec),
 });
 
+/** Votes that make a block final. */
+export type GrandpaJustification = Readonly<CodecType<typeof grandpaJustificationCodec>>;
+
 /** SCALE of {@link GrandpaFinalityProof}. */
-export const finalityProofCodec: Codec<GrandpaFinalityProof> = Struct({
+export const finalityProofCodec = Struct({
   block: hash256,
+  /** SCALE of {@link GrandpaJustification}. */
   justification: bytes,
+  /** From the trusted block (which may be omitted) to the final one, in any order. */
   unknownHeaders: list(substrateHeaderCodec),
 });
 
-const parachainHeadersCodec: Codec<ParachainHeaders> = orderedMap(
-  hash256,
-  Struct({ stateProof: list(bytes), paraIds: list(u32) }),
-  compareHex,
-);
+/** Finality of one block, with the headers that lead to it. */
+export type GrandpaFinalityProof = Readonly<CodecType<typeof finalityProofCodec>>;
+
+const headerProofsCodec = Struct({
+  /** Nodes of the state trie. */
+  stateProof: list(bytes),
+  paraIds: list(u32),
+});
+
+/** Heads of parachains in the state of a relay chain block. */
+export type ParachainHeaderProofs = Readonly<CodecType<typeof headerProofsCodec>>;
+
+/** Proofs of heads by the hash of the relay chain block. */
+export type ParachainHeaders = ReadonlyMap<Hash256, ParachainHeaderProofs>;
+
+const parachainHeadersCodec: Codec<ParachainHeaders> = orderedMap(hash256, headerProofsCodec, compareHex);
 
 const withHeads = Struct({ finalityProof: finalityProofCodec, parachainHeaders: parachainHeadersCodec });
 
-/** SCALE of {@link GrandpaMessage}. */
-export const grandpaMessageCodec: Codec<GrandpaMessage> = Enum({
+/** The consensus proof of a message to a GRANDPA client, in SCALE. */
+export const grandpaMessageCodec = Enum({
   StandaloneChain: Struct({ finalityProof: finalityProofCodec }),
+  /** Parachains of the verifier's own family. */
   Polkadot: withHeads,
+  /** Parachains of another relay chain. */
   Relaychain: withHeads,
 });
+
+/** The consensus proof of a message to a GRANDPA client. */
+export type GrandpaMessage = Readonly<CodecType<typeof grandpaMessageCodec>>;
 
 /** Engine of GRANDPA in digests and justifications. */
 export const GRANDPA_ENGINE = "FRNK";

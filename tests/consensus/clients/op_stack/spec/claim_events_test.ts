@@ -1,7 +1,6 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import fc from "fast-check";
 import { encodeAbiParameters, encodeEventTopics, parseAbi, toEventSelector } from "viem";
-import { type Hex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { type Hex, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   decodeDetails,
   decodeDisputeGameCreated,
@@ -62,23 +61,6 @@ Deno.test("claim events: games of the vectors are read out of their logs", () =>
       rootClaim,
     });
   }
-});
-
-Deno.test("claim events: any game survives its log", () => {
-  const bytes = (length: number): fc.Arbitrary<Uint8Array> =>
-    fc.uint8Array({ minLength: length, maxLength: length });
-  fc.assert(fc.property(
-    bytes(20).map(toHex),
-    fc.integer({ min: 0, max: 2 ** 32 - 1 }),
-    bytes(32).map(toHash256),
-    (proxy, gameType, rootClaim) => {
-      equal(decodeDisputeGameCreated(gameLog(proxy, gameType, rootClaim), contract), {
-        proxy,
-        gameType,
-        rootClaim,
-      });
-    },
-  ));
 });
 
 Deno.test("claim events: an output is read out of its log", () => {

@@ -95,7 +95,6 @@ check("another L1 root, factory, implementation or rule does not verify", (proof
   });
   return [
     ["L1 root", ["factory_proof"], { hub: { l1StateRoot: flipHash(hubView.l1StateRoot ?? "0x") } }],
-    ["no L1 root", ["l1_commitment_missing"], { hub: { l1StateRoot: undefined } }],
     ["factory", ["factory_proof"], {
       hub: { disputeGames: { ...rules, factory: flipAddress(rules.factory) } },
     }],
@@ -105,7 +104,6 @@ check("another L1 root, factory, implementation or rule does not verify", (proof
     ["implementation", ["implementation_mismatch"], {
       hub: configs({ expectedImplementation: flipAddress(rules.factory) }),
     }],
-    ["blacklist", ["game_blacklisted"], { hub: { blacklistedGames: new Set([proof.proxy]) } }],
   ];
 });
 

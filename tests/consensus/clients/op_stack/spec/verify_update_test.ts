@@ -20,11 +20,7 @@ import {
   RollupDataError,
   RollupUpdateError,
 } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
-import {
-  challengeWord,
-  gameIdWord,
-  outputRoot,
-} from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
+import { challengeWord, gameIdWord } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
 import { checkOpStackUpdate } from "../../../../../devnet/hub/verifiers/op_stack/op_stack_client.ts";
 import {
   type OpStackHubView,
@@ -32,7 +28,6 @@ import {
 } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import { accountNodesOf } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
-import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { stateMachineIdKey } from "../../../../../src/core/ismp/state_machine.ts";
 import { buildL1, type L1Fixture } from "../../../rollup/spec/l1_fixture.ts";
 import { flipHash, l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
@@ -278,21 +273,6 @@ Deno.test("OP stack: what the L1 says against a game is found, each with its cod
   }
 });
 
-Deno.test("OP stack: a contract that is no account of the L1 is refused", async () => {
-  const { l1, update, hub } = await buildScene({});
-  if (update.proof.tag !== "OpFaultProofGames" || hub.disputeGames === undefined) throw new Error("A game");
-  const answer = await l1.prove(oracle, []);
-  const disputeFactoryProof = accountNodesOf(answer);
-  const value = { ...update.proof.value, disputeFactoryProof };
-  const other = { ...hub, disputeGames: { ...hub.disputeGames, factory: oracle } } as const;
-  throws(
-    () => verifyOpStackUpdate(trusted, { ...update, proof: { tag: "OpFaultProofGames", value } }, other),
-    (error) =>
-      error instanceof RollupUpdateError && error.code === "factory_proof" &&
-      error.cause instanceof EvmProofError && error.cause.code === "account_not_present",
-  );
-});
-
 /** An L1 whose oracle has an output at index 3, and the update that proves it. */
 async function buildOutput(
   words: { readonly root?: bigint; readonly block?: bigint },
@@ -423,9 +403,4 @@ Deno.test("OP stack: a claim that does not follow from the chain's block is not 
     () => buildOutputOracleProof({ ...parts, output, oracle: answer }),
     (error) => error instanceof RollupDataError && error.code === "wrong_block",
   );
-});
-
-Deno.test("OP stack: the claim of the vector is the output root of its block", () => {
-  const blockHash = hashBlockHeader(claimed.header);
-  equal(outputRoot({ ...claimed, stateRoot: claimed.header.stateRoot, blockHash }), rootClaim);
 });
