@@ -268,17 +268,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 309,
   "messaging/commands": 1910,
   "messaging/config": 678,
-  "messaging/fees": 2898,
+  "messaging/fees": 2875,
   "messaging/ledger": 4332,
-  "messaging/relay": 7590,
+  "messaging/relay": 7571,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_724,
+  "lines of src": 77_682,
   "lines of devnet": 34_078,
-  "lines of tests": 96_568,
+  "lines of tests": 96_352,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
