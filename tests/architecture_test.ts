@@ -269,19 +269,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/commands": 1910,
   "messaging/config": 678,
   "messaging/fees": 2875,
-  "messaging/ledger": 4332,
+  "messaging/ledger": 4431,
   "messaging/relay": 7571,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_596,
+  "lines of src": 77_695,
   "lines of devnet": 34_110,
-  "lines of tests": 96_224,
+  "lines of tests": 96_225,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 81,
+  "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_870,
 };

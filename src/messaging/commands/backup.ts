@@ -22,7 +22,7 @@ Exit status: 0 done, 1 it could not be made, or the file exists, 2 wrong command
   run: async ({ deps: { database, clock }, print, printError }, file) => {
     const { copyDatabase } = await import("../ledger/backup.ts");
     try {
-      print(`${file}: ${copyDatabase(database, file, clock)} bytes`);
+      print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
       return exitCodes.ok;
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;

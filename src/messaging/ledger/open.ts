@@ -3,6 +3,7 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { Database, toLedgerFault } from "./database.ts";
 import { LedgerFault } from "./fault.ts";
+import { copyAndClose } from "./file_copy.ts";
 import { findFile, findReason, refuseWrongPlace, toFileFault } from "./file_faults.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { checkAtStart, migrate, readSchemaVersion, shrink } from "./schema.ts";
@@ -81,67 +82,22 @@ function refuseMissing(path: string): void {
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? migrations;
+  const file = { path, clock: deps.clock };
   refuseWrongPlace(path);
-  // Files that are not ours are not changed, and nothing is left beside them.
-  const db = connect({ path, clock: deps.clock }, (opened) => void readSchemaVersion(opened, steps));
+  const lock = lockOwn(file, steps);
   try {
-    db.atClose(takeLock(path).release);
-    guardOpening(path, () => prepareForWork(db));
-    const version = readSchemaVersion(db, steps);
-    checkAtStart(db, BigInt(Deno.statSync(resolve(path)).size));
-    if (version > 0 && version < steps.length) copyOlder(db, { from: version, to: steps.length }, deps.log);
-    migrate(db, steps, version);
-    shrink(db);
+    copyOlder(file, steps, deps.log);
+    const db = openLocked(file, steps);
+    db.atClose(lock.release);
     if (deps.isReplicated ?? hasLitestream(db)) {
       db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
       deps.log?.info("database_opened.replicated", { database: path });
     }
     return db;
   } catch (error) {
-    db.close();
+    lock.release();
     throw error;
   }
-}
-
-function prepareForWork(db: Database): void {
-  db.execute("PRAGMA auto_vacuum = INCREMENTAL");
-  db.row("PRAGMA journal_mode = WAL");
-  db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;");
-  tryWriting(db);
-}
-
-/**
- * Copies a database as it is now, also while others work on it, and hands the copy to `place`, which moves it to `target`
- * on the same file system.
- * @throws {LedgerFault}
- */
-export function copyDatabaseTo<T>(db: Database, target: string, place: (copy: string) => T): T {
-  let folder: string | undefined;
-  try {
-    // A folder that only this user may enter.
-    folder = Deno.makeTempDirSync({ dir: dirname(resolve(target)), prefix: `.${basename(target)}-` });
-    const copy = `${folder}/copy.db`;
-    db.run("VACUUM INTO :copy", { copy });
-    Deno.chmodSync(copy, 0o600);
-    using file = Deno.openSync(copy, { read: true, write: true });
-    file.syncSync();
-    return place(copy);
-  } catch (error) {
-    throw toLedgerFault(error, db.path) ?? toFileFault(error, db.path, target);
-  } finally {
-    if (folder !== undefined) Deno.removeSync(folder, { recursive: true });
-  }
-}
-
-/** Copies a database whose tables are about to be migrated next to itself. */
-function copyOlder(
-  db: Database,
-  versions: { readonly from: number; readonly to: number },
-  log: OpenDeps["log"],
-): void {
-  const target = `${resolve(db.path)}.backup-v${versions.from}`;
-  copyDatabaseTo(db, target, (copy) => Deno.renameSync(copy, target));
-  log?.info("database_opened.copied", { copy: target, ...versions });
 }
 
 /** True when Litestream has worked on the database: it makes a table in it, and a folder beside the file. */
@@ -149,6 +105,38 @@ function hasLitestream(db: Database): boolean {
   if (db.row("SELECT name FROM sqlite_schema WHERE name = '_litestream_seq'") !== undefined) return true;
   const file = Deno.realPathSync(resolve(db.path));
   return findFile(`${dirname(file)}/.${basename(file)}-litestream`) !== undefined;
+}
+
+/** Takes the lock of a database that is ours or empty: other files are not changed, and nothing is left beside them. */
+function lockOwn(file: FileToOpen, steps: readonly string[]): FileLock {
+  const db = connect(file, (opened) => void readSchemaVersion(opened, steps));
+  try {
+    return takeLock(file.path);
+  } finally {
+    db.close();
+  }
+}
+
+/** Opens a database whose lock this process has. */
+function openLocked(file: FileToOpen, steps: readonly string[]): Database {
+  const db = connect(file, (opened) => {
+    opened.execute("PRAGMA auto_vacuum = INCREMENTAL");
+    opened.row("PRAGMA journal_mode = WAL");
+    opened.execute(
+      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",
+    );
+    tryWriting(opened);
+  });
+  try {
+    const version = readSchemaVersion(db, steps);
+    checkAtStart(db, fileSize(file.path));
+    migrate(db, steps, version);
+    shrink(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /**
@@ -202,6 +190,25 @@ function guardOpening<T>(path: string, open: () => T): T {
     if (fault !== undefined && fault.code !== "io" && fault.code !== "readonly") throw fault;
     throw findReason(path) ?? fault ??
       new LedgerFault("io", { path, text: "it cannot be opened", cause: error });
+  }
+}
+
+function fileSize(path: string): bigint {
+  return BigInt(Deno.statSync(resolve(path)).size);
+}
+
+/** Copies a file whose tables are about to be migrated next to itself. */
+function copyOlder(file: FileToOpen, steps: readonly string[], log: OpenDeps["log"]): void {
+  const db = connect(file, () => {});
+  try {
+    const version = readSchemaVersion(db, steps);
+    if (version === 0 || version === steps.length) return;
+    checkAtStart(db, fileSize(file.path));
+    const copy = `${resolve(file.path)}.backup-v${version}`;
+    copyAndClose(db, copy);
+    log?.info("database_opened.copied", { copy, from: version, to: steps.length });
+  } finally {
+    db.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import { equal, match, ok, throws } from "node:assert/strict";
+import { equal, match, ok, rejects, throws } from "node:assert/strict";
 import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { openReadOnlyLedger } from "../../../src/messaging/ledger/open.ts";
 import { type Ledger, LedgerFault, openLedger, withDirectory } from "../../support/ledger.ts";
@@ -13,14 +13,14 @@ function writeRows(ledger: Ledger, from: number, to: number): void {
 }
 
 Deno.test("backup: of an open database the copy holds what was committed, and the lock stays", () =>
-  withDirectory((directory) => {
+  withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const ledger = openLedger(path, { clock });
     writeRows(ledger, 0, 500);
-    ok(copyDatabase(path, `${directory}/copy.db`, clock) > 100_000);
+    ok(await copyDatabase(path, `${directory}/copy.db`, clock) > 100_000);
     writeRows(ledger, 500, 3_000);
     equal(countIn(`${directory}/copy.db`), 500);
-    equal((Deno.statSync(`${directory}/copy.db`).mode ?? 0) & 0o777, 0o600);
+    equal(((await Deno.stat(`${directory}/copy.db`)).mode ?? 0) & 0o777, 0o600);
     throws(() => openLedger(path, { clock }), /another process uses it/);
     ledger.close();
     const again = openLedger(path, { clock });
@@ -41,7 +41,7 @@ Deno.test("backup: while another process writes without a pause, every copy is w
     let counted = 0;
     for (let copy = 0; copy < 5; copy++) {
       await acknowledged.read(); // it has written more
-      copyDatabase(path, `${directory}/${copy}.db`, clock);
+      await copyDatabase(path, `${directory}/${copy}.db`, clock);
       const count = countIn(`${directory}/${copy}.db`);
       ok(count > counted, `${count} after ${counted}`);
       counted = count;
@@ -61,18 +61,18 @@ function countIn(path: string): number {
 }
 
 Deno.test("backup: it works without a relayer; an existing file is never replaced", () =>
-  withDirectory((directory) => {
+  withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const ledger = openLedger(path, { clock });
     ledger.messages.record(newMessage(1));
     ledger.close();
     const target = `${directory}/copy.db`;
-    copyDatabase(path, target, clock);
+    await copyDatabase(path, target, clock);
     const copy = openLedger(target, { clock });
     equal(copy.messages.find(hashOf(1), hub)?.state, "seen");
     copy.close();
-    throws(() => copyDatabase(path, target, clock), /exists already\. Name a new file/);
-    throws(() => copyDatabase(path, `${directory}/none/copy.db`, clock), /does not exist\. Create it first/);
+    await rejects(copyDatabase(path, target, clock), /exists already\. Name a new file/);
+    await rejects(copyDatabase(path, `${directory}/none/copy.db`, clock), /does not exist\. Create it first/);
   }));
 
 Deno.test("read-only: reads what is there, also beside the relayer, changes nothing, and says what is wrong", () =>

@@ -1,5 +1,5 @@
 /** Files of others beside the database: links, and what another user owns. */
-import { deepEqual, equal, match, throws } from "node:assert/strict";
+import { deepEqual, equal, match, rejects, throws } from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { LedgerFault } from "../../../src/messaging/ledger/fault.ts";
@@ -68,9 +68,9 @@ Deno.test({
         refuses(() => openReadOnlyLedger(path, { clock }), text);
         const facts = inspectDatabase(path, clock, () => undefined);
         match(facts.kind === "unusable" ? facts.fault.message : "", text);
-        refuses(() => copyDatabase(path, `${directory}/copy.db`, clock), text);
+        await rejects(copyDatabase(path, `${directory}/copy.db`, clock), text);
       }
-      refuses(() => copyDatabase(mine, `${directory}/link/copy.db`, clock), text);
+      await rejects(copyDatabase(mine, `${directory}/link/copy.db`, clock), text);
       deepEqual([...Deno.readDirSync(`${directory}/theirs/deep`)].map(({ name }) => name), ["a.db"]);
       openLedger(mine, { clock }).close();
     }),

@@ -333,8 +333,9 @@ Deno.test("open: a file that is mostly unused gives its space back", () =>
     const path = `${directory}/a.db`;
     const first = openLedger(path, { clock });
     fill(first, 2_000);
-    const all = Array.from({ length: 2_000 }, (_, index) => hashOf(index + 1));
-    first.messages.transitionAll(all, hub, { to: "gone" });
+    for (let number = 1; number <= 2_000; number++) {
+      first.messages.transition(hashOf(number), hub, { to: "gone" });
+    }
     first.prune(clock.now() + 31 * 86_400_000);
     first.close();
     const beforeBytes = Deno.statSync(path).size;
