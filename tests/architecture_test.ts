@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 77_604,
   "lines of devnet": 34_110,
-  "lines of tests": 96_237,
+  "lines of tests": 96_203,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 81,
