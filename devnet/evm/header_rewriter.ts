@@ -289,7 +289,8 @@ export class HeaderRewriter implements AsyncDisposable {
     try {
       const asked: unknown = JSON.parse(await request.text());
       const answer: unknown = JSON.parse(await this.#post(JSON.stringify(this.#toNode(asked))));
-      // The answer may speak of a block that was not there yet when the question came.
+      // The answer may speak of a block that was not there yet when the question came, nor when others began to catch up.
+      await this.#catching?.catch(() => undefined);
       await this.catchUp();
       return Response.json(this.#fromNode(await this.#changed(asked, answer)));
     } catch (error) {

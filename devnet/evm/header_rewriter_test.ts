@@ -3,13 +3,14 @@ import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { initialBscState } from "../../src/consensus/clients/bsc/spec/update.ts";
 import { findBscNetwork, parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
 import { verifyBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
-import { parseHashedBlock } from "../../src/core/evm/block_header.ts";
+import { type EvmBlockHeader, parseHashedBlock } from "../../src/core/evm/block_header.ts";
 import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { arbitrumHeaderRule, startHeaderRewriter } from "./header_rewriter.ts";
 import { bscHeaderRule } from "./bsc_validators.ts";
 import { startAnvil } from "./anvil.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
+import { serveLocally } from "../../tests/support/test_server.ts";
 import { waitUntil } from "../traffic/messages.ts";
 
 const chapel = findBscNetwork(97);
@@ -69,6 +70,36 @@ Deno.test("receipts name the rewritten block, and a reorganisation of the node i
   assert.equal(await ask(shown.rpcUrl, "eth_getBlockByHash", before.hash, false), null);
   assert.equal((await header(shown.rpcUrl, 2)).header.parentHash, after.hash);
 });
+
+Deno.test("a block that comes while an earlier head is followed is rewritten, too", async () => {
+  await using node = await startAnvil({ chainId: 97 });
+  const [isFollowing, isAnswered, mayFollow] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+  assert.ok(isFollowing !== undefined && isAnswered !== undefined && mayFollow !== undefined);
+  let holds = false;
+  await using slow = serveLocally({}, async (request) => {
+    const body = await request.text();
+    const answer = await (await fetch(node.rpcUrl, { method: "POST", body, headers: JSON_HEADERS })).text();
+    if (holds && body.startsWith("[")) {
+      holds = false;
+      isFollowing.resolve();
+      await mayFollow.promise;
+    }
+    if (body.includes('"0x1"')) isAnswered.resolve();
+    return new Response(answer, { headers: JSON_HEADERS });
+  });
+  const rule = (before: EvmBlockHeader): EvmBlockHeader => ({ ...before, extraData: Uint8Array.of(7) });
+  await using shown = await startHeaderRewriter({ upstream: `http://127.0.0.1:${slow.port}`, rule });
+  holds = true;
+  const earlier = header(shown.rpcUrl, 0);
+  await isFollowing.promise;
+  await ask(node.rpcUrl, "anvil_mine", "0x1");
+  const found = header(shown.rpcUrl, 1);
+  await isAnswered.promise;
+  mayFollow.resolve();
+  assert.equal((await found).header.parentHash, (await earlier).hash);
+});
+
+const JSON_HEADERS = { "content-type": "application/json" };
 
 Deno.test("votes in BSC headers verify by the hub's rules", async () => {
   await using node = await startAnvil({ chainId: 97 });

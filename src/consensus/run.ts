@@ -10,7 +10,7 @@ import { provableSections } from "./config/schema.ts";
 import { observeCheck, ProverTurns, type UpdateRoute } from "./poll_loop.ts";
 import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
 import type { CheckRow } from "../core/checks/check_row.ts";
-import { checkWorker } from "../core/checks/check_worker.ts";
+import { checkWorker } from "../core/checks/check_board.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
 import { superviseRound } from "../core/runtime/config_rounds.ts";

@@ -4,7 +4,7 @@
  */
 import type { HubRewards } from "../core/chains/hub.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
-import { checkWorker } from "../core/checks/check_worker.ts";
+import { checkWorker } from "../core/checks/check_board.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import type { MessagingConfig } from "./config/schema.ts";

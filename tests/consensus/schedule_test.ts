@@ -11,46 +11,33 @@ import {
 
 const pace = { intervalMs: 300_000, spentMs: 0, failures: 0 };
 
-Deno.test("schedule: the interval counts from one poll to the next, however long the poll took", () => {
-  const nothing: PollResult = { kind: "nothing", againInMs: undefined };
-  assert.deepEqual(planPause(nothing, { intervalMs: 300_000, spentMs: 20_000, failures: 4 }, 0), {
-    delayMs: 280_000,
-    interruptible: true,
-    failures: 0,
-  });
-  assert.equal(
-    planPause(nothing, { intervalMs: 300_000, spentMs: 900_000, failures: 0 }, 0).delayMs,
-    MIN_PAUSE_MS,
-  );
-});
-
-Deno.test("schedule: a prover that knows better than the interval decides, earlier or later", () => {
-  assert.equal(planPause({ kind: "nothing", againInMs: 12_000 }, pace, 0).delayMs, 12_000);
-  assert.equal(planPause({ kind: "nothing", againInMs: 900_000 }, pace, 0).delayMs, 900_000);
-});
-
-Deno.test("schedule: what is still behind continues at once, what has caught up waits", () => {
-  assert.equal(planPause({ kind: "updated", hasMore: true }, pace, 0).delayMs, MIN_PAUSE_MS);
-  assert.equal(planPause({ kind: "updated", hasMore: false }, pace, 0).delayMs, 300_000);
-});
-
 const failure = { text: "it failed" };
+const nothing: PollResult = { kind: "nothing", againInMs: undefined };
+const failed: PollResult = { kind: "failed", failure };
 
-Deno.test("schedule: failures wait 1 s, 2 s, 4 s and so on up to a minute, and a poll without an update resets that", () => {
-  const delays: number[] = [];
-  let failures = 0;
-  for (let count = 0; count < 8; count++) {
-    const pause = planPause({ kind: "failed", failure }, { ...pace, failures }, 0);
-    assert.equal(pause.interruptible, false);
-    ({ failures } = pause);
-    delays.push(pause.delayMs / 1_000);
-  }
-  assert.deepEqual(delays, [1, 2, 4, 8, 16, 32, 60, 60]);
-  assert.equal(failures, 8);
-  const late = { ...pace, failures };
-  assert.equal(planPause({ kind: "failed", failure, backoff: endpointBackoff }, late, 0).delayMs, 15_000);
-  assert.equal(planPause({ kind: "suspended", failure }, pace, 0).delayMs, SUSPENDED_MS);
-});
+/** A result, what differs in the pace, and the pause until the next poll, seconds. */
+const cases: readonly (readonly [string, PollResult, Partial<typeof pace>, number])[] = [
+  ["the interval counts from poll to poll", nothing, { spentMs: 20_000, failures: 4 }, 280],
+  ["however long the poll took", nothing, { spentMs: 900_000 }, MIN_PAUSE_MS / 1_000],
+  ["a prover may want it earlier", { kind: "nothing", againInMs: 12_000 }, {}, 12],
+  ["or later", { kind: "nothing", againInMs: 900_000 }, {}, 900],
+  ["what is behind continues at once", { kind: "updated", hasMore: true }, {}, MIN_PAUSE_MS / 1_000],
+  ["what has caught up waits", { kind: "updated", hasMore: false }, {}, 300],
+  ...[1, 2, 4, 8, 16, 32, 60, 60].map((seconds, failures) =>
+    [`after ${failures} failures`, failed, { failures }, seconds] as const
+  ),
+  ["failing endpoints are polled sooner", { ...failed, backoff: endpointBackoff }, { failures: 8 }, 15],
+  ["a suspended chain waits for its operator", { kind: "suspended", failure }, {}, SUSPENDED_MS / 1_000],
+];
+
+for (const [what, result, change, seconds] of cases) {
+  Deno.test(`schedule: ${what}`, () => {
+    const isFailure = result.kind === "failed" || result.kind === "suspended";
+    const failures = isFailure ? (change.failures ?? 0) + 1 : 0;
+    const expected = { delayMs: seconds * 1_000, interruptible: !isFailure, failures };
+    assert.deepEqual(planPause(result, { ...pace, ...change }, 0), expected);
+  });
+}
 
 Deno.test("schedule: no pause is shorter than a second or longer than a timer can hold", () => {
   const result = fc.oneof(

@@ -23,7 +23,7 @@ function accept<C>(
   remarked: readonly string[] = [],
 ): C {
   const { config, problems, remarks } = parse(secrets, text);
-  assert.deepEqual([problems, remarks.map(({ path }) => path)], [[], remarked]);
+  assert.deepEqual([problems, remarks.map(({ place }) => place)], [[], remarked]);
   assert.ok(config !== undefined);
   return config;
 }
@@ -63,7 +63,7 @@ function optionals(text: string): Optional[] {
     const isSameThen = isIdle || line.endsWith("# default") ||
       above.includes("# Has no effect in this program: ");
     return [{
-      path: `${section}.${name}`,
+      path: `[${section}].${name}`,
       isSameThen,
       isIdle,
       switchedOn: lines.toSpliced(at, 1, line.slice(1)).join("\n"),
@@ -104,9 +104,9 @@ for (
     Deno.test(`${file}: ${path} ${effect} when it is switched on`, () => {
       const parse = text === messaging ? parseMessagingConfig : parseConsensusConfig;
       // A hub with this key serves solochains.
-      const isOfSolochains = text === messaging && path === "hub.consensus_state_id";
+      const isOfSolochains = text === messaging && path === "[hub].consensus_state_id";
       if (isOfSolochains) {
-        assert.deepEqual(parse(secrets, switchedOn).problems.map((problem) => problem.path), [path]);
+        assert.deepEqual(parse(secrets, switchedOn).problems.map(({ place }) => place), [path]);
       }
       const fit = (toml: string): string =>
         isOfSolochains ? toml.replaceAll("POLKADOT-2030", "SUBSTRATE-cere") : toml;

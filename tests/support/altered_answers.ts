@@ -33,7 +33,7 @@ export function alteringFetch(alter: AlterAnswer): Fetch {
   });
 }
 
-/** Passes everything on and changes each answer, whose call is at hand. */
+/** Passes everything on and changes each answer by its call. */
 function changingFetch(change: (answer: WireAnswer, call: Omit<WireCall, "id">) => unknown): Fetch {
   return async (url, init) => {
     const sent: WireCall | readonly WireCall[] = JSON.parse(String(init.body));

@@ -45,19 +45,12 @@ export interface MmrAnswer {
   readonly proof: Uint8Array;
 }
 
-/**
- * Maximum length of a finality proof in hex: the votes of a thousand voters take 0.3 MB, and a session's headers, which
- * nodes append for older blocks, some more.
- */
-const MAX_FINALITY_PROOF = 8_000_000;
-
 /** Calls that only chains with finality gadgets have. */
 const finalityCalls = {
   /** SCALE of a finality proof; `undefined`: the node has none for that block. */
   proveFinality: (block: number): TypedCall<Uint8Array | undefined> => ({
     method: "grandpa_proveFinality",
     params: [block],
-    maxLength: MAX_FINALITY_PROOF,
     read: (value, fail) => value === null ? undefined : readHex(value, fail),
   }),
   beefyFinalizedHead: (): TypedCall<Hash256> => ({

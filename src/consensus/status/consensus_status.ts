@@ -75,12 +75,10 @@ export function findStallReasons(
 
 function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
   const { chain, target, failingSinceMs, updatedMs, isFrozen, expiresMs } = client;
-  const place = { chain, leg: `${chain} -> ${target}` };
   const name = `The light client of ${chain} on ${target}`;
-  const found: FoundReason[] = [];
+  const found: Omit<FoundReason, "chain" | "leg">[] = [];
   if (isFrozen === true) {
     found.push({
-      ...place,
       code: "light_client_frozen",
       explanation: `${name} is frozen and accepts no updates.`,
       help: "Nothing can be done here: governance has to unfreeze it.",
@@ -89,7 +87,6 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
   const hasExpired = expiresMs !== undefined && expiresMs <= nowMs;
   if (hasExpired) {
     found.push({
-      ...place,
       code: "light_client_expired",
       explanation: `${name} has expired and accepts no updates.`,
       help: `Nothing can be done here: governance of ${target} has to create it again.`,
@@ -97,12 +94,11 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
     });
   }
   if (failingSinceMs !== undefined && nowMs - failingSinceMs > FAILING_MS.told) {
-    const { lastFailure } = client;
-    const what = lastFailure === undefined ? "" : `: ${lastFailure.text}${hostText(lastFailure.host)}`;
+    const { text = "", host } = client.lastFailure ?? {};
+    const what = [text, host && `(${host})`].filter(Boolean).join(" ");
     found.push({
-      ...place,
       code: "polls_failing",
-      explanation: `Every poll has failed for ${formatDuration(nowMs - failingSinceMs)}${what}.`,
+      explanation: `Every poll has failed for ${formatDuration(nowMs - failingSinceMs)}: ${what}.`,
       help: "Read the last warnings about this chain.",
       isWarning: nowMs - failingSinceMs <= FAILING_MS.stopped,
       sinceMs: failingSinceMs,
@@ -113,7 +109,6 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
     const { waitsFor } = client;
     const why = waitsFor === undefined ? "" : ` It waits: ${waitsFor.reason}.`;
     found.push({
-      ...place,
       code: "light_client_stalled",
       explanation: `The light client accepted its last update ${
         formatDuration(nowMs - updatedMs)
@@ -122,9 +117,5 @@ function ofClient(client: RouteReading, nowMs: number): FoundReason[] {
       sinceMs: updatedMs + MAX_UPDATE_AGE_MS,
     });
   }
-  return found;
-}
-
-function hostText(host: string | undefined): string {
-  return host === undefined ? "" : ` (${host})`;
+  return found.map((reason) => ({ ...reason, chain, leg: `${chain} -> ${target}` }));
 }

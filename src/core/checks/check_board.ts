@@ -1,7 +1,10 @@
-/** The latest results of the checks that a running program makes, for its status page. */
+/** The checks that a running program makes at its start and every ten minutes, and their latest results. */
+import type { Clock } from "../runtime/clock.ts";
+import type { Worker } from "../runtime/worker.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { UnknownThing } from "../telemetry/open_log.ts";
 import { type FoundReason, toSentence } from "../telemetry/readiness.ts";
-import { type CheckRow, MACHINE } from "./check_row.ts";
+import { type CheckJob, type CheckRow, MACHINE, runChecks } from "./check_row.ts";
 
 /** Row on the board. */
 export interface BoardRow extends CheckRow {
@@ -10,7 +13,7 @@ export interface BoardRow extends CheckRow {
 }
 
 /** A change of one check. */
-export interface CheckChange {
+interface CheckChange {
   readonly row: BoardRow;
   /** Earlier result; `undefined`: the check is new. */
   readonly before: CheckRow["result"] | undefined;
@@ -79,6 +82,45 @@ export class CheckBoard {
 
 function keyOf({ chain, endpoint, check }: CheckRow): string {
   return JSON.stringify([chain, endpoint ?? "", check]);
+}
+
+/** Pause between two rounds. */
+const CHECK_EVERY_MS = 10 * 60_000;
+
+/**
+ * Checks made at a time: what all of 48 chains answer at once (code of contracts, blocks) takes 40 MB, which the allocator
+ * does not give back.
+ */
+const CHECKS_AT_ONCE = 8;
+
+/** Dependencies of the worker. */
+interface CheckWorkerDeps {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Receives the results. */
+  readonly board: CheckBoard;
+}
+
+/** Creates the worker. @param plan lists the checks of one round. */
+export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => readonly CheckJob[]): Worker {
+  return {
+    name: "checks",
+    run: async (signal) => {
+      while (!signal.aborted) {
+        const rows = await runChecks({ clock, atOnce: CHECKS_AT_ONCE }, plan(), signal);
+        for (const change of board.update(rows, clock.now())) logChange(log, change);
+        await clock.sleep(CHECK_EVERY_MS, signal);
+      }
+    },
+  };
+}
+
+/** Logs a check whose result changed; an initial pass is not logged. */
+function logChange(log: Log, { row, before }: CheckChange): void {
+  const { chain, endpoint, check, result, found, advice } = row;
+  const fields = { chain, endpoint, check, found, advice };
+  if (result !== "ok") log.warn(result === "failed" ? "check_failed" : "check_warning", fields);
+  else if (before !== undefined) log.info("check_passed", { chain, endpoint, check, found });
 }
 
 /**

@@ -42,10 +42,8 @@ export interface Statement extends InvalidValue {
 
 /** Something said of the file. */
 export interface Diagnostic extends Statement {
-  /** Name of the section in TOML spelling, e.g. `evm1`; empty when it is about the file as a whole. */
-  readonly section: string;
-  /** Section and key in TOML spelling, e.g. `evm1.rpc_urls[0]`; empty for the file as a whole. */
-  readonly path: string;
+  /** Section and key in TOML spelling, e.g. `[evm1].rpc_urls[0]`; empty for the file as a whole. */
+  readonly place: string;
   /** Line of the value, or of its section when the value is missing; `undefined` when unknown. From 1. */
   readonly line: number | undefined;
 }
@@ -79,9 +77,10 @@ export interface EffectiveValue {
 }
 
 /** One line such as `relayer.toml:12: [hub].rpc_ws: found ..., expected ...`. `file` is the path as given. */
-export function renderDiagnostic(file: string, { found, expected, hint, ...location }: Diagnostic): string {
+export function renderDiagnostic(file: string, { line, place, found, expected, hint }: Diagnostic): string {
+  const at = [line === undefined ? file : `${file}:${line}`, ...place === "" ? [] : [place]].join(": ");
   const text = expected === undefined ? found : `found ${found}, expected ${expected}`;
-  return `${renderLocation(file, location)}: ${text}${hint === undefined ? "" : `; ${hint}`}`;
+  return `${at}: ${text}${hint === undefined ? "" : `; ${hint}`}`;
 }
 
 /** A warning or note as a line, marked as what it is. */
@@ -106,13 +105,6 @@ export function describeProblems(
 /** A number of things with their name. */
 export function countOf(things: readonly unknown[], name: string): string {
   return `${things.length} ${name}${things.length === 1 ? "" : "s"}`;
-}
-
-function renderLocation(file: string, location: Pick<Diagnostic, "section" | "path" | "line">): string {
-  const line = location.line === undefined ? "" : `:${location.line}`;
-  if (location.path === "") return `${file}${line}`;
-  if (location.section === "") return `${file}${line}: ${location.path}`;
-  return `${file}${line}: [${location.section}]${location.path.slice(location.section.length)}`;
 }
 
 /** TOML spelling of a path. Names that may be a misplaced key are replaced by their length. */
@@ -225,7 +217,9 @@ export class SourceLocation {
   /** Reports something about the value. */
   report(statement: Statement): void {
     const { section, line } = this;
-    this.#findings.diagnostics.push({ section, path: formatKeyPath(this.#path), line, ...statement });
+    const whole = formatKeyPath(this.#path);
+    const place = section === "" ? whole : `[${section}]${whole.slice(section.length)}`;
+    this.#findings.diagnostics.push({ place, line, ...statement });
   }
 
   /** The file cannot be used. The texts must not hold secrets. */

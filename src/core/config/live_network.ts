@@ -52,51 +52,44 @@ export function isLiveHost(address: string): boolean {
   return liveChains.some(({ ismpHost }) => ismpHost === address);
 }
 
-type ChainRow = readonly [
-  Network,
-  name: string,
-  chainId: number,
-  id: string,
-  explorer: string,
-  kind?: "rollup" | undefined,
-  unit?: string,
-];
+/** The native token's symbol; of rollups it is ETH. */
+type Unit = "rollup" | "ETH" | "BNB" | "tBNB" | "xDAI" | "POL" | "DOT" | "PAS";
 
-const rows: readonly ChainRow[] = [
-  ["mainnet", "ethereum", 1, "ETH0", "https://etherscan.io"],
-  ["mainnet", "arbitrum", 42161, "ETH0", "https://arbiscan.io", "rollup"],
-  ["mainnet", "optimism", 10, "ETH0", "https://optimistic.etherscan.io", "rollup"],
-  ["mainnet", "base", 8453, "ETH0", "https://basescan.org", "rollup"],
-  ["mainnet", "soneium", 1868, "ETH0", "https://soneium.blockscout.com", "rollup"],
-  ["mainnet", "bsc", 56, "BSC0", "https://bscscan.com", undefined, "BNB"],
-  ["mainnet", "gnosis", 100, "GNO0", "https://gnosisscan.io", undefined, "xDAI"],
-  ["mainnet", "polygon", 137, "POLY", "https://polygonscan.com", undefined, "POL"],
-  ["mainnet", "polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io", undefined, "DOT"],
-  ["testnet", "sepolia", 11155111, "ETH0", "https://sepolia.etherscan.io"],
-  ["testnet", "arbitrum-sepolia", 421614, "ETH0", "https://sepolia.arbiscan.io", "rollup"],
-  ["testnet", "optimism-sepolia", 11155420, "ETH0", "https://optimism-sepolia.blockscout.com", "rollup"],
-  ["testnet", "base-sepolia", 84532, "ETH0", "https://sepolia.basescan.org", "rollup"],
-  ["testnet", "bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com", undefined, "tBNB"],
-  ["testnet", "gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net", undefined, "xDAI"],
-  ["testnet", "polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com", undefined, "POL"],
-  [
-    "testnet",
-    "polkadot-hub-paseo",
-    420420417,
-    "PAS0",
-    "https://blockscout-testnet.polkadot.io",
-    undefined,
-    "PAS",
+type ChainRow = readonly [name: string, chainId: number, id: string, explorer: string, unit: Unit];
+
+const rows: Readonly<Record<Network, readonly ChainRow[]>> = {
+  mainnet: [
+    ["ethereum", 1, "ETH0", "https://etherscan.io", "ETH"],
+    ["arbitrum", 42161, "ETH0", "https://arbiscan.io", "rollup"],
+    ["optimism", 10, "ETH0", "https://optimistic.etherscan.io", "rollup"],
+    ["base", 8453, "ETH0", "https://basescan.org", "rollup"],
+    ["soneium", 1868, "ETH0", "https://soneium.blockscout.com", "rollup"],
+    ["bsc", 56, "BSC0", "https://bscscan.com", "BNB"],
+    ["gnosis", 100, "GNO0", "https://gnosisscan.io", "xDAI"],
+    ["polygon", 137, "POLY", "https://polygonscan.com", "POL"],
+    ["polkadot-hub", 420420419, "DOT0", "https://blockscout.polkadot.io", "DOT"],
   ],
-];
+  testnet: [
+    ["sepolia", 11155111, "ETH0", "https://sepolia.etherscan.io", "ETH"],
+    ["arbitrum-sepolia", 421614, "ETH0", "https://sepolia.arbiscan.io", "rollup"],
+    ["optimism-sepolia", 11155420, "ETH0", "https://optimism-sepolia.blockscout.com", "rollup"],
+    ["base-sepolia", 84532, "ETH0", "https://sepolia.basescan.org", "rollup"],
+    ["bsc-chapel", 97, "BSC0", "https://testnet.bscscan.com", "tBNB"],
+    ["gnosis-chiado", 10200, "GNO0", "https://blockscout.chiadochain.net", "xDAI"],
+    ["polygon-amoy", 80002, "POLY", "https://amoy.polygonscan.com", "POL"],
+    ["polkadot-hub-paseo", 420420417, "PAS0", "https://blockscout-testnet.polkadot.io", "PAS"],
+  ],
+};
 
 /** All that can be named, in the order in which they are listed. */
-export const namedChains: readonly NamedChain[] = rows.map((
-  [network, name, chainId, consensusStateId, explorer, kind, unit = "ETH"],
-) => {
-  const ismpHost = chainId === CHIADO ? CHIADO_HOST : HOSTS[network];
-  return { network, name, chainId, consensusStateId, explorer, unit, ismpHost, isRollup: kind === "rollup" };
-});
+export const namedChains: readonly NamedChain[] = networks.flatMap((network) =>
+  rows[network].map(([name, chainId, consensusStateId, explorer, kind]) => {
+    const ismpHost = chainId === CHIADO ? CHIADO_HOST : HOSTS[network];
+    const isRollup = kind === "rollup";
+    const unit = isRollup ? "ETH" : kind;
+    return { network, name, chainId, consensusStateId, explorer, unit, ismpHost, isRollup };
+  })
+);
 
 /** Those that cannot be named are known without a light client that these programs have. */
 const liveChains: readonly LiveChain[] = [

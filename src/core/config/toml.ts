@@ -40,7 +40,7 @@ export function readTextFile(
 
 /** A problem with the file as a whole. */
 export function fileProblem(found: string, expected: string, line?: number): Diagnostic {
-  return { kind: "problem", section: "", path: "", line, found, expected };
+  return { kind: "problem", place: "", line, found, expected };
 }
 
 /** Parses TOML 1.1. A syntax error is told with line and column, and with no more of the text than a key. */

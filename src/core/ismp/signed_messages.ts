@@ -28,7 +28,9 @@ export interface SignedMessage {
 }
 
 /** The message of these bytes. */
-export function signedMessage(preimage: Uint8Array): SignedMessage {
+export /** A message of parts that follow each other. */
+function signedMessage(...parts: readonly Uint8Array[]): SignedMessage {
+  const preimage = concatBytes(...parts);
   return { preimage, digest: toHash256(keccak256(preimage)) };
 }
 
@@ -37,46 +39,36 @@ export function signedMessage(preimage: Uint8Array): SignedMessage {
  * there is one (no option byte).
  */
 export function withdrawMessage(
-  fields: { nonce: bigint; destChain: StateMachine; beneficiary?: Uint8Array | undefined },
+  { nonce, destChain, beneficiary }: {
+    nonce: bigint;
+    destChain: StateMachine;
+    beneficiary?: Uint8Array | undefined;
+  },
 ): SignedMessage {
-  const { nonce, destChain, beneficiary } = fields;
-  const order = concatBytes(u64.enc(nonce), stateMachineCodec.enc(destChain));
-  return signedMessage(beneficiary === undefined ? order : concatBytes(order, bytes.enc(beneficiary)));
+  const payee = beneficiary === undefined ? [] : [bytes.enc(beneficiary)];
+  return signedMessage(u64.enc(nonce), stateMachineCodec.enc(destChain), ...payee);
 }
 
 /** Permission to credit accumulated fees to another account; the nonce counter is that of withdrawals. */
 export function beneficiaryMessage(
   fields: { nonce: bigint; sourceChain: StateMachine; beneficiary: Uint8Array },
 ): SignedMessage {
-  return signedMessage(
-    concatBytes(
-      u64.enc(fields.nonce),
-      stateMachineCodec.enc(fields.sourceChain),
-      bytes.enc(fields.beneficiary),
-    ),
-  );
+  const { nonce, sourceChain: destChain, beneficiary } = fields;
+  return withdrawMessage({ nonce, destChain, beneficiary });
 }
 
 /** Claim of the reward for delivering the rotation to authority set `setId`. */
 export function consensusClaimMessage(
-  fields: { setId: bigint; destChain: StateMachine; payee: Hash256 },
+  { setId, destChain, payee }: { setId: bigint; destChain: StateMachine; payee: Hash256 },
 ): SignedMessage {
-  return signedMessage(
-    concatBytes(u64.enc(fields.setId), stateMachineCodec.enc(fields.destChain), hash256.enc(fields.payee)),
-  );
+  return signedMessage(u64.enc(setId), stateMachineCodec.enc(destChain), hash256.enc(payee));
 }
 
 /** Claim of the reward for delivering a request of the hub. */
 export function requestClaimMessage(
-  fields: { commitment: Hash256; destChain: StateMachine; payee: Hash256 },
+  { commitment, destChain, payee }: { commitment: Hash256; destChain: StateMachine; payee: Hash256 },
 ): SignedMessage {
-  return signedMessage(
-    concatBytes(
-      hash256.enc(fields.commitment),
-      stateMachineCodec.enc(fields.destChain),
-      hash256.enc(fields.payee),
-    ),
-  );
+  return signedMessage(hash256.enc(commitment), stateMachineCodec.enc(destChain), hash256.enc(payee));
 }
 
 /**

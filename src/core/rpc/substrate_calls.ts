@@ -20,8 +20,6 @@ export type Fail = (detail: string) => never;
 export interface TypedCall<T> {
   readonly method: string;
   readonly params: readonly unknown[];
-  /** Maximum number of characters of a result that is a text; a longer one is `too_large`. */
-  readonly maxLength?: number;
   readonly read: (result: Json, fail: Fail) => T;
   /**
    * For values that can be asked for one by one, where a node denies the call for many, or cannot answer for as many:

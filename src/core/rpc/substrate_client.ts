@@ -175,10 +175,6 @@ export class SubstrateClient {
   #read<T>(call: TypedCall<T>, answer: RpcAnswer | undefined): T | RpcFault {
     if (answer === undefined) return this.fault("malformed", formatMethods([call]), "no answer");
     if (answer.kind === "fault") return answer.fault;
-    const { length } = typeof answer.result === "string" ? answer.result : "";
-    if (length > (call.maxLength ?? Infinity)) {
-      return this.fault("too_large", call.method, `an answer of ${length} characters`);
-    }
     try {
       return call.read(answer.result, (detail) => {
         throw this.fault("malformed", call.method, detail);

@@ -55,42 +55,14 @@ export function lookAtFence(
   return { text, leftMs: Math.min(restMs, allowedMs), timerMs };
 }
 
-/** What a fence is read with. */
-export interface FenceDeps {
-  readonly time: () => FenceTime;
-  /** Content of the file; throws when it is gone. */
-  readonly read: () => Uint8Array;
-}
-
-/** A fence that is looked at again and again. */
-export class Fence {
-  readonly #deps: FenceDeps;
-  #seen: FenceView | undefined;
-
-  constructor(deps: FenceDeps) {
-    this.#deps = deps;
-  }
-
-  /** Looks at the file. @returns for how long it allows to work, ms; 0: not any more. */
-  look(): number {
-    const text = readTextOrUndefined(this.#deps.read);
-    this.#seen = lookAtFence(this.#seen, text, this.#deps.time());
-    return this.#seen.leftMs;
-  }
-
-  /** Returns when the fence does not allow to work any more; rejects when `signal` is aborted. */
-  async untilClosed(clock: Pick<Clock, "sleep">, signal: AbortSignal): Promise<void> {
-    for (let leftMs = this.look(); leftMs > 0; leftMs = this.look()) {
-      await clock.sleep(Math.min(LOOK_EVERY_MS, leftMs), signal);
-    }
-  }
-}
-
 /** Says whether the program may work at this moment; ends it where it may not. */
 export type MayWork = () => boolean;
 
 /** What a program with a fence needs. */
-export interface FencedDeps extends FenceDeps {
+export interface FenceDeps {
+  readonly time: () => FenceTime;
+  /** Content of the file; throws when it is gone. */
+  readonly read: () => Uint8Array;
   readonly clock: Pick<Clock, "sleep">;
   readonly log: Pick<Log, "error">;
   /** Ends the program at once. */
@@ -102,9 +74,11 @@ export interface FencedDeps extends FenceDeps {
  * @returns what is to be asked right before anything is sent; `undefined` when the fence is closed already, which is
  * logged.
  */
-export function obeyFence(path: string, { clock, log, exitNow, ...deps }: FencedDeps): MayWork | undefined {
-  const fence = new Fence(deps);
-  let isOpen = fence.look() > 0;
+export function obeyFence(path: string, { clock, log, exitNow, time, read }: FenceDeps): MayWork | undefined {
+  let seen: FenceView | undefined;
+  const look = (): number => (seen = lookAtFence(seen, readTextOrUndefined(read), time())).leftMs;
+  let leftMs = look();
+  let isOpen = leftMs > 0;
   if (!isOpen) {
     log.error("fence_gone", { fence: path });
     return undefined;
@@ -117,9 +91,13 @@ export function obeyFence(path: string, { clock, log, exitNow, ...deps }: Fenced
     exitNow(exitCodes.fenced);
   };
   // It is watched to the end of the process, also while that is stopping.
-  fence.untilClosed(clock, new AbortController().signal).then(end, end);
+  const { signal } = new AbortController();
+  const watch = async (): Promise<void> => {
+    for (; isOpen && leftMs > 0; leftMs = look()) await clock.sleep(Math.min(LOOK_EVERY_MS, leftMs), signal);
+  };
+  watch().then(end, end);
   return () => {
-    if (isOpen && fence.look() === 0) end();
+    if (isOpen && look() === 0) end();
     return isOpen;
   };
 }

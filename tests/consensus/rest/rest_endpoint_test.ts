@@ -226,34 +226,6 @@ Deno.test("rest: what `take` throws ends the stream and is rethrown", async () =
   equal(thrown, problem);
 });
 
-Deno.test("rest: silence before or within an answer is a timeout, slow but steady streams are not", async () => {
-  const clock = new FakeClock();
-  const mute = endpoint(
-    (_url, init) =>
-      new Promise((_, reject) => {
-        init.signal?.addEventListener("abort", () => reject(init.signal?.reason));
-      }),
-    { timeoutMs: 1000 },
-    clock,
-  );
-  const waiting = catchFault(mute.fetchJson(request, { signal: never }));
-  await clock.advance(1000);
-  equal((await waiting).code, "timeout");
-
-  const silent = endpoint(
-    () => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }),
-    {},
-    clock,
-  );
-  const take = (): "more" => "more";
-  const stuck = catchFault(
-    silent.stream(request, { take, endsItself: true }, { signal: never, timeoutMs: 500 }),
-  );
-  await clock.advance(499);
-  await clock.advance(1);
-  equal((await stuck).code, "timeout");
-});
-
 Deno.test("rest: over a real connection, bodies that are left cost no more than what was under way", async () => {
   const whole = 64 * 1024 * 1024;
   let sent = 0;

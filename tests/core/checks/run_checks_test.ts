@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { createReach, whileReachable } from "../../../src/core/chains/chain_checks.ts";
-import { CheckBoard } from "../../../src/core/checks/check_board.ts";
+import { CheckBoard, checkWorker } from "../../../src/core/checks/check_board.ts";
 import type { CheckJob, CheckRow } from "../../../src/core/checks/check_row.ts";
 import { CHECK_TIMEOUT_MS, runChecks } from "../../../src/core/checks/check_row.ts";
-import { checkWorker } from "../../../src/core/checks/check_worker.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";

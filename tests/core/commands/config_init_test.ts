@@ -55,7 +55,7 @@ function check(
 ): { readonly problems: readonly string[]; readonly rest: readonly string[] } {
   const { problems, remarks } = parse(keyFiles, text);
   return {
-    problems: problems.map(({ section, path }) => `[${section}]${path.slice(section.length)}`),
+    problems: problems.map(({ place }) => place),
     rest: remarks.map((each) => renderDiagnostic("r", each)),
   };
 }

@@ -168,11 +168,11 @@ Deno.test("reload: what the file says is logged, used where it changed, and its 
 });
 
 Deno.test("configuration: its warnings and notes are told where they are news, and else at debug level only", () => {
-  const place = { section: "hub", path: "hub.signer", line: 3 };
+  const at = { place: "[hub].signer", line: 3 };
   const reading = {
     remarks: [
-      { ...place, kind: "warning", found: "a key", expected: "a file" },
-      { ...place, kind: "note", found: "read as a seed" },
+      { ...at, kind: "warning", found: "a key", expected: "a file" },
+      { ...at, kind: "note", found: "read as a seed" },
     ],
   } as const;
   const levels = (isNews: boolean): readonly string[] => {

@@ -9,17 +9,15 @@ import { running } from "./market.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, interrupt, memoryLedger, names, Relayer } from "./fixture.ts";
 
-/** A relayer whose one leg (and its settling) runs until the test ends. */
-async function withLeg(
+/** A relayer whose one leg (and its settling) runs until it is disposed of. */
+function withLeg(
   fixture: Fixture,
   way: "in" | "out",
-  test: (relayer: Relayer) => Promise<void>,
   findObstacle?: FindObstacle,
-): Promise<void> {
+): AsyncDisposable & { readonly relayer: Relayer } {
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
-  await using _ = running(relayer, leg);
-  await test(relayer);
+  return { relayer, ...running(relayer, leg) };
 }
 
 const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
@@ -27,30 +25,30 @@ const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
 
 Deno.test("leg: it waits in quiet until the target knows the source, and says so every five minutes", async () => {
   const fixture = new Fixture();
-  await withLeg(fixture, "out", async (relayer) => {
-    await fixture.clock.advance(304_000);
-    assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
-    const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
-    assert.deepEqual(told, ["long_wait.source_height"]);
-    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-    await fixture.blocks(10);
-    assert.ok(isDelivered(fixture, message));
-  });
+  await using leg = withLeg(fixture, "out");
+  const { relayer } = leg;
+  await fixture.clock.advance(304_000);
+  assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
+  const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
+  assert.deepEqual(told, ["long_wait.source_height"]);
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  await fixture.blocks(10);
+  assert.ok(isDelivered(fixture, message));
 });
 
 Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)", async () => {
   const fixture = new Fixture();
   fixture.two.freeze(true);
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await withLeg(fixture, "out", async (relayer) => {
-    await fixture.blocks(20);
-    assert.equal(relayer.row(message).state, "seen");
-    assert.equal(relayer.row(message).attempts, 0);
-    assert.equal(relayer.two.calls.includes("simulate"), false);
-    fixture.two.freeze(false);
-    await fixture.blocks(10);
-    assert.ok(isDelivered(fixture, message));
-  });
+  await using leg = withLeg(fixture, "out");
+  const { relayer } = leg;
+  await fixture.blocks(20);
+  assert.equal(relayer.row(message).state, "seen");
+  assert.equal(relayer.row(message).attempts, 0);
+  assert.equal(relayer.two.calls.includes("simulate"), false);
+  fixture.two.freeze(false);
+  await fixture.blocks(10);
+  assert.ok(isDelivered(fixture, message));
 });
 
 for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_accepted"]] as const) {
@@ -61,26 +59,26 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
     const [message] = await fixture.sendFrom(source, target, 1);
     const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 300n;
     const [late] = await fixture.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
-    await withLeg(fixture, way, async (relayer) => {
-      const at = way === "out" ? names.two : names.hub;
-      await fixture.blocks(20);
-      for (const each of [message, late]) {
-        const row = relayer.row(each, at);
-        assert.deepEqual([row.state, row.reason, row.detail], ["held", reason, "words"]);
-      }
-      assert.equal(relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"), false);
-      assert.deepEqual(relayer.log.events("warn"), ["leg_blocked"]);
-      await fixture.blocks(300);
-      assert.equal(relayer.row(late, at).state, "timed_out");
-      const [more] = await fixture.sendFrom(source, target, 1);
-      await fixture.blocks(10);
-      obstacle = undefined;
-      await fixture.blocks(10);
-      assert.ok(isDelivered(fixture, message));
-      assert.ok(isDelivered(fixture, more));
-      assert.equal(isDelivered(fixture, late), false);
-      assert.ok(relayer.log.events("info").includes("leg_unblocked"));
-    }, () => Promise.resolve(obstacle));
+    await using leg = withLeg(fixture, way, () => Promise.resolve(obstacle));
+    const { relayer } = leg;
+    const at = way === "out" ? names.two : names.hub;
+    await fixture.blocks(20);
+    for (const each of [message, late]) {
+      const row = relayer.row(each, at);
+      assert.deepEqual([row.state, row.reason, row.detail], ["held", reason, "words"]);
+    }
+    assert.equal(relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"), false);
+    assert.deepEqual(relayer.log.events("warn"), ["leg_blocked"]);
+    await fixture.blocks(300);
+    assert.equal(relayer.row(late, at).state, "timed_out");
+    const [more] = await fixture.sendFrom(source, target, 1);
+    await fixture.blocks(10);
+    obstacle = undefined;
+    await fixture.blocks(10);
+    assert.ok(isDelivered(fixture, message));
+    assert.ok(isDelivered(fixture, more));
+    assert.equal(isDelivered(fixture, late), false);
+    assert.ok(relayer.log.events("info").includes("leg_unblocked"));
   });
 }
 
@@ -110,22 +108,22 @@ for (
 ) {
   Deno.test(`leg: ${what}: logged within a round, once, and again when it is over`, async () => {
     const fixture = new Fixture();
-    await withLeg(fixture, way, async (relayer) => {
-      const target = way === "out" ? fixture.two : fixture.hub;
-      await fixture.blocks(5);
-      target.freeze(true);
-      await fixture.blocks(4);
-      const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
-      assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.chain]), [
-        [code, target.id.stateMachine],
-      ]);
-      await fixture.blocks(30);
-      target.freeze(false);
-      await fixture.blocks(4);
-      const told = relayer.log.lines.filter(({ event }) => event === "host_resumed");
-      assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
-      assert.equal(relayer.log.events("warn").length, 1);
-    });
+    await using leg = withLeg(fixture, way);
+    const { relayer } = leg;
+    const target = way === "out" ? fixture.two : fixture.hub;
+    await fixture.blocks(5);
+    target.freeze(true);
+    await fixture.blocks(4);
+    const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
+    assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.chain]), [
+      [code, target.id.stateMachine],
+    ]);
+    await fixture.blocks(30);
+    target.freeze(false);
+    await fixture.blocks(4);
+    const told = relayer.log.lines.filter(({ event }) => event === "host_resumed");
+    assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
+    assert.equal(relayer.log.events("warn").length, 1);
   });
 }
 
@@ -133,60 +131,60 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
   Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (F9)`, async () => {
     const fixture = new Fixture({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
-    await withLeg(fixture, way, async (relayer) => {
-      const [old] = await fixture.sendFrom(source, target, 1);
-      await fixture.blocks(30);
-      const [young] = await fixture.sendFrom(source, target, 1);
-      await fixture.blocks(24);
-      assert.equal(isDelivered(fixture, old), false, "its height is not old enough");
-      await fixture.blocks(14);
-      assert.ok(isDelivered(fixture, old), "the newer height does not hold it up");
-      assert.equal(isDelivered(fixture, young), false);
-      await fixture.blocks(40);
-      assert.ok(isDelivered(fixture, young));
-      assert.deepEqual(relayer.log.events("warn"), []);
-    });
+    await using leg = withLeg(fixture, way);
+    const { relayer } = leg;
+    const [old] = await fixture.sendFrom(source, target, 1);
+    await fixture.blocks(30);
+    const [young] = await fixture.sendFrom(source, target, 1);
+    await fixture.blocks(24);
+    assert.equal(isDelivered(fixture, old), false, "its height is not old enough");
+    await fixture.blocks(14);
+    assert.ok(isDelivered(fixture, old), "the newer height does not hold it up");
+    assert.equal(isDelivered(fixture, young), false);
+    await fixture.blocks(40);
+    assert.ok(isDelivered(fixture, young));
+    assert.deepEqual(relayer.log.events("warn"), []);
   });
 }
 
 Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)", async () => {
   const fixture = new Fixture({ two: { challengePeriodSec: 60n } });
-  await withLeg(fixture, "out", async (relayer) => {
-    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-    await fixture.blocks(30);
-    fixture.two.veto(fixture.hub);
-    await fixture.blocks(60);
-    assert.equal(isDelivered(fixture, message), false);
-    assert.equal(fixture.two.reverted().length, 0);
-    await fixture.update(fixture.hub, fixture.two);
-    await fixture.blocks(80);
-    assert.ok(isDelivered(fixture, message));
-    assert.deepEqual(relayer.log.events("error"), []);
-  });
+  await using leg = withLeg(fixture, "out");
+  const { relayer } = leg;
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  await fixture.blocks(30);
+  fixture.two.veto(fixture.hub);
+  await fixture.blocks(60);
+  assert.equal(isDelivered(fixture, message), false);
+  assert.equal(fixture.two.reverted().length, 0);
+  await fixture.update(fixture.hub, fixture.two);
+  await fixture.blocks(80);
+  assert.ok(isDelivered(fixture, message));
+  assert.deepEqual(relayer.log.events("error"), []);
 });
 
 Deno.test("leg: an endpoint that fails is asked every 15 seconds, reported once, and its return is used and reported by then", async () => {
   const fixture = new Fixture();
-  await withLeg(fixture, "out", async (relayer) => {
-    relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
-    const callsIn = async (ms: number): Promise<number> => {
-      const before = relayer.two.calls.length;
-      await fixture.clock.advance(ms);
-      return relayer.two.calls.length - before;
-    };
-    const first = await callsIn(60_000);
-    await fixture.clock.advance(600_000);
-    const later = await callsIn(60_000);
-    assert.ok(first >= 5 && first <= 10, `${first} calls in the first minute`);
-    assert.ok(later >= 4 && later <= 6, `${later} calls in a later one`);
-    assert.deepEqual(relayer.log.events("warn"), ["leg_paused"]);
-    relayer.two.faults.clear("fetchView");
-    await fixture.clock.advance(15_000);
-    assert.ok(relayer.log.events("info").includes("leg_resumed"));
-    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-    await fixture.blocks(10);
-    assert.ok(isDelivered(fixture, message));
-  });
+  await using leg = withLeg(fixture, "out");
+  const { relayer } = leg;
+  relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
+  const callsIn = async (ms: number): Promise<number> => {
+    const before = relayer.two.calls.length;
+    await fixture.clock.advance(ms);
+    return relayer.two.calls.length - before;
+  };
+  const first = await callsIn(60_000);
+  await fixture.clock.advance(600_000);
+  const later = await callsIn(60_000);
+  assert.ok(first >= 5 && first <= 10, `${first} calls in the first minute`);
+  assert.ok(later >= 4 && later <= 6, `${later} calls in a later one`);
+  assert.deepEqual(relayer.log.events("warn"), ["leg_paused"]);
+  relayer.two.faults.clear("fetchView");
+  await fixture.clock.advance(15_000);
+  assert.ok(relayer.log.events("info").includes("leg_resumed"));
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  await fixture.blocks(10);
+  assert.ok(isDelivered(fixture, message));
 });
 
 Deno.test("leg: a worker that is started again continues at its cursor, whatever initial_height says (F1)", async () => {
@@ -223,16 +221,16 @@ Deno.test("leg: a hundred messages that others delivered do not make the next on
   }
   const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.equal(delivered(fixture.two).length, 300);
-  await withLeg(fixture, "out", async (relayer) => {
-    const find = (): string | undefined =>
-      relayer.ledger.messages.find(ours.commitment, fixture.two.id.stateMachine)?.state;
-    // Rows are written in slices, between which the event loop turns; the clock stands still.
-    for (let turn = 0; turn < 1_000 && find() !== "submitted"; turn++) {
-      await setImmediate();
-      await fixture.clock.advance(0);
-    }
-    assert.equal(find(), "submitted", "in the first round already");
-  });
+  await using leg = withLeg(fixture, "out");
+  const { relayer } = leg;
+  const find = (): string | undefined =>
+    relayer.ledger.messages.find(ours.commitment, fixture.two.id.stateMachine)?.state;
+  // Rows are written in slices, between which the event loop turns; the clock stands still.
+  for (let turn = 0; turn < 1_000 && find() !== "submitted"; turn++) {
+    await setImmediate();
+    await fixture.clock.advance(0);
+  }
+  assert.equal(find(), "submitted", "in the first round already");
 });
 
 Deno.test("leg: a long catch-up delivers what it finds on the way", async () => {
@@ -266,14 +264,14 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
   fixture.two.freeze(true);
   const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 100n;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
-  await withLeg(fixture, "out", async (relayer) => {
-    await fixture.blocks(110);
-    assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
-    fixture.two.freeze(false);
-    await fixture.blocks(5);
-    assert.equal(relayer.row(message).state, "timed_out");
-    assert.equal(fixture.two.reverted().length, 0);
-  });
+  await using leg = withLeg(fixture, "out");
+  const { relayer } = leg;
+  await fixture.blocks(110);
+  assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
+  fixture.two.freeze(false);
+  await fixture.blocks(5);
+  assert.equal(relayer.row(message).state, "timed_out");
+  assert.equal(fixture.two.reverted().length, 0);
 });
 
 Deno.test("settle worker: rows that no open transaction carries are settled again after a start", async () => {

@@ -5,7 +5,7 @@
  */
 import { type BeaconNetwork, firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
 import { checkSignature } from "./spec/verify_update.ts";
-import { planUpdate, type UpdatePlan, type WaitReason } from "./spec/build_update.ts";
+import { planUpdate, type UpdateOffer, type UpdatePlan, type WaitReason } from "./spec/build_update.ts";
 import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";
@@ -14,6 +14,7 @@ import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./be
 import {
   type BeaconContext,
   finishUpdate,
+  passing,
   type TrustedBeaconState,
   type UpdateAttempt,
   waitingAttempt,
@@ -34,151 +35,143 @@ interface Candidate {
   readonly withCommittee: boolean;
 }
 
-/** A candidate, or the reason that there is none. */
-type Selection = { readonly kind: "candidate"; readonly candidate: Candidate } | {
-  readonly kind: "wait";
-  readonly reason: WaitReason;
-};
-
-/** Builds updates from blocks and states. */
-export class BlockStateStrategy {
-  readonly #context: BeaconContext;
-
-  constructor(context: BeaconContext) {
-    this.#context = context;
+/** Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
+export async function attemptByBlocks(
+  context: BeaconContext,
+  trusted: TrustedBeaconState,
+  signal: AbortSignal,
+): Promise<UpdateAttempt> {
+  const { endpoints, network } = context;
+  const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
+  const { checkpoint, head } = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
+    const checkpoint = await node.fetchFinalizedCheckpoint("head");
+    const head = await node.fetchHeader("head");
+    context.noteHead(node.network, head.header.slot);
+    return { checkpoint, head };
+  }, signal);
+  if (checkpoint.root === ZERO_NODE) {
+    return { kind: "nothing", reason: "the chain has finalized nothing yet" };
   }
+  if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
+  const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
+  const selection = await endpoints.ask({ route: beaconRoutes.block }, async (node) => {
+    const start = isBehind ? await lastBlockOf(node, statePeriod + 1n) : head;
+    return await select(node, trusted, start);
+  }, signal);
+  if (typeof selection === "string") return waitingAttempt(network, selection);
+  return await finish(context, trusted, { ...selection, hasMore: isBehind }, signal);
+}
 
-  /** Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused. */
-  async attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
-    const { endpoints, network } = this.#context;
-    const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
-    const position = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
-      const checkpoint = await node.fetchFinalizedCheckpoint("head");
-      const head = await node.fetchHeader("head");
-      this.#context.noteHead(node.network, head.header.slot);
-      return { checkpoint, head };
-    }, signal);
-    const { checkpoint, head } = position;
-    if (checkpoint.root === ZERO_NODE) {
-      return { kind: "nothing", reason: "the chain has finalized nothing yet" };
+/** Finds the last block of a period. */
+async function lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHeader> {
+  const end = firstSlotOfPeriod(node.network, period + 1n);
+  let missing: RpcFault | undefined;
+  for (let slot = end - 1n; slot >= end - MAX_EMPTY_SLOTS; slot--) {
+    try {
+      return await node.fetchHeader(String(slot));
+    } catch (fault) {
+      if (!(fault instanceof RpcFault) || fault.code !== "not_found") throw fault;
+      missing = fault;
     }
-    if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
-    const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
-    const selection = await endpoints.ask(
-      { route: beaconRoutes.block },
-      async (node) => {
-        const start = isBehind ? await this.#lastBlockOf(node, statePeriod + 1n) : head;
-        return await this.#select(node, trusted, start);
-      },
-      signal,
-    );
-    if (selection.kind === "wait") return waitingAttempt(network, selection.reason);
-    return await this.#finish(trusted, { ...selection.candidate, hasMore: isBehind }, signal);
   }
+  throw missing ?? new Error("A period has slots");
+}
 
-  /** Finds the last block of a period. */
-  async #lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHeader> {
-    const end = firstSlotOfPeriod(this.#context.network, period + 1n);
-    let missing: RpcFault | undefined;
-    for (let slot = end - 1n; slot >= end - MAX_EMPTY_SLOTS; slot--) {
-      try {
-        return await node.fetchHeader(String(slot));
-      } catch (fault) {
-        if (!(fault instanceof RpcFault) || fault.code !== "not_found") throw fault;
-        missing = fault;
-      }
+/**
+ * Finds the newest block, from `start` back, whose signatures the hub can use. @returns the reason when there is none.
+ */
+async function select(
+  node: BeaconNode,
+  trusted: TrustedBeaconState,
+  start: RootedHeader,
+): Promise<Candidate | WaitReason> {
+  let root = start.root;
+  let reason: WaitReason = "too_few_participants";
+  for (let step = 0; step < MAX_STEPS; step++) {
+    const signing = await node.fetchBlock(root);
+    const attested = await node.fetchHeader(signing.parentRoot);
+    const plan = await planFor(node, trusted, { signing, attested });
+    if (plan.action === "build") {
+      const withCommittee = plan.committee === "with_committee";
+      const candidate = { network: node.network, attested, signing, withCommittee };
+      believed(node.endpoint, beaconRoutes.block, () => checkSigned(trusted, candidate));
+      return candidate;
     }
-    throw missing ?? new Error("A period has slots");
-  }
-
-  /** Finds the newest block, from `start` back, whose signatures the hub can use. */
-  async #select(node: BeaconNode, trusted: TrustedBeaconState, start: RootedHeader): Promise<Selection> {
-    let root = start.root;
-    let reason: WaitReason = "too_few_participants";
-    for (let step = 0; step < MAX_STEPS; step++) {
-      const signing = await node.fetchBlock(root);
-      const attested = await node.fetchHeader(signing.parentRoot);
-      const plan = await this.#planFor(node, trusted, { signing, attested });
-      if (plan.action === "build") {
-        const withCommittee = plan.committee === "with_committee";
-        const candidate = { network: node.network, attested, signing, withCommittee };
-        believed(node.endpoint, beaconRoutes.block, () => this.#checkSigned(trusted, candidate));
-        return { kind: "candidate", candidate };
-      }
-      if (plan.action === "wait") {
-        reason = plan.reason;
-        const mayHelp = reason === "too_few_participants" || reason === "attested_before_period" ||
-          reason === "first_slot_of_fork";
-        if (!mayHelp) break;
-      }
-      root = attested.root;
+    if (plan.action === "wait") {
+      reason = plan.reason;
+      if (!passing.has(reason)) break;
     }
-    return { kind: "wait", reason };
+    root = attested.root;
   }
+  return reason;
+}
 
-  async #planFor(
-    node: BeaconNode,
-    trusted: TrustedBeaconState,
-    { signing, attested }: Pick<Candidate, "signing" | "attested">,
-  ): Promise<UpdatePlan> {
-    const { network } = node;
-    const offer = {
-      attestedSlot: attested.header.slot,
-      signatureSlot: signing.slot,
-      signerCount: countSigners(signing.syncAggregate.bits),
-    };
-    // Signers and slots are checked first: they need no request for the state.
-    const state = trusted.state.lightClientState;
-    const early = planUpdate(network, state, { ...offer, finalizedEpoch: state.latestFinalizedEpoch + 1n });
-    if (early.action !== "build") return early;
-    const { epoch } = await node.fetchFinalizedCheckpoint(attested.header.stateRoot);
-    return planUpdate(network, state, { ...offer, finalizedEpoch: epoch });
-  }
+/** Properties of a candidate that the decision depends on. */
+function offerFrom(
+  { signing, attested }: Pick<Candidate, "signing" | "attested">,
+  finalizedEpoch: bigint,
+): UpdateOffer {
+  return {
+    attestedSlot: attested.header.slot,
+    signatureSlot: signing.slot,
+    signerCount: countSigners(signing.syncAggregate.bits),
+    finalizedEpoch,
+  };
+}
 
-  /** Verifies the signature, which binds the attested header; later data is verified against its state root. */
-  #checkSigned(trusted: TrustedBeaconState, { network, attested, signing, withCommittee }: Candidate): void {
-    const state = trusted.state.lightClientState;
-    checkSignature(
-      network,
-      withCommittee ? state.nextSyncCommittee : state.currentSyncCommittee,
-      {
-        attestedHeader: attested.header,
-        signatureSlot: signing.slot,
-        syncAggregate: signing.syncAggregate,
-      },
-    );
-  }
+async function planFor(
+  node: BeaconNode,
+  trusted: TrustedBeaconState,
+  block: Pick<Candidate, "signing" | "attested">,
+): Promise<UpdatePlan> {
+  // Signers and slots are checked first: they need no request for the state.
+  const state = trusted.state.lightClientState;
+  const early = planUpdate(node.network, state, offerFrom(block, state.latestFinalizedEpoch + 1n));
+  if (early.action !== "build") return early;
+  const { epoch } = await node.fetchFinalizedCheckpoint(block.attested.header.stateRoot);
+  return planUpdate(node.network, state, offerFrom(block, epoch));
+}
 
-  async #finish(
-    trusted: TrustedBeaconState,
-    { network, attested, signing, withCommittee, hasMore }: Candidate & { readonly hasMore: boolean },
-    signal: AbortSignal,
-  ): Promise<UpdateAttempt> {
-    const { endpoints } = this.#context;
-    const wanted = { network, attested: attested.header, withCommittee };
-    const finality = await fetchFinality(endpoints, wanted, signal);
-    // The node may have reported another epoch than the state proves.
-    const plan = planUpdate(network, trusted.state.lightClientState, {
-      attestedSlot: attested.header.slot,
-      finalizedEpoch: finality.checkpoint.epoch,
-      signatureSlot: signing.slot,
-      signerCount: countSigners(signing.syncAggregate.bits),
-    });
-    if (plan.action === "wait") return waitingAttempt(network, plan.reason);
-    const finalized = await endpoints.ask(
-      { route: beaconRoutes.header },
-      (node) => node.fetchHeader(finality.checkpoint.root),
-      signal,
-    );
-    const signed = {
-      attestedHeader: attested.header,
-      syncCommitteeUpdate: finality.committee,
-      finalizedHeader: finalized.header,
-      finalityProof: finality.finalityProof,
-      syncAggregate: signing.syncAggregate,
-      signatureSlot: signing.slot,
-    };
-    const source = { network, signed, sources: [finality.source], hasMore };
-    return await finishUpdate(this.#context, trusted, source, signal);
-  }
+/** Verifies the signature, which binds the attested header; later data is verified against its state root. */
+function checkSigned(
+  { state: { lightClientState: { currentSyncCommittee, nextSyncCommittee } } }: TrustedBeaconState,
+  { network, attested: { header: attestedHeader }, signing, withCommittee }: Candidate,
+): void {
+  const { slot: signatureSlot, syncAggregate } = signing;
+  const committee = withCommittee ? nextSyncCommittee : currentSyncCommittee;
+  checkSignature(network, committee, { attestedHeader, signatureSlot, syncAggregate });
+}
+
+async function finish(
+  context: BeaconContext,
+  trusted: TrustedBeaconState,
+  { hasMore, ...candidate }: Candidate & { readonly hasMore: boolean },
+  signal: AbortSignal,
+): Promise<UpdateAttempt> {
+  const { endpoints } = context;
+  const { network, attested: { header: attested }, signing, withCommittee } = candidate;
+  const finality = await fetchFinality(endpoints, { network, attested, withCommittee }, signal);
+  // The node may have reported another epoch than the state proves.
+  const offer = offerFrom(candidate, finality.checkpoint.epoch);
+  const plan = planUpdate(network, trusted.state.lightClientState, offer);
+  if (plan.action === "wait") return waitingAttempt(network, plan.reason);
+  const finalized = await endpoints.ask(
+    { route: beaconRoutes.header },
+    (node) => node.fetchHeader(finality.checkpoint.root),
+    signal,
+  );
+  const signed = {
+    attestedHeader: attested,
+    syncCommitteeUpdate: finality.committee,
+    finalizedHeader: finalized.header,
+    finalityProof: finality.finalityProof,
+    syncAggregate: signing.syncAggregate,
+    signatureSlot: signing.slot,
+  };
+  return await finishUpdate(
+    context,
+    trusted,
+    { network, signed, sources: [finality.source], hasMore },
+    signal,
+  );
 }

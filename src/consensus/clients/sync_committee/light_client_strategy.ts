@@ -52,9 +52,6 @@ interface AuthenticUpdate {
   readonly committee: SyncCommitteeUpdate | undefined;
 }
 
-/** Polls without an update of a new period before its committee is read from a state: nodes make it after a moment. */
-const MAX_POLLS_WITHOUT_UPDATE = 3;
-
 /** Epochs after which the best update of a period finalizes a block of that period, unless finality has stalled. */
 const MAX_EPOCHS_TO_FINALITY = 4n;
 
@@ -63,8 +60,8 @@ export class LightClientStrategy {
   readonly #context: BeaconContext;
   /** By endpoint: the finalized epoch that it offers, and since when. */
   readonly #offered = new Map<RestEndpoint, { readonly epoch: bigint; readonly sinceMs: number }>();
-  /** Consecutive polls in which no node served an update of this period. */
-  #unserved = { period: -1n, polls: 0 };
+  /** Period for which it was last logged that no node serves its updates. */
+  #unservedPeriod: bigint | undefined;
 
   constructor(context: BeaconContext) {
     this.#context = context;
@@ -173,32 +170,28 @@ export class LightClientStrategy {
     const period = periodOfSlot(network, update.attestedHeader.slot);
     const route = beaconRoutes.updates;
     const againInMs = 2 * network.slotSec * 1000;
+    // Nodes make it after a moment: one that does not have it twice counts as lacking the route.
     if (!endpoints.mayServe(route)) return this.#noteUnserved(period);
     try {
       const found = await endpoints.ask(
-        { route, subject: String(period) },
+        { route },
         async (node) => readRotation(node, trusted, { update, best: await node.fetchPeriodUpdate(period) }),
         signal,
       );
-      this.#unserved = { period, polls: 0 };
       if (found !== undefined) return found;
       const epochs = epochOfSlot(network, update.attestedHeader.slot - firstSlotOfPeriod(network, period));
       if (epochs >= MAX_EPOCHS_TO_FINALITY) return undefined;
       return { kind: "nothing", reason: "the best update of the new period is not final yet", againInMs };
     } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
-      const polls = this.#unserved.period === period ? this.#unserved.polls + 1 : 1;
-      this.#unserved = { period, polls };
-      if (polls > MAX_POLLS_WITHOUT_UPDATE) return this.#noteUnserved(period);
-      if (!isAbsence(fault)) throw fault;
+      if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
       return { kind: "nothing", reason: "the committee of the next period is not served yet", againInMs };
     }
   }
 
   /** Logs once for each period that no node serves its updates. */
   #noteUnserved(period: bigint): undefined {
-    if (this.#unserved.period === period && this.#unserved.polls === Infinity) return;
-    this.#unserved = { period, polls: Infinity };
+    if (this.#unservedPeriod === period) return;
+    this.#unservedPeriod = period;
     const { chain, log } = this.#context.endpoints;
     log.warn("endpoint_limited.light_client_updates", { chain });
   }

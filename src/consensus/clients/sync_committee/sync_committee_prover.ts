@@ -39,7 +39,7 @@ import { fetchInitialBeaconState } from "./initial_state.ts";
 import { LightClientStrategy } from "./light_client_strategy.ts";
 import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
 import { PayloadProofs } from "./payload_sources.ts";
-import { BlockStateStrategy } from "./block_state_strategy.ts";
+import { attemptByBlocks } from "./block_state_strategy.ts";
 import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
 import { proverFaultRow } from "../../poll_loop.ts";
 
@@ -95,7 +95,6 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
   readonly #deps: SyncCommitteeProverDeps;
   readonly #context: BeaconContext;
   readonly #light: LightClientStrategy;
-  readonly #blockState: BlockStateStrategy;
   /** Layout of updates that the hub's runtime is taken to read, and the span of the last one that it accepted. */
   #layout: { readonly name: UpdateLayout; readonly accepted?: ForkSpan } = { name: "flat" };
   /** Finalized epoch of the trusted state for which an update was last encoded. */
@@ -127,7 +126,6 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     const noteHead = (network: BeaconNetwork, slot: bigint): void => this.#noteHead(network, slot);
     this.#context = { network, consensusStateId, endpoints, proofs, clock, noteHead };
     this.#light = new LightClientStrategy(this.#context);
-    this.#blockState = new BlockStateStrategy(this.#context);
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -182,7 +180,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     this.#deps.log.debug("endpoint_limited.light_client_data", {
       chain: this.chain,
     });
-    return await this.#blockState.attempt(trusted, signal);
+    return await attemptByBlocks(this.#context, trusted, signal);
   }
 
   /** Waits for a state that was just finalized, which nodes often serve only after a moment. */

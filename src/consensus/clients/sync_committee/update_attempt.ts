@@ -58,7 +58,7 @@ const reasons: Readonly<Record<WaitReason, string>> = {
 };
 
 /** Reasons that may pass with the next block. */
-const passing: ReadonlySet<WaitReason> = new Set([
+export const passing: ReadonlySet<WaitReason> = new Set([
   "attested_before_period",
   "first_slot_of_fork",
   "too_few_participants",

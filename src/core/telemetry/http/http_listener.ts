@@ -33,12 +33,9 @@ export interface OpenListener {
   close(): Promise<void>;
 }
 
-/** The address cannot be listened on. */
+/** The address cannot be listened on; the message is the reason, a clause. */
 export class ListenFault extends Error {
   override readonly name = "ListenFault";
-  constructor(readonly code: "in_use" | "not_allowed" | "not_available", options?: ErrorOptions) {
-    super(`Cannot listen: ${code}`, options);
-  }
 }
 
 /** Opens a listener. @param onFault gets why no connection could be taken. @throws {ListenFault} */
@@ -95,7 +92,7 @@ function openAgain(
   try {
     listener = listen(address);
   } catch (cause) {
-    throw new ListenFault(codeOf(cause), { cause });
+    throw new ListenFault(explain(cause), { cause });
   }
   const { port } = listener.addr;
   const close = (): void => {
@@ -114,9 +111,11 @@ function openAgain(
   return { port, accept, close };
 }
 
-function codeOf(cause: unknown): ListenFault["code"] {
-  if (cause instanceof Deno.errors.AddrInUse) return "in_use";
-  return cause instanceof Deno.errors.PermissionDenied ? "not_allowed" : "not_available";
+function explain(cause: unknown): string {
+  if (cause instanceof Deno.errors.AddrInUse) return "another process listens there already";
+  return cause instanceof Deno.errors.PermissionDenied
+    ? "this user may not listen there; ports below 1024 need privileges"
+    : "this machine has no such address";
 }
 
 async function answerOne(connection: Deno.TcpConn, handle: HandleRequest): Promise<void> {

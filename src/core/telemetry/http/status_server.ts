@@ -191,12 +191,6 @@ interface StatusServer {
   readonly sources: StatusSources;
 }
 
-const WHAT_HAPPENED: Readonly<Record<ListenFault["code"], string>> = {
-  in_use: "another process listens there already",
-  not_allowed: "this user may not listen there; ports below 1024 need privileges",
-  not_available: "this machine has no such address",
-};
-
 /** Serves while `work` runs; does not start it when the address cannot be had. */
 export async function serveStatus(server: StatusServer, work: () => Promise<ExitCode>): Promise<ExitCode> {
   const { address, log, names, openListener, sources } = server;
@@ -218,8 +212,8 @@ export async function serveStatus(server: StatusServer, work: () => Promise<Exit
     }
   } catch (fault) {
     if (!(fault instanceof ListenFault)) throw fault;
-    const explanation = WHAT_HAPPENED[fault.code];
-    log.error("status_server_failed.address_unusable", { address: formatAddress(address), explanation });
+    const fields = { address: formatAddress(address), explanation: fault.message };
+    log.error("status_server_failed.address_unusable", fields);
     return exitCodes.failed;
   }
 }

@@ -166,12 +166,26 @@ async function claimReward(
   const { row } = claim;
   const chain = context.chains.get(row.chain);
   if (chain === undefined) throw new Error(`${row.chain} is not configured`);
+  const height = claim.proofHeight;
+  const stateRoot = await context.hub.reads.fetchStateRoot({ id: chain.id, height }, signal);
+  const provable = { ...claim, chain, at: { height, stateRoot } };
   const call = row.kind === "rotation"
-    ? await rotationCall(context, { ...claim, chain }, signal)
-    : await requestCall(context, { ...claim, chain }, signal);
-  if (call === undefined) return applyNoReceipt(context, row);
+    ? await rotationCall(context, provable, signal)
+    : await requestCall(provable, signal);
+  if (call === undefined) {
+    // Another relayer's receipt, or one that a reorganisation removed: there is no reward.
+    const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
+    context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "refused", detail }));
+    context.log.info("reward_failed.unclaimable", { ...rewardFields(row), detail });
+    return false;
+  }
   const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
-  if (refusal !== undefined) return applyRefusal(context, row, refusal);
+  if (refusal !== undefined) {
+    const state = context.ledger.transaction(() => writeRefusal(context, row, { refusal, isFinal: false }));
+    const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
+    context.log[level]("reward_failed.rejected", { ...rewardFields(row), detail: refusal.detail, state });
+    return false;
+  }
   const item = toRewardItem(row);
   const sent = await context.calls.send({
     call,
@@ -183,67 +197,47 @@ async function claimReward(
   return sent.kind === "sent";
 }
 
-/** Reward with the chain that proves it. */
-interface ChainReward extends RewardClaim {
+/** Reward with the chain that proves it, and the state root of the height at which it does. */
+interface ProvableReward extends RewardClaim {
   readonly chain: Chain;
+  readonly at: { readonly height: bigint; readonly stateRoot: Hash256 | undefined };
 }
 
 async function rotationCall(
   context: FeeContext,
-  { chain, row, proofHeight, payee }: ChainReward,
+  { chain, row, at, payee }: ProvableReward,
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
   const host = context.hostOf(row.chain);
   if (host === undefined) return undefined;
   const setId = BigInt(row.reference);
   const key = contractSlotKey(host, epochRelayerSlot(setId));
-  const stateRoot = await context.hub.reads.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
-  const proof = await chain.proofs.proveState([key], { height: proofHeight, stateRoot }, signal);
+  const stateProof = proofAt(chain, at.height, await chain.proofs.proveState([key], at, signal));
   const message = consensusClaimMessage({ setId, destChain: row.chain, payee });
   const signature = await chain.signMessage(message, signal);
-  const stateProof = proofAt(chain, proofHeight, proof);
   return { kind: "claimRotation", claim: { stateProof, setId, payee, signature } };
 }
 
 /** Builds the claim of a request's reward; `undefined`: the chain's receipt at that height does not name us. */
 async function requestCall(
-  context: FeeContext,
-  { chain, row, proofHeight, payee }: ChainReward,
+  { chain, row, at, payee }: ProvableReward,
   signal: AbortSignal,
 ): Promise<RelayerHubCall | undefined> {
   const commitment = toHash256(row.reference);
-  const stateRoot = await context.hub.reads.fetchStateRoot({ id: chain.id, height: proofHeight }, signal);
-  const { proof, relayers: [relayer] } = await chain.proofs.proveReceipts(
-    [commitment],
-    { height: proofHeight, stateRoot },
-    signal,
-  );
+  const { proof, relayers: [relayer] } = await chain.proofs.proveReceipts([commitment], at, signal);
   const isOurs = relayer !== undefined && chain.relayer !== undefined && equalBytes(relayer, chain.relayer);
   if (!isOurs) return undefined;
   const message = requestClaimMessage({ commitment, destChain: row.chain, payee });
   const signature = await chain.signMessage(message, signal);
   const request = decodeStrict(postRequestCodec, row.payload, "PostRequest");
-  const stateProof = proofAt(chain, proofHeight, proof);
-  return { kind: "claimRequest", claim: { request, stateProof, payee, signature } };
+  return {
+    kind: "claimRequest",
+    claim: { request, stateProof: proofAt(chain, at.height, proof), payee, signature },
+  };
 }
 
 function proofAt(chain: Chain, height: bigint, proof: Uint8Array): Proof {
   return { height: { id: chain.id, height }, proof };
-}
-
-/** Handles another relayer's receipt, or one that a reorganisation removed: there is no reward. */
-function applyNoReceipt(context: FeeContext, row: RewardRow): false {
-  const detail = row.kind === "request" ? "the receipt is not ours" : "the chain has no host contract";
-  context.ledger.transaction(() => void context.ledger.rewards.update(row, { state: "refused", detail }));
-  context.log.info("reward_failed.unclaimable", { ...rewardFields(row), detail });
-  return false;
-}
-
-function applyRefusal(context: FeeContext, row: RewardRow, refusal: Refusal): false {
-  const state = context.ledger.transaction(() => writeRefusal(context, row, { refusal, isFinal: false }));
-  const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
-  context.log[level]("reward_failed.rejected", { ...rewardFields(row), detail: refusal.detail, state });
-  return false;
 }
 
 /** Records the consequence of a refusal. Call it within a ledger transaction. */

@@ -35,17 +35,16 @@ export async function orderWithdrawals(
   { paying, isAskedFor }: OrderInput,
   signal: AbortSignal,
 ): Promise<readonly OrderResult[]> {
-  const { accounts, withoutKey } = listFeeAccounts({
-    ownAddress: paying.ownAddress,
-    hubAccount: context.hubKey?.address,
-    recorded: context.ledger.deliveries.listRelayers(paying.name),
-    canSignAs: (address) => findKey(context, address) !== undefined,
-  });
+  const recorded = context.ledger.deliveries.listRelayers(paying.name);
+  const accounts = listFeeAccounts(paying.ownAddress, [context.hubKey?.address, ...recorded]);
+  const canSignAs = ({ address }: FeeAccount): boolean => findKey(context, address) !== undefined;
   const results: OrderResult[] = [];
-  for (const account of accounts) {
+  for (const account of accounts.filter(canSignAs)) {
     results.push(await orderOne(context, { paying, account, isAskedFor }, signal));
   }
-  for (const address of withoutKey) await logWithoutKey(context, { address, chain: paying.name }, signal);
+  for (const { address } of accounts.filter((account) => !canSignAs(account))) {
+    await logWithoutKey(context, { address, chain: paying.name }, signal);
+  }
   return results;
 }
 
@@ -232,37 +231,21 @@ export interface FeeAccount {
   readonly beneficiary: Uint8Array | undefined;
 }
 
-/** Accounts to withdraw from for one chain, and addresses without a key. */
-export interface FeeAccounts {
-  /** Our address on the chain first. Each is withdrawn by its own request, signed with its own key. */
-  readonly accounts: readonly FeeAccount[];
-  /** Addresses of earlier deliveries whose key is no longer configured. */
-  readonly withoutKey: readonly Uint8Array[];
-}
-
 /**
- * Lists the accounts to which fees of a chain may have been credited: our address there, the hub account, and other
- * addresses that delivered for us. All pay out to our address on the chain.
+ * Lists the accounts to which fees of a chain may have been credited, each once: our address there first, the hub
+ * account, and other addresses that delivered for us. All pay out to our address on the chain.
+ * @param others the hub account, if there is one, and relayers found in delivery records for requests of that chain
  */
-export function listFeeAccounts(facts: {
-  /** Our address on the chain that pays. */
-  readonly ownAddress: Uint8Array;
-  readonly hubAccount: Uint8Array | undefined;
-  /** Relayer addresses found in delivery records for requests of that chain. */
-  readonly recorded: readonly Uint8Array[];
-  canSignAs(address: Uint8Array): boolean;
-}): FeeAccounts {
-  const accounts: FeeAccount[] = [{ address: facts.ownAddress, beneficiary: undefined }];
-  const withoutKey: Uint8Array[] = [];
-  const others = [...(facts.hubAccount === undefined ? [] : [facts.hubAccount]), ...facts.recorded];
+export function listFeeAccounts(
+  ownAddress: Uint8Array,
+  others: readonly (Uint8Array | undefined)[],
+): readonly FeeAccount[] {
+  const accounts: FeeAccount[] = [{ address: ownAddress, beneficiary: undefined }];
   for (const address of others) {
-    const isKnown = accounts.some((account) => equalBytes(account.address, address)) ||
-      withoutKey.some((known) => equalBytes(known, address));
-    if (isKnown) continue;
-    if (facts.canSignAs(address)) accounts.push({ address, beneficiary: facts.ownAddress });
-    else withoutKey.push(address);
+    const isKnown = accounts.some((account) => address === undefined || equalBytes(account.address, address));
+    if (address !== undefined && !isKnown) accounts.push({ address, beneficiary: ownAddress });
   }
-  return { accounts, withoutKey };
+  return accounts;
 }
 
 /** What is known of a request for which no payment was found yet. */

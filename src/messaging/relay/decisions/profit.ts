@@ -59,13 +59,13 @@ export interface ProfitRule extends MarketPrices {
   readonly profitPercent: number;
 }
 
-/** The numbers of a decision, for the database and the log. Dollars x 10^18 unless named otherwise. */
+/** The numbers of a decision, as they are in the database. Dollars x 10^18 unless named otherwise. */
 export interface ProfitNumbers extends Usage, ProfitRule {
-  readonly fee18: bigint | undefined;
+  readonly feeUsd18: bigint | undefined;
   /** `undefined`: the price is unknown. */
-  readonly cost18: bigint | undefined;
+  readonly costUsd18: bigint | undefined;
   /** Minimum fee. `undefined`: the price is unknown. */
-  readonly required18: bigint | undefined;
+  readonly requiredUsd18: bigint | undefined;
 }
 
 /** Reason why a message is not delivered now. `fee_unknown`: only reading the fee again may help. */
@@ -84,7 +84,7 @@ export type ProfitDecision =
 /** Decides on one message that is sent alone, or whose share of the transaction is `offer`. */
 export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
   const numbers = profitNumbers(offer, rule);
-  const { fee18, required18 } = numbers;
+  const { feeUsd18: fee18, requiredUsd18: required18 } = numbers;
   // Even when everything is delivered, a payment to us must not be spent on its own delivery.
   const isBounded = offer.paymentClass === "own_withdrawal" && required18 !== undefined;
   if (rule.profitPercent === 0 && !isBounded) return { kind: "deliver", why: "no_minimum", numbers };
@@ -105,9 +105,9 @@ function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
     gasPriceWei: rule.gasPriceWei,
     price27: rule.price27,
     profitPercent: rule.profitPercent,
-    fee18: offer.fee18,
-    cost18,
-    required18: cost18 === undefined ? undefined : requiredUsd18(cost18, percent),
+    feeUsd18: offer.fee18,
+    costUsd18: cost18,
+    requiredUsd18: cost18 === undefined ? undefined : requiredUsd18(cost18, percent),
   };
 }
 
@@ -191,11 +191,11 @@ interface Surplus {
   readonly surplus18: bigint;
 }
 
-function toSurplus({ id, numbers: { fee18, required18 } }: BatchVerdict): Surplus {
-  if (fee18 === undefined || required18 === undefined) {
+function toSurplus({ id, numbers: { feeUsd18, requiredUsd18: required18 } }: BatchVerdict): Surplus {
+  if (feeUsd18 === undefined || required18 === undefined) {
     throw new Error("A message without a price was compared");
   }
-  return { id, surplus18: fee18 - required18 };
+  return { id, surplus18: feeUsd18 - required18 };
 }
 
 /**

@@ -155,7 +155,7 @@ export class ProofDelivery {
     const price27 = (await profit?.price.fetchPrice(leg.signal))?.price27;
     const cost18 = costUsd18({ gas, dataCostWei }, { gasPriceWei, price27 });
     const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, profit?.minimumPercent ?? 0);
-    if (!this.#isPaid(leg, amount, { required18 })) return "held";
+    if (!this.#isPaid(leg, amount, required18)) return "held";
     const offeredUsd18 = toReward18(amount, hubTokenPrice27);
     // Rotations are only sent for the reward, even when every message is delivered.
     const maxGasPriceWei = coveringPriceWei({ gas, dataCostWei, offered18: offeredUsd18, price27 });
@@ -166,25 +166,34 @@ export class ProofDelivery {
   /**
    * True when the hub's reward pays for rotations; why it does not is logged once.
    * @param amount the reward, units of the hub's own token
-   * @param cost dollars x 10^18 that they require; unknown without a price, and not read yet when absent
+   * @param required18 dollars x 10^18 that they require; unknown without a price, and not read yet when `none`
    */
-  #isPaid(leg: Leg, amount: bigint, cost?: { readonly required18: bigint | undefined }): boolean {
+  #isPaid(leg: Leg, amount: bigint, required18: bigint | undefined | "none" = "none"): boolean {
     const { hubTokenPrice27 } = leg.settings;
     const reward18 = toReward18(amount, hubTokenPrice27);
-    const reason = findRewardHold({ amount, reward18, hubTokenPrice27 }, cost);
-    if (reason === undefined && cost === undefined) return true;
-    if (reason === this.#reported) return reason === undefined;
-    this.#reported = reason;
-    if (reason === undefined) return true;
-    leg.log.info("rotations_unprofitable", {
-      leg: legName(leg),
-      reason,
-      rewardUsd: formatDecimal(reward18, 18),
-      ...(cost?.required18 === undefined ? {} : { requiredUsd: formatDecimal(cost.required18, 18) }),
-    });
-    return false;
+    const find = (): RewardHold | undefined => {
+      if (amount === 0n) return "no_reward";
+      if (hubTokenPrice27 === undefined) return "token_price_unknown";
+      if (required18 === undefined) return "price_unknown";
+      return required18 !== "none" && reward18 < required18 ? "unprofitable" : undefined;
+    };
+    const reason = find();
+    const isNews = reason !== undefined && reason !== this.#reported;
+    if (reason !== undefined || required18 !== "none") this.#reported = reason;
+    if (isNews) {
+      leg.log.info("rotations_unprofitable", {
+        leg: legName(leg),
+        reason,
+        rewardUsd: formatDecimal(reward18, 18),
+        ...typeof required18 === "bigint" && { requiredUsd: formatDecimal(required18, 18) },
+      });
+    }
+    return reason === undefined;
   }
 }
+
+/** Why rotations are left to others: without a reward or a price, or where the reward is below the cost. */
+type RewardHold = "no_reward" | "token_price_unknown" | "price_unknown" | "unprofitable";
 
 function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
@@ -282,20 +291,4 @@ async function findPaying(
 /** Sums what the hub still offers for rotations, units of its own token. */
 function sumRewards(offered: readonly { readonly amount: bigint; readonly isClaimed: boolean }[]): bigint {
   return offered.reduce((sum, { amount, isClaimed }) => sum + (isClaimed ? 0n : amount), 0n);
-}
-
-/** Why rotations are left to others: without a reward or a price, or where the reward is below the cost. */
-function findRewardHold(
-  { amount, reward18, hubTokenPrice27 }: {
-    readonly amount: bigint;
-    readonly reward18: bigint;
-    readonly hubTokenPrice27: bigint | undefined;
-  },
-  cost: { readonly required18: bigint | undefined } | undefined,
-): "no_reward" | "token_price_unknown" | "price_unknown" | "unprofitable" | undefined {
-  if (amount === 0n) return "no_reward";
-  if (hubTokenPrice27 === undefined) return "token_price_unknown";
-  if (cost === undefined) return undefined;
-  if (cost.required18 === undefined) return "price_unknown";
-  return reward18 < cost.required18 ? "unprofitable" : undefined;
 }

@@ -189,7 +189,7 @@ export async function judgeBytes(
     const bytesGas = row.encoded.reduce((sum, byte) => sum + (byte === 0 ? ZERO_BYTE_GAS : BYTE_GAS), 0);
     const decided = decideProfit({ ...revenue, gas: BigInt(bytesGas), dataCostWei: 0n }, rule);
     if (decided.kind !== "hold" || decided.reason !== "unprofitable") return undefined;
-    const { required18: requiredUsd18, fee18: offeredUsd18 } = decided.numbers;
+    const { requiredUsd18, feeUsd18: offeredUsd18 } = decided.numbers;
     const detail = "its own bytes cost more";
     return { reason: "unprofitable", retryClass: "failed", detail, requiredUsd18, offeredUsd18 };
   };
@@ -258,22 +258,12 @@ export function toDecisions(
   { deliver, hold: held }: BatchDecision,
   price: NativePrice,
 ): readonly Omit<DecisionRow, "atMs">[] {
-  return [...deliver, ...held].map((verdict) => {
-    const { id, numbers } = verdict;
-    return {
-      commitment: toHash256(id),
-      verdict: verdict.kind === "hold" ? verdict.reason : verdict.why,
-      feeUsd18: numbers.fee18,
-      gas: numbers.gas,
-      gasPriceWei: numbers.gasPriceWei,
-      dataCostWei: numbers.dataCostWei,
-      price27: numbers.price27,
-      priceOrigin: price.origin,
-      profitPercent: numbers.profitPercent,
-      costUsd18: numbers.cost18,
-      requiredUsd18: numbers.required18,
-    };
-  });
+  return [...deliver, ...held].map((verdict) => ({
+    ...verdict.numbers,
+    commitment: toHash256(verdict.id),
+    verdict: verdict.kind === "hold" ? verdict.reason : verdict.why,
+    priceOrigin: price.origin,
+  }));
 }
 
 function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
@@ -288,7 +278,7 @@ function judgeUnpaid(
   { simulation }: ProvenBatch,
   { verdict, revenue }: { readonly verdict: HeldVerdict; readonly revenue: Revenue | undefined },
 ): Finding {
-  const { required18: requiredUsd18, fee18: offeredUsd18 } = verdict.numbers;
+  const { requiredUsd18, feeUsd18: offeredUsd18 } = verdict.numbers;
   const isFailed = verdict.reason === "unprofitable";
   const isBlind = isFailed && simulation.isBlind === true;
   // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.

@@ -160,15 +160,27 @@ export function keepOn<T>(what: string, schema: z.ZodType<T>): Kept<T> {
   };
 }
 
+const stopShape = z.object({
+  /** Nothing is signed before this time. */
+  untilMs: z.number(),
+  lastReportedMs: z.number(),
+});
+
 const stop = keepOn(
   "losses",
-  z.object({
-    untilMs: z.number(),
-    lastReportedMs: z.number(),
-    /** True: the limit is not reached, but a transaction might exceed it. */
-    isAhead: z.boolean().default(false),
-  }),
+  /** True: the limit is not reached, but a transaction might exceed it. */
+  stopShape.extend({ isAhead: z.boolean().default(false) }),
 );
+
+/** When a stop was reported last, and whether it is again now. */
+function reportOf(
+  old: z.infer<typeof stopShape> | undefined,
+  nowMs: number,
+  everyMs: number,
+): { readonly isDue: boolean; readonly lastReportedMs: number } {
+  const isDue = old === undefined || nowMs - old.lastReportedMs >= everyMs;
+  return { isDue, lastReportedMs: isDue ? nowMs : old.lastReportedMs };
+}
 
 /** Reason why nothing is signed while the price of the native token is unknown. */
 const UNPRICED = "the price of the native token is unknown, so that losses cannot be compared with the limit";
@@ -286,9 +298,8 @@ function stopSpending(
   why: Readonly<Record<string, string>>,
 ): void {
   const nowMs = context.clock.now();
-  const old = stop.read(context);
-  const isDue = old === undefined || nowMs - old.lastReportedMs >= REPORT_INTERVAL_MS;
-  stop.write(context, { untilMs, isAhead, lastReportedMs: isDue ? nowMs : old.lastReportedMs });
+  const { isDue, lastReportedMs } = reportOf(stop.read(context), nowMs, REPORT_INTERVAL_MS);
+  stop.write(context, { untilMs, isAhead, lastReportedMs });
   if (!isDue) return;
   context.log.warn("loss_limit_reached", {
     chain: context.target.id.stateMachine,
@@ -307,28 +318,15 @@ function resumeSpending(context: TargetContext): void {
   context.log.info("loss_limit_cleared", { chain });
 }
 
-const unfunded = keepOn(
-  "unfunded",
-  z.object({
-    sinceMs: z.number(),
-    /** Time of the last report. */
-    lastReportedMs: z.number(),
-    /** Nothing is signed before this time. */
-    untilMs: z.number(),
-  }),
-);
+const unfunded = keepOn("unfunded", stopShape.extend({ sinceMs: z.number() }));
 
 /** Records that the account cannot pay, and reports the shortfall once per interval. Not within a transaction. */
 export function suspendUnfunded(context: TargetContext, detail: string): void {
   const nowMs = context.clock.now();
   const old = unfunded.read(context);
-  const isDue = old === undefined || nowMs - old.lastReportedMs >= waitNoticeMs;
+  const { isDue, lastReportedMs } = reportOf(old, nowMs, waitNoticeMs);
   const sinceMs = old?.sinceMs ?? nowMs;
-  unfunded.write(context, {
-    sinceMs,
-    lastReportedMs: isDue ? nowMs : old.lastReportedMs,
-    untilMs: nowMs + UNFUNDED_PAUSE_MS,
-  });
+  unfunded.write(context, { sinceMs, lastReportedMs, untilMs: nowMs + UNFUNDED_PAUSE_MS });
   if (!isDue) return;
   context.log.warn("balance_insufficient", {
     chain: context.target.id.stateMachine,

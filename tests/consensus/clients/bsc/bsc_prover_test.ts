@@ -1,6 +1,6 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
-import { BscProver } from "../../../../src/consensus/clients/bsc/client.ts";
+import { BscProver, type BscProverDeps } from "../../../../src/consensus/clients/bsc/client.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
@@ -20,16 +20,26 @@ interface Scene {
   look(): Promise<ProverFinding>;
 }
 
+/** The prover of a chain by its headers. */
+function proverOf(
+  hub: ReturnType<typeof bscTarget>,
+  headers: BscProverDeps["headers"],
+  { epochLength = EPOCH, intervalMs = 300_000 } = {},
+): ConsensusProver {
+  const options = {
+    stateMachine: parseStateMachine("EVM-97"),
+    consensusStateId: BSC0,
+    epochLength,
+    intervalMs,
+  };
+  return new BscProver({ hub, headers }, options);
+}
+
 function stage(options: Partial<BscChainOptions> = {}, epoch = 0n): Scene {
   const epochLength = options.epochLength ?? EPOCH;
   const chain = new MemoryBscChain({ epochLength, ...options });
   const hub = bscTarget(chain, epochLength, epoch);
-  const prover = new BscProver({ hub, headers: chain.reader }, {
-    stateMachine: parseStateMachine("EVM-97"),
-    consensusStateId: BSC0,
-    epochLength,
-    intervalMs: 300_000,
-  });
+  const prover = proverOf(hub, chain.reader, { epochLength });
   const look = async (): Promise<ProverFinding> => {
     const found = await prover.next(signal);
     if (found.kind === "updates") hub.take(found.proofs);
@@ -263,12 +273,7 @@ Deno.test("a node whose headers fit together but not with the votes is named, an
     return byte === undefined ? header : { ...header, extraData: header.extraData.with(at, byte ^ 1) };
   };
   const proverAt = (hosts: readonly string[]): ConsensusProver =>
-    new BscProver({ hub, headers: { ...chain.reader, hosts } }, {
-      stateMachine: parseStateMachine("EVM-97"),
-      consensusStateId: BSC0,
-      epochLength: EPOCH,
-      intervalMs: 1,
-    });
+    proverOf(hub, { ...chain.reader, hosts }, { intervalMs: 1 });
   const one = await catchProverFault(proverAt(["bsc.example"]).next(signal));
   assert.deepEqual([one.code, one.endpoint], ["bad_data", "bsc.example"]);
   const several = await catchProverFault(proverAt(["a.example", "b.example"]).next(signal));
@@ -296,12 +301,7 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
     fetchChainIds: () => Promise.resolve([{ host: "bsc.example", chainId: 56n }]),
   };
   hub.clients.delete(BSC0);
-  const prover = new BscProver({ hub, headers }, {
-    stateMachine: parseStateMachine("EVM-97"),
-    consensusStateId: BSC0,
-    epochLength: 1000n,
-    intervalMs: 1,
-  });
+  const prover = proverOf(hub, headers, { epochLength: 1000n });
   const [chainId, epochs, ...more] = await prover.check(signal);
   assert.deepEqual([chainId?.result, epochs?.result, more], ["failed", "warning", []]);
   assert.deepEqual([chainId?.endpoint, chainId?.found], [

@@ -71,18 +71,6 @@ Deno.test("sync committee prover: whole states alone are enough, over a change o
   match(update?.summary ?? "", /committee of period \d+ \(by whole state of honest, whole state of honest\)/);
 });
 
-Deno.test("sync committee prover: states that come in JSON only are read as they arrive", async () => {
-  await using fixture = await Fixture.start({
-    hasJsonStatesOnly: true,
-    without: ["lightClient", "lodestarProof", "blindedBlocks"],
-  });
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
-  await fixture.beacon.mine(8);
-  const [update] = await fixture.follow(prover);
-  match(update?.summary ?? "", /\(by whole state of honest, whole state of honest\)/);
-});
-
 Deno.test("sync committee prover: summaries that an earlier run kept save the whole state, unless they do not fit", async () => {
   await using fixture = await Fixture.start({ without: ["lodestarProof"] });
   let kept: string | undefined;

@@ -35,16 +35,16 @@ for (
       gasPriceWei: 30_000_000_000n,
       price27: 3_000n * 10n ** 27n,
       profitPercent: percent,
-      fee18: required18,
-      cost18: COST,
-      required18,
+      feeUsd18: required18,
+      costUsd18: COST,
+      requiredUsd18: required18,
     });
   });
   Deno.test(`profit: at ${percent} percent a fee one below ${required18} is held with both numbers (F22)`, () => {
     const decision = decideProfit({ ...offer, fee18: required18 - 1n }, { ...rule, profitPercent: percent });
     assert.equal(decision.kind === "hold" && decision.reason, "unprofitable");
-    assert.equal(decision.numbers.required18, required18);
-    assert.equal(decision.numbers.fee18, required18 - 1n);
+    assert.equal(decision.numbers.requiredUsd18, required18);
+    assert.equal(decision.numbers.feeUsd18, required18 - 1n);
   });
 }
 
@@ -52,7 +52,7 @@ Deno.test("profit: 0 percent delivers without a fee, without a known fee and wit
   for (const fee18 of [0n, undefined]) {
     const decision = decideProfit({ ...offer, fee18 }, { ...rule, price27: undefined });
     assert.equal(decision.kind === "deliver" && decision.why, "no_minimum");
-    assert.equal(decision.numbers.cost18, undefined);
+    assert.equal(decision.numbers.costUsd18, undefined);
   }
 });
 
@@ -60,7 +60,7 @@ Deno.test("profit: without a price nothing is profitable, however high the fee (
   const missing = { ...rule, profitPercent: 1, price27: undefined };
   const decision = decideProfit({ ...offer, fee18: 10n ** 40n }, missing);
   assert.equal(decision.kind === "hold" && decision.reason, "price_unknown");
-  assert.equal(decision.numbers.required18, undefined);
+  assert.equal(decision.numbers.requiredUsd18, undefined);
 });
 
 Deno.test("profit: an unknown fee is held as such, even where delivery costs nothing", () => {
@@ -71,7 +71,7 @@ Deno.test("profit: an unknown fee is held as such, even where delivery costs not
 Deno.test("profit: a delivery that costs nothing needs neither fee nor price (F22)", () => {
   const free = decideProfit({ ...offer, gas: 0n }, { ...rule, profitPercent: 100, price27: undefined });
   assert.equal(free.kind === "deliver" && free.why, "profitable");
-  assert.equal(free.numbers.required18, 0n);
+  assert.equal(free.numbers.requiredUsd18, 0n);
 });
 
 Deno.test("profit: the data cost of an OP-stack chain can make the difference (F22)", () => {
@@ -81,14 +81,14 @@ Deno.test("profit: the data cost of an OP-stack chain can make the difference (F
   // 10^12 wei at 3,000 dollars: 0.003 dollars.
   const withData = decideProfit({ ...offer, fee18, dataCostWei: 10n ** 12n }, required);
   assert.equal(withData.kind, "hold");
-  assert.equal(withData.numbers.cost18, COST + 3_000_000_000_000_000n);
+  assert.equal(withData.numbers.costUsd18, COST + 3_000_000_000_000_000n);
 });
 
 Deno.test("profit: a fee that is raised while the message is held delivers it (F22)", () => {
   const required = { ...rule, profitPercent: 10 };
   const held = decideProfit({ ...offer, fee18: COST }, required);
   assert.equal(held.kind, "hold");
-  assert.equal(decideProfit({ ...offer, fee18: held.numbers.required18 }, required).kind, "deliver");
+  assert.equal(decideProfit({ ...offer, fee18: held.numbers.requiredUsd18 }, required).kind, "deliver");
 });
 
 Deno.test("profit: no message is delivered without a fee, or while fee and price are unknown", () => {

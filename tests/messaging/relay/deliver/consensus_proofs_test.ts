@@ -81,17 +81,6 @@ async function answer(fixture: Fixture, fee: bigint): Promise<Message> {
   return response;
 }
 
-Deno.test("consensus proofs: proof and messages go in one transaction, without another relayer's update", async () => {
-  const { fixture, relayer, leg } = await prepare();
-  const messages = await pay(fixture, [0n, 0n]);
-  await prove(fixture);
-  await using _ = running(relayer, leg);
-  await fixture.blocks(10);
-  assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
-  assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
-  assert.deepEqual(fixture.two.reverted(), []);
-});
-
 Deno.test("consensus proofs: nothing is sent while no message is due, and an old proof is not sent again (F16)", async () => {
   const { fixture, relayer, leg } = await prepare();
   await prove(fixture);
@@ -528,7 +517,7 @@ const downgrades: readonly [string, (relayer: Relayer, fixture: Fixture) => void
   ["the handler has no batchCall", (relayer) => void (relayer.two.hasBatchCall = false), 0],
 ];
 for (const [why, spoil, warnings] of downgrades) {
-  Deno.test(`consensus proofs: when ${why}, messages wait for others' updates, with ${warnings} warnings`, async () => {
+  Deno.test(`consensus proofs: when ${why}, messages wait for others' updates, with ${warnings} warnings, and it is asked again after an hour`, async () => {
     const { fixture, relayer, leg } = await prepare();
     spoil(relayer, fixture);
     const [message] = await pay(fixture, [0n]);
@@ -540,25 +529,16 @@ for (const [why, spoil, warnings] of downgrades) {
     await fixture.update(fixture.hub, fixture.two);
     await fixture.blocks(10);
     assert.equal(relayer.stateOf(message)[0], "delivered");
-  });
-}
-
-for (const [why, spoil] of downgrades) {
-  Deno.test(`consensus proofs: after an hour it is asked again whether ${why}`, async () => {
-    const { fixture, relayer, leg } = await prepare();
-    spoil(relayer, fixture);
-    const [message] = await pay(fixture, [0n]);
-    await prove(fixture);
-    await using _ = running(relayer, leg);
-    await fixture.blocks(20);
     relayer.hub.acceptedProofs.hasOffchainStore = true;
     relayer.two.hasBatchCall = true;
-    await fixture.clock.advance(3_500_000);
-    assert.deepEqual(stepsOf(fixture), []);
-    await fixture.clock.advance(110_000);
+    const [next] = await pay(fixture, [0n]);
+    await prove(fixture);
+    await fixture.clock.advance(3_400_000);
+    assert.deepEqual(stepsOf(fixture), [["messages"]]);
+    await fixture.clock.advance(210_000);
     await fixture.blocks(3);
-    assert.equal(relayer.stateOf(message)[0], "delivered");
-    assert.deepEqual(stepsOf(fixture), [["consensus", "messages"]]);
+    assert.equal(relayer.stateOf(next)[0], "delivered");
+    assert.deepEqual(stepsOf(fixture), [["messages"], ["consensus", "messages"]]);
   });
 }
 

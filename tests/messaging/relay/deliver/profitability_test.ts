@@ -267,14 +267,6 @@ Deno.test("profitability: a request that no endpoint knows does not end without 
   assert.deepEqual(relayer.stateOf(first), ["gone", "request_gone"]);
 });
 
-Deno.test("profitability: a price that comes back is used within minutes, also without a retry frequency", async () => {
-  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
-  await round(relayer, withProfitRule(relayer, 10, "none").leg);
-  assert.equal(relayer.row(first).reason, "price_unknown");
-  await fixture.clock.advance(10_000);
-  assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
-});
-
 Deno.test("profitability: what is left of a mixed batch is proved and simulated again, and mined without a revert", async () => {
   const { relayer, fixture, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
   assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 3, hasMore: false });

@@ -436,24 +436,6 @@ Deno.test("send: a fault of the source while proving is rethrown, and no row cha
   assert.equal(relayer.row(first).state, "seen");
 });
 
-for (const count of [1, 99, 100, 101, 201]) {
-  Deno.test(`send: ${count} messages travel in batches of at most 100 (F13)`, async () => {
-    const { relayer, fixture, messages, leg } = await prepare(count);
-    for (let turn = 0; turn < 5; turn++) {
-      while ((await round(relayer, leg)).sent > 0);
-      await mine(relayer);
-    }
-    assert.deepEqual(delivered(fixture.two), messages.map(({ commitment }) => commitment));
-    const sizes = new Map<string, number>();
-    for (const message of messages) {
-      const [only, second] = relayer.submissions(message);
-      assert.ok(only !== undefined && second === undefined);
-      sizes.set(only.submission.hash, (sizes.get(only.submission.hash) ?? 0) + 1);
-    }
-    assert.ok([...sizes.values()].every((size) => size <= 100));
-  });
-}
-
 Deno.test("send: a message that exceeds the bytes of a transaction alone is held with its reason (F13)", async () => {
   const fixture = new Fixture();
   const [large] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { body: new Uint8Array(120_000) });

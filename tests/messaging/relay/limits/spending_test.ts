@@ -355,16 +355,6 @@ Deno.test("daily loss: one message that never fits what is left waits alone, and
   assert.deepEqual(told(work, "loss_limit_reached"), []);
 });
 
-Deno.test("daily loss: an unknown price is named as the reason when nothing may be signed", async () => {
-  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
-  await payAndUpdate(work.fixture, [0n]);
-  const profit = profitOf(work.relayer, 0, "none");
-  const leg = work.relayer.leg(work.relayer.hub, work.relayer.two, { profit });
-  assert.equal((await round(work.relayer, leg)).sent, 0);
-  const [line] = told(work, "loss_limit_reached");
-  assert.match(String(Object(line).because), /price of the native token is unknown/);
-});
-
 Deno.test("daily loss: what was spent is compared with the limit also while one transaction was not covered", async () => {
   const work = prepare(10, { settings: { maxDailyLossMicroUsd: LIMIT_MICRO_USD } });
   await loseRaces(work, 2);

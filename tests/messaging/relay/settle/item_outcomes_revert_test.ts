@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { mine, outbound, round, settle, trust } from "../rounds.ts";
@@ -27,22 +26,6 @@ function spoil(fixture: Fixture, message: Message): Message {
   fixture.two.spoiling.add(message.commitment);
   return message;
 }
-
-Deno.test("reverting message: a batch that one message makes revert goes in halves until that one stands alone, and the others arrive", async () => {
-  const fixture = new Fixture();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 20);
-  const spoiler = spoil(fixture, messages[7]);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
-  for (let times = 0; times < 8; times++) await roundAndSettle(fixture, relayer, leg);
-  assert.deepEqual(wasted(fixture), [20, 10, 5, 3, 1]);
-  const others = messages.filter((message) => message !== spoiler);
-  assert.deepEqual(delivered(fixture.two).sort(), others.map(({ commitment }) => commitment).sort());
-  assert.deepEqual(others.map((message) => relayer.row(message).attempts), others.map(() => 0));
-  const { state, reason, attempts, nextAttemptAtMs } = relayer.row(spoiler);
-  assert.deepEqual({ state, reason, attempts }, { state: "held", reason: "reverted", attempts: 1 });
-  assert.equal(nextAttemptAtMs, NEVER_MS, "it made a transaction revert by itself");
-});
 
 Deno.test("reverting message: two of them in one batch are both found, and no other message waits for longer than a round", async () => {
   const fixture = new Fixture();

@@ -98,22 +98,6 @@ Deno.test("replacement (F3): before its patience is over a transaction is left a
   assert.deepEqual(statesOf(work), ["delivery broadcast"]);
 });
 
-Deno.test("replacement (F3): after three replacements the nonce is cancelled, and the message goes again", async () => {
-  const work = await waiting();
-  for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
-  const kinds = rowsOf(work).map(({ kind }) => kind);
-  assert.deepEqual(kinds, ["delivery", "delivery", "delivery", "delivery", "cancel"]);
-  await mine(work);
-  assert.deepEqual(statesOf(work), [...Array(4).fill("delivery replaced"), "cancel final"]);
-  assert.equal(work.relayer.row(work.first).state, "ready");
-  assert.equal(work.relayer.row(work.first).reason, "stuck");
-  await work.fixture.clock.advance(5_000);
-  await round(work.relayer, work.leg);
-  await mine(work);
-  assert.equal(work.relayer.row(work.first).state, "delivered");
-  assert.equal(delivered(work.fixture.two).length, 1);
-});
-
 Deno.test("replacement: what calls a handler that governance replaced is cancelled, and its message goes through the new one", async () => {
   const work = await waiting();
   work.fixture.two.replaceHandler();
