@@ -7,12 +7,9 @@ import { assertMet, playBeaconProfile, playProfiles, startProfileDevnet } from "
 import { playConsensus } from "./support/consensus_scene.ts";
 
 /** Each with the profiles of the chains A and B and of the hub. */
-const ROUNDS = [
-  ["geth-default", "alchemy-free", "substrate-cut-sockets"],
-  ["polygon-bor", "quicknode", "substrate-no-batches"],
-] as const;
+const ROUNDS = [["polygon-bor", "alchemy-free", "substrate-cut-sockets"]] as const;
 
-const BEACONS = ["nimbus", "teku"] as const;
+const BEACONS = ["teku"] as const;
 
 Deno.test("profiles: messages cross and fees come home, whatever the nodes are", async (t) => {
   await using devnet = await startProfileDevnet();

@@ -85,7 +85,7 @@ for (const [what, behaviour, sources] of cases) {
     await using fixture = await Fixture.startBeforeGloas(behaviour, beaconTarget(runtime));
     const prover = fixture.prover();
     await fixture.startClient(prover);
-    const journey = await follow(fixture, prover, gloasSlot + 3 * 32);
+    const journey = await follow(fixture, prover, gloasSlot + 32);
     equal(journey.sources, sources);
     ok([...journey.waits].some((reason) => /first finalized slot \d+ of Gloas/.test(reason)), "21 items");
     checkHeight(fixture);
