@@ -257,7 +257,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 570,
   "core/evm": 1733,
   "core/hub_proofs": 761,
-  "core/ismp": 2030,
+  "core/ismp": 2029,
   "core/merkle": 962,
   "core/pricing": 379,
   "core/rpc": 3551,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_749,
+  "lines of src": 77_748,
   "lines of devnet": 34_110,
   "lines of tests": 96_253,
   "lines of the longest function of src": 73,
