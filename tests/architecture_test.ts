@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1760,
   "consensus/clients/parachain": 611,
   "consensus/clients/polygon": 2049,
-  "consensus/clients/sync_committee": 4941,
+  "consensus/clients/sync_committee": 4956,
   "consensus/commands": 389,
   "consensus/config": 978,
   "consensus/followers": 129,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_775,
+  "lines of src": 77_790,
   "lines of devnet": 34_110,
-  "lines of tests": 96_261,
+  "lines of tests": 96_274,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

@@ -210,6 +210,12 @@ export class BeaconEndpointSet {
   }
 }
 
+/** Returns the fault of an endpoint as a result. @throws everything else */
+export function keepFault(fault: unknown): RpcFault {
+  if (fault instanceof RpcFault) return fault;
+  throw fault;
+}
+
 /** True when a healthy endpoint does not have the requested data. */
 export function isAbsence(fault: RpcFault): boolean {
   return fault.code === "not_found" || fault.code === "missing_method" || fault.code === "refused";

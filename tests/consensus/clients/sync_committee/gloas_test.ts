@@ -223,6 +223,19 @@ for (const { status, hasServed } of [...unservedUpdates, { status: 500, hasServe
   });
 }
 
+Deno.test("sync committee prover: a node that shows no finalized header is named, and does not keep the chain out", async () => {
+  await using fixture = await Fixture.start();
+  await fixture.startClient(fixture.prover());
+  await fixture.beacon.mine(96);
+  fixture.spoil("gateway", { status: (path) => path.endsWith("/headers/finalized") ? 404 : undefined });
+  const prover = fixture.prover(["gateway"]);
+  const rows = await prover.check(never);
+  equal(rows.map(({ check, endpoint, result }) => [check, endpoint, result]), [
+    ["beacon_routes", "gateway", "warning"],
+  ]);
+  equal((await prover.next(never)).kind, "updates");
+});
+
 Deno.test("gloas: without light_client/updates the period changes by a state", async () => {
   const runtime: HubRuntime = { layout: "variant", gloasEpoch: GLOAS_EPOCH };
   await using fixture = await Fixture.startBeforeGloas({}, beaconTarget(runtime));
