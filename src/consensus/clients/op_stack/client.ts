@@ -1,6 +1,6 @@
 /** Light client of OP stack chains, as the registry lists it. */
 import type { ChainClient } from "../../client.ts";
-import { disputeGames, type GameOptions } from "./dispute_games.ts";
+import { DisputeGames, type GameOptions } from "./dispute_games.ts";
 import {
   fetchOtherImplementations,
   fetchUnlistedGames,
@@ -154,7 +154,7 @@ function opStackKind(
         return outputs.find(outputClaims(deps, options, { state, oracle }), view, signal);
       }
       if (games === undefined) return undefined;
-      return gameClaims.find(disputeGames(deps, options, { state, rules: games, details }), view, signal);
+      return gameClaims.find(new DisputeGames(deps, options, { state, rules: games, details }), view, signal);
     },
     checkStored: async ({ state: { stateMachineId }, stored: { games } }, signal) => {
       if (games === undefined) return [];

@@ -3,9 +3,11 @@
  * update costs with all of them.
  */
 import {
+  adviseOnFault,
   type CheckJob,
   type CheckRow,
   checkSubjects,
+  describeFault,
   findingRow,
   REQUEST_TIMEOUT_MS,
   silenceRow,
@@ -15,7 +17,7 @@ import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { FindingCode } from "../../../core/checks/findings.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { isAbsence } from "./beacon_endpoint_set.ts";
+import { isAbsence, keepFault } from "./beacon_endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import {
   type BeaconNetwork,
@@ -105,11 +107,24 @@ async function checkNodes(
           advice,
         }];
       }
-      const routes = await probe(endpoint, signal);
-      probed.push({ host, routes });
-      return [
+      const known: CheckRow[] = [
         answering,
         { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` },
+      ];
+      const routes = await probe(endpoint, signal).catch(keepFault);
+      if (routes instanceof RpcFault) {
+        const found = `what it serves is not known: ${routes.where.method} failed: ${describeFault(routes)}`;
+        return [...known, {
+          ...row,
+          check: "beacon_routes",
+          result: "warning",
+          found,
+          advice: adviseOnFault(routes),
+        }];
+      }
+      probed.push({ host, routes });
+      return [
+        ...known,
         { ...row, check: "beacon_routes", result: "ok", found: describeRoutes(routes) },
         { ...row, check: "beacon_forks", ...judgeForks(routes) },
       ];

@@ -108,7 +108,14 @@ export class BeaconEndpointSet {
   ): Promise<T> {
     const { route, asksAgain = true } = call;
     const nodes = this.#nodes.filter((node) => asksAgain || !node.isUnsupported([{ method: route }]));
-    const round = new EndpointRound(this.#clock, nodes, [{ method: route }]);
+    if (nodes.length === 0) {
+      const endpointHost = this.#nodes.map(({ host }) => host).join(", ");
+      const place = { chain: this.chain, endpointHost, method: route };
+      throw new RpcFault("missing_method", place, { detail: "not served" });
+    }
+    // Where every node lacked the route, all are asked again: one may just have missed what it was asked for.
+    const calls = this.mayServe(route) ? [{ method: route }] : [];
+    const round = new EndpointRound(this.#clock, nodes, calls);
     for (;;) {
       const node = round.take();
       if (node === undefined) {
@@ -201,6 +208,12 @@ export class BeaconEndpointSet {
   mayServe(route: string): boolean {
     return this.#nodes.some((known) => !known.isUnsupported([{ method: route }]));
   }
+}
+
+/** Returns the fault of an endpoint as a result. @throws everything else */
+export function keepFault(fault: unknown): RpcFault {
+  if (fault instanceof RpcFault) return fault;
+  throw fault;
 }
 
 /** True when a healthy endpoint does not have the requested data. */

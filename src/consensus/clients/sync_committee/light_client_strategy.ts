@@ -52,6 +52,9 @@ interface AuthenticUpdate {
   readonly committee: SyncCommitteeUpdate | undefined;
 }
 
+/** Polls without an update of a new period before its committee is read from a state, whatever the nodes answer. */
+const MAX_POLLS_WITHOUT_UPDATE = 3;
+
 /** Epochs after which the best update of a period finalizes a block of that period, unless finality has stalled. */
 const MAX_EPOCHS_TO_FINALITY = 4n;
 
@@ -60,8 +63,8 @@ export class LightClientStrategy {
   readonly #context: BeaconContext;
   /** By endpoint: the finalized epoch that it offers, and since when. */
   readonly #offered = new Map<RestEndpoint, { readonly epoch: bigint; readonly sinceMs: number }>();
-  /** Period for which it was last logged that no node serves its updates. */
-  #unservedPeriod: bigint | undefined;
+  /** Consecutive polls in which no node served an update of this period. */
+  #unserved = { period: -1n, polls: 0 };
 
   constructor(context: BeaconContext) {
     this.#context = context;
@@ -178,20 +181,25 @@ export class LightClientStrategy {
         async (node) => readRotation(node, trusted, { update, best: await node.fetchPeriodUpdate(period) }),
         signal,
       );
+      this.#unserved = { period, polls: 0 };
       if (found !== undefined) return found;
       const epochs = epochOfSlot(network, update.attestedHeader.slot - firstSlotOfPeriod(network, period));
       if (epochs >= MAX_EPOCHS_TO_FINALITY) return undefined;
       return { kind: "nothing", reason: "the best update of the new period is not final yet", againInMs };
     } catch (fault) {
-      if (!(fault instanceof RpcFault) || !isAbsence(fault)) throw fault;
+      if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
+      const polls = this.#unserved.period === period ? this.#unserved.polls + 1 : 1;
+      this.#unserved = { period, polls };
+      if (polls > MAX_POLLS_WITHOUT_UPDATE) return this.#noteUnserved(period);
+      if (!isAbsence(fault)) throw fault;
       return { kind: "nothing", reason: "the committee of the next period is not served yet", againInMs };
     }
   }
 
   /** Logs once for each period that no node serves its updates. */
   #noteUnserved(period: bigint): undefined {
-    if (this.#unservedPeriod === period) return;
-    this.#unservedPeriod = period;
+    if (this.#unserved.period === period && this.#unserved.polls === Infinity) return;
+    this.#unserved = { period, polls: Infinity };
     const { chain, log } = this.#context.endpoints;
     log.warn("endpoint_limited.light_client_updates", { chain });
   }

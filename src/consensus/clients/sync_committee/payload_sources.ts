@@ -32,7 +32,7 @@ import type {
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
+import { type BeaconEndpointSet, isAbsence, keepFault } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 
 /** A finalized block that the attested header vouches for. */
@@ -279,12 +279,6 @@ async function fetchBootstrap(
 function currentCommittee(bootstrap: LightClientBootstrap): CurrentCommittee {
   const { currentSyncCommittee, currentSyncCommitteeBranch: branch } = bootstrap;
   return { root: committeeRoot(currentSyncCommittee), branch };
-}
-
-/** Keeps the fault of a source: the next one may serve. */
-function keepFault(fault: unknown): RpcFault {
-  if (fault instanceof RpcFault) return fault;
-  throw fault;
 }
 
 /** Returns the most informative fault: refused data, then a failing endpoint, then missing data. */

@@ -118,6 +118,16 @@ Deno.test("beacon endpoint set: a route that an endpoint lacks is asked of it la
   equal(await endpointSet.ask({ route, asksAgain: false }, work, never), "a");
 });
 
+Deno.test("beacon endpoint set: a route that all lacked is asked of all, and its fault names them", async () => {
+  const endpointSet = endpointSetOf(["a", "b"]);
+  await deny(endpointSet, "a", "b");
+  const without = await catchFault(endpointSet.ask({ route, asksAgain: false }, scripted({}).work, never));
+  equal([without.code, without.where.endpointHost], ["missing_method", "a, b"]);
+  const { asked, work } = scripted({ a: ["refused"] });
+  equal(await endpointSet.ask({ route }, work, never), "b");
+  equal(asked, ["a", "b"]);
+});
+
 Deno.test("beacon endpoint set: an error that is no endpoint fault is rethrown", async () => {
   const defect = new TypeError("defect");
   await rejects(endpointSetOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);

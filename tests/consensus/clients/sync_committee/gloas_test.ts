@@ -187,11 +187,17 @@ Deno.test("gloas: a node that contradicts a known fork is named, one without a s
   }
 });
 
-for (const status of [403, 404, 405, 500, 501]) {
-  Deno.test(`sync committee prover: without light_client/updates (${status}) the period changes by a state`, async () => {
+const unservedUpdates = [400, 403, 404, 405, 500, 501].map((status) => ({ status, hasServed: false }));
+for (const { status, hasServed } of [...unservedUpdates, { status: 500, hasServed: true }]) {
+  const name = `${status}${hasServed ? ", served before" : ""}`;
+  Deno.test(`sync committee prover: without light_client/updates (${name}) the period changes by a state`, async () => {
     await using fixture = await Fixture.start();
     const prover = fixture.prover(["gateway"]);
     await fixture.startClient(fixture.prover());
+    if (hasServed) {
+      await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
+      await fixture.follow(prover);
+    }
     fixture.spoil("gateway", {
       status: (path) => path.includes("light_client/updates") ? status : undefined,
     });
@@ -216,6 +222,19 @@ for (const status of [403, 404, 405, 500, 501]) {
     equal(texts, status === 500 ? [] : ["light_client_updates_missing"]);
   });
 }
+
+Deno.test("sync committee prover: a node that shows no finalized header is named, and does not keep the chain out", async () => {
+  await using fixture = await Fixture.start();
+  await fixture.startClient(fixture.prover());
+  await fixture.beacon.mine(96);
+  fixture.spoil("gateway", { status: (path) => path.endsWith("/headers/finalized") ? 404 : undefined });
+  const prover = fixture.prover(["gateway"]);
+  const rows = await prover.check(never);
+  equal(rows.map(({ check, endpoint, result }) => [check, endpoint, result]), [
+    ["beacon_routes", "gateway", "warning"],
+  ]);
+  equal((await prover.next(never)).kind, "updates");
+});
 
 Deno.test("gloas: without light_client/updates the period changes by a state", async () => {
   const runtime: HubRuntime = { layout: "variant", gloasEpoch: GLOAS_EPOCH };

@@ -12,6 +12,8 @@ import { DerivationError } from "./sync_committee_error.ts";
 
 /** Maximum number of bytes without a value: those of a list of all validators as one text in hex. */
 const MAX_VALUE_BYTES = 2 ** 26;
+/** Maximum number of tokens without a value: more than those of a field that is read whole, or of an item. */
+const MAX_VALUE_TOKENS = 2 ** 14;
 
 /** A list or vector whose items are read one by one. */
 interface OpenList {
@@ -30,6 +32,7 @@ export class StateJsonReader {
     stringBufferSize: 65_536,
   });
   #sinceValue = 0;
+  #tokens = 0;
   #list: OpenList | undefined;
 
   constructor(type: StateType) {
@@ -38,10 +41,16 @@ export class StateJsonReader {
     this.#parser.onError = (cause) => {
       throw stateError(cause);
     };
+    this.#parser.onToken = () => {
+      if (++this.#tokens > MAX_VALUE_TOKENS) throw new DerivationError("state_bytes");
+    };
     this.#parser.onValue = ({ value, key, parent, stack }) => {
       const list = stack[2]?.key;
       if (list === undefined) this.#takeField(String(key), value);
-      else if (this.#takeItem(String(list), value) && Array.isArray(parent)) parent.length = 0;
+      else if (this.#takeItem(String(list), value)) {
+        if (!Array.isArray(parent)) throw new DerivationError("state_bytes");
+        parent.length = 0; // what is taken is not kept
+      }
     };
   }
 
@@ -58,18 +67,23 @@ export class StateJsonReader {
     return this.#roots.finish();
   }
 
+  #noteValue(): void {
+    this.#sinceValue = 0;
+    this.#tokens = 0;
+  }
+
   /** Takes an item of a list or vector. @returns false for parts of other fields, which are taken when they are complete. */
   #takeItem(name: string, value: unknown): boolean {
     const list = this.#openList(name);
     if (list === undefined) return false;
-    this.#sinceValue = 0;
+    this.#noteValue();
     list.target.take(bytesOf(list.elementType, value));
     return true;
   }
 
   /** Takes a field, of a list or vector its end. Lists of small items come as one text, too, from some nodes. */
   #takeField(name: string, value: unknown): void {
-    this.#sinceValue = 0;
+    this.#noteValue();
     const field = this.#fields.get(name);
     if (field === undefined) throw new DerivationError("state_bytes");
     const list = this.#openList(name);

@@ -330,6 +330,18 @@ Deno.test("state in JSON: a text without end is refused before it fills the memo
   }, isUnreadable);
 });
 
+Deno.test("state in JSON: values that are no part of a state are refused before they fill the memory", () => {
+  for (const start of ['{"junk":[', '{"data":{"fork":[', '{"data":{"balances":[[']) {
+    for (const part of ["[", "0,", "[],"]) {
+      const reader = new StateJsonReader(stateTypeOf("fulu", 32));
+      throws(() => reader.write(new TextEncoder().encode(start + part.repeat(2 ** 16))), isUnreadable, start);
+    }
+  }
+  // An object may have members without end.
+  const reader = new StateJsonReader(stateTypeOf("fulu", 32));
+  throws(() => reader.write(new TextEncoder().encode('{"data":{"balances":{"first":"1",')), isUnreadable);
+});
+
 Deno.test("state stream: it does not matter how the bytes are cut into pieces", () => {
   const root = rootOf(read(fuluBytes, { pieceBytes: fuluBytes.length }));
   const sizes = fc.array(fc.integer({ min: 1, max: 300_000 }), { minLength: 1, maxLength: 8 });
