@@ -27,9 +27,8 @@ export interface SignedMessage {
   readonly digest: Hash256;
 }
 
-/** The message of these bytes. */
-export /** A message of parts that follow each other. */
-function signedMessage(...parts: readonly Uint8Array[]): SignedMessage {
+/** The message of these bytes: parts that follow each other. */
+export function signedMessage(...parts: readonly Uint8Array[]): SignedMessage {
   const preimage = concatBytes(...parts);
   return { preimage, digest: toHash256(keccak256(preimage)) };
 }

@@ -245,6 +245,19 @@ Deno.test("gas prices: 24 seconds of a hundred times the price change nothing wh
   assert.deepEqual(await offered(chain), [27n, 2n]);
 });
 
+Deno.test("gas prices: a base fee that nothing else confirms changes no later offer", async () => {
+  for (const laterMs of [0, 61 * minuteMs]) {
+    await using rpc = node({ ...priced(1n), eth_getBlockByNumber: block(2_000n * gwei) });
+    const clock = new FakeClock();
+    const { chain } = chainAt([rpc], {}, clock);
+    await offered(chain);
+    await clock.advance(laterMs);
+    rpc.on("eth_getBlockByNumber", block(20n * gwei));
+    rpc.on("eth_gasPrice", () => `0x${(20n * gwei).toString(16)}`);
+    assert.deepEqual(await offered(chain), [25n, 0n]);
+  }
+});
+
 Deno.test("gas prices: above maximum_gas_price nothing is signed, and below it the offer does not exceed it", async () => {
   await using rpc = node(priced(1n));
   const at = (maximumGasPriceGwei: number): Promise<readonly [bigint, bigint] | string> =>
