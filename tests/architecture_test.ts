@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 456,
-  "core/chains": 12_644,
+  "core/chains": 12_643,
   "core/checks": 1252,
   "core/commands": 1737,
   "core/config": 3228,
@@ -260,7 +260,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2029,
   "core/merkle": 962,
   "core/pricing": 379,
-  "core/rpc": 3551,
+  "core/rpc": 3556,
   "core/runtime": 2017,
   "core/substrate": 270,
   "core/telemetry": 2628,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_790,
+  "lines of src": 77_794,
   "lines of devnet": 34_110,
-  "lines of tests": 96_274,
+  "lines of tests": 96_312,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

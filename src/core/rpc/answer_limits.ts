@@ -69,6 +69,8 @@ const LARGE: Readonly<Record<string, Bounds>> = {
   ismp_queryStateProof: { mebibytes: 16, bytesPerValue: 2 },
   mmr_generateProof: { mebibytes: 16, bytesPerValue: 2 },
   mmr_queryProof: { mebibytes: 16, bytesPerValue: 2 },
+  // Web3Signer: the keys of all accounts, of 133 bytes each
+  "eth1/publicKeys": { mebibytes: 4 },
   // Beacon nodes; whole states are read as streams (state_stream.ts), which keep nothing
   "blinded_blocks/{id}": { mebibytes: 32 },
   "blocks/{id}": { mebibytes: 32 },

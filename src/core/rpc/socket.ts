@@ -108,12 +108,12 @@ export class SocketEndpoint extends EndpointFaults implements RpcEndpoint {
     const { clock } = this.#deps;
     const afterMs = conditions.timeoutMs ?? CALL_TIMEOUT_MS;
     const ended = linkedAbort(conditions.signal, this.#stop.signal);
-    const link = this.#link ??= this.#open();
-    let asked: { readonly heard: number; readonly atMs: number } | undefined;
+    let asked: { readonly link: SocketLink; readonly heard: number; readonly atMs: number } | undefined;
     try {
       const answer = await withDeadline(clock, { what, afterMs, signal: ended.signal }, async (signal) => {
+        const link = this.#link ??= this.#open();
         await orAbort(link.opened, signal);
-        asked = { heard: link.heard, atMs: clock.now() };
+        asked = { link, heard: link.heard, atMs: clock.now() };
         return await link.send(request, signal);
       });
       const { translate } = this.#options;
@@ -121,10 +121,13 @@ export class SocketEndpoint extends EndpointFaults implements RpcEndpoint {
     } catch (cause) {
       if (cause instanceof LinkEnded) throw this.fault("unreachable", what, { detail: cause.problem });
       // No honest node answers so.
-      if (cause instanceof RpcFault && cause.code === "oversized") link.end(cause.detail ?? cause.code);
+      if (cause instanceof RpcFault && cause.code === "oversized") {
+        asked?.link.end(cause.detail ?? cause.code);
+      }
       if (!(cause instanceof DeadlineFault)) throw cause;
       if (asked === undefined) throw this.fault("unreachable", what, { detail: "no connection in time" });
-      if (link.heard === asked.heard && clock.now() - asked.atMs >= SILENCE_MS) link.end("no answer");
+      const { link, heard, atMs } = asked;
+      if (link.heard === heard && clock.now() - atMs >= SILENCE_MS) link.end("no answer");
       throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
     } finally {
       ended.unlink();

@@ -130,6 +130,16 @@ Deno.test("socket: a node that is not there is unreachable at once, one that han
   await socket.close();
 });
 
+Deno.test("socket: no connection is opened after the end, whatever is called then", async () => {
+  const { clock, node, socket } = setUp({ chain_getHeader: () => SILENCE });
+  const asked = socket.send([head], { signal });
+  await clock.settle();
+  await socket.close();
+  await assert.rejects(asked, refusedWith("closed by this program"));
+  await assert.rejects(clock.run(socket.send([head], { signal })), refusedWith("closed by this program"));
+  assert.equal(node.connections, 1);
+});
+
 Deno.test("socket: a call without an answer times out at its deadline", async () => {
   const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
   const start = clock.now();

@@ -268,7 +268,8 @@ const LOGGING_CODE: Hex = "0x60006000a000";
 
 /** True when a trace or simulation, of whatever shape, shows a log. */
 function hasLogs(result: Json): boolean {
-  return /"logs":\[\{/.test(JSON.stringify(result));
+  const text = JSON.stringify(result, (_, value) => typeof value === "bigint" ? String(value) : value);
+  return /"logs":\[\{/.test(text);
 }
 
 async function checkSimulation(

@@ -142,7 +142,8 @@ export class GasPrices {
     const isEcho = this.#ownWei.has(named.gasPriceWei - baseWei);
     const othersWei = lowest(named.gasPriceWei - baseWei, isEcho ? this.#othersWei : undefined);
     const market = await this.#compare({ ...named, gasPriceWei: baseWei + othersWei }, host, signal);
-    this.#othersWei = market.gasPriceWei - baseWei;
+    // A base fee above the bounded price is a false one, and says nothing about tips.
+    if (market.gasPriceWei >= baseWei) this.#othersWei = market.gasPriceWei - baseWei;
     return market;
   }
 

@@ -36,8 +36,6 @@ const MAX_ATTEMPTS = 3;
 const ATTEMPTS_WITHIN_MS = 4_000;
 /** Time of a request, milliseconds: a key in a vault or a hardware module takes a second. */
 const TIMEOUT_MS = 5_000;
-/** Maximum size of an answer, bytes: that of the keys of a large signer. */
-const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 const SIGN_ROUTE = "eth1/sign";
 const KEYS_ROUTE = "eth1/publicKeys";
@@ -69,8 +67,7 @@ export class RemoteAccount implements SigningAccount {
     readonly options: { readonly chain: StateMachine; readonly signer: RemoteSigner },
   ) {
     const { chain, signer } = options;
-    const limits = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES };
-    this.#http = new HttpAddress(deps, { url: signer.reveal(), chain, ...limits });
+    this.#http = new HttpAddress(deps, { url: signer.reveal(), chain, timeoutMs: TIMEOUT_MS });
     this.remoteHost = this.#http.host;
     this.address = signer.address;
   }

@@ -245,6 +245,21 @@ Deno.test("gas prices: 24 seconds of a hundred times the price change nothing wh
   assert.deepEqual(await offered(chain), [27n, 2n]);
 });
 
+Deno.test("gas prices: a base fee that nothing else confirms changes no later offer", async () => {
+  for (const [readings, laterMs] of [[1, 0], [2, 0], [1, 61 * minuteMs], [2, 61 * minuteMs]] as const) {
+    await using rpc = node(priced(1n));
+    const clock = new FakeClock();
+    const { chain } = chainAt([rpc], {}, clock);
+    if (readings > 1) await offered(chain);
+    rpc.on("eth_getBlockByNumber", block(2_000n * gwei));
+    await offered(chain);
+    await clock.advance(laterMs);
+    rpc.on("eth_getBlockByNumber", block(20n * gwei));
+    rpc.on("eth_gasPrice", () => `0x${(20n * gwei).toString(16)}`);
+    assert.deepEqual(await offered(chain), [25n, 0n]);
+  }
+});
+
 Deno.test("gas prices: above maximum_gas_price nothing is signed, and below it the offer does not exceed it", async () => {
   await using rpc = node(priced(1n));
   const at = (maximumGasPriceGwei: number): Promise<readonly [bigint, bigint] | string> =>
@@ -272,13 +287,16 @@ Deno.test("gas prices: without a base fee the buffer is paid once, however often
   assert.equal(await pay(), 180n * gwei, "a market above what we pay is followed");
 });
 
-Deno.test("gas prices: the tip of a replacement is no market for what follows", async () => {
+Deno.test("gas prices: the tip of a replacement is no market for what follows, a false base fee between or not", async () => {
   let tip = 2n * gwei;
   await using rpc = node({ ...priced(1n), eth_gasPrice: () => `0x${(20n * gwei + tip).toString(16)}` });
   const { chain } = chainAt([rpc]);
   const first = await sign(chain);
   const price = { type: "eip1559", maxFeeWei: 40n * gwei, maxPriorityFeeWei: 3n * gwei } as const;
   await chain.replacement.resign(first, price, never);
+  rpc.on("eth_getBlockByNumber", block(2_000n * gwei));
+  await offered(chain);
+  rpc.on("eth_getBlockByNumber", block(20n * gwei));
   tip = 3n * gwei;
   assert.deepEqual(await offered(chain), [27n, 2n]);
   const { market } = await chain.replacement.fetchReplacementState(first, never);

@@ -91,6 +91,18 @@ Deno.test("remote account: bytes are signed as by the key itself, without a pref
   assert.deepEqual([of, endpointHost, role, now.log.lines], [chain, "localhost:9000", "signer", []]);
 });
 
+Deno.test("remote account: its key is found among 20,000 others", async () => {
+  const others = Array.from({ length: 20_000 }, (_, index) => `0x${index.toString(16).padStart(128, "0")}`);
+  const now = new Scene({
+    wrap: (send) => async (url, init) => {
+      const answer = await send(url, init);
+      return url.endsWith("publicKeys") ? Response.json([...others, ...await answer.json()]) : answer;
+    },
+  });
+  // No time passes: such an answer is read in several turns.
+  assert.deepEqual(await now.account.sign(message, never), await local.sign(message, never));
+});
+
 Deno.test("remote account: the URL may have a path, and its user and password are sent as a header only", async () => {
   const urls: string[] = [];
   const headers: (string | null)[] = [];
