@@ -380,3 +380,13 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   await settle(work);
   assert.equal(told(work, "transaction_replaced.repriced").length, 1);
 });
+
+Deno.test("daily loss: without a price nothing is signed, also where nothing was spent yet", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
+  await payAndUpdate(work.fixture, [0n]);
+  const leg = work.relayer.leg(work.relayer.hub, work.relayer.two, {
+    profit: profitOf(work.relayer, 0, "none"),
+  });
+  assert.equal((await round(work.relayer, leg)).sent, 0);
+  assert.match(JSON.stringify(told(work, "loss_limit_reached")), /price of the native token is unknown/);
+});
