@@ -144,6 +144,14 @@ Deno.test("claims: one answer of a hub that is behind ends no fee", async () => 
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { unclaimed: 3 });
   isBehind = false;
+  scene.hub.hubCalls.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
+  await scene.clock.advance(CONFIRM_AFTER_MS);
+  await claimAll(scene, rounds);
+  isBehind = true;
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { unclaimed: 3 }, "an answer between them was another one");
+  isBehind = false;
+  scene.hub.hubCalls.refusesAll = undefined;
   await scene.clock.advance(CONFIRM_AFTER_MS);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 3 });
