@@ -153,6 +153,7 @@ Deno.test("competitors: a receipt that a second endpoint does not confirm ends n
   await round(relayer, outbound(relayer));
   assert.deepEqual(relayer.stateOf(message), ["held", "race"]);
   assert.deepEqual(relayer.submissions(message), []);
+  assert.ok(!relayer.two.calls.includes("simulate"), "it is not simulated either");
   relayer.two.areWitnessesUp = true;
   await fixture.clock.advance(10_000);
   await round(relayer, outbound(relayer));
