@@ -268,17 +268,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 309,
   "messaging/commands": 1910,
   "messaging/config": 678,
-  "messaging/fees": 2875,
-  "messaging/ledger": 4431,
-  "messaging/relay": 7571,
+  "messaging/fees": 2877,
+  "messaging/ledger": 4432,
+  "messaging/relay": 7573,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_794,
+  "lines of src": 77_799,
   "lines of devnet": 34_110,
-  "lines of tests": 96_312,
+  "lines of tests": 96_453,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

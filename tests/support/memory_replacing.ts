@@ -16,6 +16,8 @@ export class MemoryReplacing implements Replacement {
   balanceWei = 10n ** 24n;
   /** What sending bytes costs beside gas. */
   dataCostWei = 0n;
+  /** `maximum_gas_price`. */
+  maximumWei: bigint | undefined;
   readonly #node: MemoryNode;
   readonly #chain: MemoryChain;
 
@@ -31,6 +33,7 @@ export class MemoryReplacing implements Replacement {
       nonces: this.#nonces(),
       balanceWei: this.#node.unfunded.has(this.#account()) ? 0n : this.balanceWei,
       dataCostWei: this.dataCostWei,
+      maximumWei: this.maximumWei,
       isHandlerReplaced: this.#isOutdated(hash),
     }));
   }

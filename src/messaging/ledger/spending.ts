@@ -153,8 +153,8 @@ export class Spending extends Table {
   }
 
   /**
-   * Updates the revenue after a fee of a delivery was recorded: its transaction earned at least the sum of the known
-   * fees.
+   * Updates the revenue after fees of deliveries were proved: their transaction earned at least the sum of those that we
+   * claim.
    * @param toUsd18 dollars x 10^18 of a fee on its source; `undefined`: unknown
    */
   learnRevenue(
@@ -270,7 +270,7 @@ function lossOf(purpose: SpendingPurpose, costUsd18: bigint, revenueUsd18: bigin
   return (costUsd18 - revenueUsd18 + MICRO - 1n) / MICRO;
 }
 
-/** Sums the known fees of the deliveries of a transaction; `undefined`: none is known. */
+/** Sums the fees of the deliveries of a transaction that we claim, as proved; `undefined`: there are none. */
 function sumFees(
   db: Database,
   id: number,
@@ -280,7 +280,8 @@ function sumFees(
     `SELECT d.source, d.fee FROM submission_item i
        JOIN spending p ON p.id = i.submission_id
        JOIN delivery d ON d.commitment = i.request_commitment AND d.dest = i.target AND d.tx_hash = p.hash
-     WHERE i.submission_id = :id AND d.fee IS NOT NULL`,
+     WHERE i.submission_id = :id AND d.fee IS NOT NULL
+       AND (d.claim_state = 'claiming' OR d.claim_hub_block IS NOT NULL)`,
     { id },
   ).map((row) => toUsd18(column.stateMachine.read(row, "source"), column.decimal.read(row, "fee")))
     .reduce((sum, fee) => fee === undefined ? sum : (sum ?? 0n) + fee, undefined);

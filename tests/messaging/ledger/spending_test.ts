@@ -158,6 +158,9 @@ test("spending: a fee that is read later makes the loss smaller, and never great
     );
   };
   ledger.deliveries.record(newDelivery(1));
+  learn(900_000n);
+  equal(ledger.spending.find(id)?.revenueUsd18, undefined, "nobody has proved it");
+  ledger.deliveries.setClaimState({ commitment: hashOf(1), dest: bsc }, "claiming");
   learn(150_000n);
   equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 50_000n);
   learn(0n);

@@ -170,7 +170,9 @@ class PairPass {
         if (fee.kind === "unsure" || status === undefined) continue;
         const value = fee.value ?? 0n;
         requests.set(row.commitment, { fee: value, onHub: status });
-        if (fee.value !== undefined && value !== row.fee) this.#noteFee(row, value);
+        if (fee.value !== undefined && value !== row.fee) {
+          ledger.deliveries.setFee(row.commitment, row.dest, value);
+        }
       }
     });
     return requests;
@@ -199,15 +201,20 @@ class PairPass {
     });
   }
 
-  /** Records a fee, and adds it to the revenue of the delivery's transaction once the source proves it. */
-  #noteFee({ commitment, dest, txHash }: DeliveryRow, fee: bigint, isProven = fee === 0n): void {
-    const { ledger, units } = this.#context;
-    ledger.deliveries.setFee(commitment, dest, fee);
-    if (txHash === undefined || !isProven) return;
-    ledger.spending.learnRevenue(dest, txHash, (source, fee) => {
-      const decimals = units.find(source);
-      return decimals === undefined ? undefined : toFee18(fee, decimals);
-    });
+  /** Marks rows as under way with the fees that the source proves, which are what their transactions earn. */
+  #noteClaiming({ commitments, dest }: ClaimGroup, fees: readonly bigint[]): void {
+    const { ledger: { deliveries, spending }, units } = this.#context;
+    for (const [index, commitment] of commitments.entries()) {
+      deliveries.setClaimState({ commitment, dest }, "claiming");
+      deliveries.setFee(commitment, dest, fees[index] ?? 0n);
+    }
+    for (const hash of new Set(commitments.map((each) => deliveries.find(each, dest)?.txHash))) {
+      if (hash === undefined) continue;
+      spending.learnRevenue(dest, hash, (source, fee) => {
+        const decimals = units.find(source);
+        return decimals === undefined ? undefined : toFee18(fee, decimals);
+      });
+    }
   }
 
   /**
@@ -293,21 +300,16 @@ class PairPass {
   async #send(...[group, call, fees]: Parameters<ClaimWork["send"]>): ReturnType<ClaimWork["send"]> {
     const { calls, ledger, log, raised } = this.#context;
     const { commitments, dest } = group;
-    const setAll = (to: "claiming" | "unclaimed"): void => {
-      for (const commitment of commitments) ledger.deliveries.setClaimState({ commitment, dest }, to);
-    };
     const sent = await calls.send({
       call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
-      onJournal: () => {
-        setAll("claiming");
-        for (const [index, commitment] of commitments.entries()) {
-          const row = ledger.deliveries.find(commitment, dest);
-          if (row !== undefined) this.#noteFee(row, fees[index] ?? 0n, true);
+      onJournal: () => this.#noteClaiming(group, fees),
+      onRefused: () => {
+        for (const commitment of commitments) {
+          ledger.deliveries.setClaimState({ commitment, dest }, "unclaimed");
         }
       },
-      onRefused: () => setAll("unclaimed"),
     }, this.#signal);
     if (sent.kind !== "sent") return sent.refusal;
     for (const commitment of commitments) raised.forget(rowKey({ commitment, dest }));

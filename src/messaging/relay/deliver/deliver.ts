@@ -96,10 +96,9 @@ async function admit(
 ): Promise<Pick<Admitted, "fresh" | "refused">> {
   const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
   const race = judgeCompetitors(leg);
-  return {
-    fresh: screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, race, judgeAlone(leg, fresh)),
-    refused: screen(leg, refused, race),
-  };
+  // What waits itself keeps no message from going alone.
+  const going = screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, race);
+  return { fresh: screen(leg, going, judgeAlone(leg, going)), refused: screen(leg, refused, race) };
 }
 
 /** Pause of a message larger than what a node accepted last, ms: another node may accept it. */

@@ -63,7 +63,7 @@ function confirmOne(
   return false;
 }
 
-/** Age of ended messages that are checked with a database that has none of it noted, ms. */
+/** Age of ended messages that are checked where it is not noted which ones were, ms. */
 const LOOKBACK_MS = 3_600_000;
 
 /** Poll interval while a delivery is not final yet, ms. */
@@ -107,6 +107,9 @@ export class CompetitorDeliveries {
       const untilMs = nowMs - 1;
       if (this.#page({ afterMs, untilMs }, 1).length > 0) {
         this.#watched = { untilMs, height: await reads.fetchHeight(signal), isAgain: false };
+      } else if (afterMs > untilMs || untilMs - afterMs > 2 * LOOKBACK_MS) {
+        // What a clock that was ahead has noted hides nothing, and no search reads days without such a delivery.
+        this.#noteChecked(untilMs - LOOKBACK_MS);
       }
       return false;
     }

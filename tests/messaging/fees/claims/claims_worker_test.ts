@@ -144,6 +144,14 @@ Deno.test("claims: one answer of a hub that is behind ends no fee", async () => 
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.states(), { unclaimed: 3 });
   isBehind = false;
+  scene.hub.hubCalls.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
+  await scene.clock.advance(CONFIRM_AFTER_MS);
+  await claimAll(scene, rounds);
+  isBehind = true;
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { unclaimed: 3 }, "an answer between them was another one");
+  isBehind = false;
+  scene.hub.hubCalls.refusesAll = undefined;
   await scene.clock.advance(CONFIRM_AFTER_MS);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 3 });
@@ -546,11 +554,16 @@ Deno.test("claims: while the hub hears nothing new of the source a raise is wait
 });
 
 Deno.test("claims: a fee counts as the height shows at which it is proved, whatever was read before", async () => {
-  const { scene, commitments: [raised = hashOf(0)] } = await delivered(1);
-  const { txHash: hash } = scene.ledger.deliveries.find(raised, b) ?? {};
-  assert.ok(hash !== undefined);
+  const { scene, commitments } = await delivered(2);
   const { submissions, spending, deliveries } = scene.ledger;
-  const items = [{ commitment: raised, requestCommitment: raised, target: b }];
+  const hash = hashOf(7_000_000);
+  // Both went in one transaction.
+  for (const commitment of commitments) {
+    const row = deliveries.find(commitment, b);
+    if (row !== undefined) deliveries.record({ ...row, txHash: hash });
+  }
+  const [paid = hashOf(0), raised = hashOf(0)] = commitments;
+  const items = [paid, raised].map((each) => ({ commitment: each, requestCommitment: each, target: b }));
   const id = submissions.record({
     submission: newSubmission(1, { chain: b, hash }),
     kind: "delivery",
@@ -561,11 +574,12 @@ Deno.test("claims: a fee counts as the height shows at which it is proved, whate
   scene.chain(a).raise(raised, 50n * one);
   scene.unheard.add(a);
   const rounds = await claimAll(scene);
+  assert.deepEqual([deliveries.find(raised, b)?.fee, spending.find(id)?.revenueUsd18], [51n * one, one]);
   await scene.clock.advance(86_400_000);
   await claimAll(scene, rounds);
-  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), one);
-  assert.deepEqual(scene.log.linesOf("fees_claimed").map(({ fields }) => fields["fees"]), ["1"]);
-  assert.deepEqual([deliveries.find(raised, b)?.fee, spending.find(id)?.revenueUsd18], [one, one]);
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 2n * one);
+  assert.deepEqual(scene.log.linesOf("fees_claimed").map(({ fields }) => fields["fees"]), ["1", "1"]);
+  assert.deepEqual([deliveries.find(raised, b)?.fee, spending.find(id)?.revenueUsd18], [one, 2n * one]);
 });
 
 Deno.test("claims: a raise that a reorganisation took away holds up nothing for long", async () => {

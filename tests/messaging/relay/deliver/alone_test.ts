@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import { hold } from "../../../../src/messaging/relay/messages.ts";
+import { scanLeg, startCursor } from "../../../../src/messaging/relay/scan.ts";
 import { mine, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
 
 /** Changes what a simulation of the second chain shows. */
 function alter(
@@ -87,4 +90,29 @@ Deno.test("alone: what fails in company, or behind our own transaction to its mo
   await fixture.clock.advance(3 * 3_600_000);
   await work(fixture, relayer, 2);
   assert.equal(relayer.row(bad).state, "delivered");
+});
+
+Deno.test("alone: a message to the same module that waits itself keeps no message from going alone", async () => {
+  const fixture = new Fixture();
+  const from = new Uint8Array(20).fill(7);
+  const [single] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const [suspended] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { from });
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const leg = outbound(relayer);
+  trust(leg, [single, suspended]);
+  const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
+  await startCursor(leg, view);
+  await scanLeg(leg, view);
+  relayer.ledger.suspensions.write({
+    ...toSuspensionKey(suspended, names.two),
+    failures: 1,
+    isActive: true,
+    nextTryAtMs: NEVER_MS,
+    trial: undefined,
+    lastTransaction: suspended.commitment,
+  });
+  hold(leg, relayer.row(single), { reason: "reverted", retryClass: "transient", batchLimit: 1 });
+  await fixture.clock.advance(60_000);
+  await round(relayer, leg);
+  assert.deepEqual([relayer.row(single).state, relayer.row(suspended).reason], ["submitted", "suspended"]);
 });

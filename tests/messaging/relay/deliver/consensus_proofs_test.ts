@@ -445,6 +445,23 @@ Deno.test("consensus proofs: where a proof leaves no room for messages, it goes 
   assert.deepEqual(stepsOf(fixture), [["consensus"], ["messages"]]);
 });
 
+Deno.test("consensus proofs: a message that is too large only behind a proof waits for the height, and goes then", async () => {
+  const { fixture, relayer, leg } = await prepare();
+  const simulate = relayer.two.simulate.bind(relayer.two);
+  relayer.two.simulate = (delivery, signal) =>
+    delivery.steps.length > 1
+      ? Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail: "too much gas" } })
+      : simulate(delivery, signal);
+  const [message] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await using _ = running(relayer, leg);
+  await fixture.blocks(10);
+  assert.deepEqual(relayer.stateOf(message), ["held", "waiting_for_update"]);
+  await fixture.update(fixture.hub, fixture.two);
+  await fixture.blocks(40);
+  assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
+});
+
 Deno.test("consensus proofs: a proof that no transaction carries is one error line, and is not sent again and again", async () => {
   const { fixture, relayer, leg } = await prepare();
   relayer.hub.acceptedProofs.proofBytes = 92_000;

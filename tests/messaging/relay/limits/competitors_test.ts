@@ -127,6 +127,21 @@ Deno.test("competitors: a start checks the last hour again, and nothing older", 
   }
 });
 
+Deno.test("competitors: what was noted by a clock that was ahead keeps no delivery from being checked", async () => {
+  const { fixture, relayer, message } = await prepare();
+  relayer.ledger.meta.write(
+    `deliveries of others checked on ${names.two}`,
+    `${fixture.clock.now() + 86_400_000}`,
+  );
+  const others = new CompetitorDeliveries(relayer.on(relayer.two));
+  fixture.two.reorganise(1, "forget");
+  for (let look = 0; look < 5; look++) {
+    await others.check(relayer.signal);
+    await fixture.blocks(45);
+  }
+  assert.equal(relayer.row(message, names.two).state, "ready");
+});
+
 Deno.test("competitors: a receipt that a second endpoint does not confirm ends nothing; the message waits and is checked again", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
@@ -138,6 +153,7 @@ Deno.test("competitors: a receipt that a second endpoint does not confirm ends n
   await round(relayer, outbound(relayer));
   assert.deepEqual(relayer.stateOf(message), ["held", "race"]);
   assert.deepEqual(relayer.submissions(message), []);
+  assert.ok(!relayer.two.calls.includes("simulate"), "it is not simulated either");
   relayer.two.areWitnessesUp = true;
   await fixture.clock.advance(10_000);
   await round(relayer, outbound(relayer));

@@ -5,9 +5,11 @@ import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.ts";
+import { NO_COMPETITION, readCompetition } from "../../../../src/messaging/relay/limits/competitors.ts";
 import type { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryGates } from "../../../support/memory_gates.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { mine, outbound, round } from "../rounds.ts";
 
@@ -173,4 +175,18 @@ Deno.test("gates: by hand a message for another relayer is not sent either, and 
   gates.accounts.clear();
   const sent = await deliverByHand(leg, relayer.row(message), { isDryRun: false });
   assert.equal(sent.outcome, "sent");
+});
+
+Deno.test("gates: the relayer of a module that delivers what was left to it is no competitor", async () => {
+  const { fixture, relayer, leg, gates } = await prepare();
+  gates.accounts.set(nameOf(module), other);
+  const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1000)) + 300n;
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { to: module, timeoutTimestampSec });
+  await round(relayer, leg);
+  assert.deepEqual(relayer.stateOf(message), ["held", "gated"]);
+  await raceWith(fixture, [message]);
+  await fixture.blocks(400);
+  await round(relayer, leg);
+  assert.deepEqual(relayer.stateOf(message), ["delivered_by_other", "handled_by_other"]);
+  assert.deepEqual(readCompetition(leg), NO_COMPETITION);
 });

@@ -10,7 +10,7 @@ import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.
 import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
 import type { EventCode } from "../../../../src/core/telemetry/log.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
-import { raceWith } from "../competitor.ts";
+import { raceWith, signDelivery } from "../competitor.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
 import { round } from "../rounds.ts";
 import { Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
@@ -319,6 +319,31 @@ Deno.test("daily loss: a waiting transaction is not replaced while the limit is 
   assert.match(JSON.stringify(told(work, "loss_limit_reached")), /"lostUsd":"\d/);
 });
 
+for (const isReached of [true, false]) {
+  Deno.test(`daily loss: what others have delivered meanwhile is ${isReached ? "not " : ""}cancelled while the limit is ${isReached ? "" : "not "}reached`, async () => {
+    const work = prepare(10, { settings: { maxDailyLossMicroUsd: 4n * MAX_COST_MICRO_USD } });
+    const { fixture: { two }, fixture, relayer } = work;
+    await loseRaces(work, 1);
+    const [message] = await payAndUpdate(fixture, [COST_18 * 9n]);
+    const { competitor, submission } = await signDelivery(fixture, [message]);
+    two.isFull = true;
+    assert.equal(await send(work), 1);
+    two.clearMempool();
+    await competitor.two.broadcast(submission, competitor.signal);
+    two.isFull = false;
+    two.produceBlock();
+    two.isFull = true;
+    const [waiting] = relayer.submissions(message);
+    assert.ok(waiting !== undefined);
+    two.submit(waiting.submission.hash);
+    if (isReached) loseMuch(work);
+    await fixture.clock.advance(STUCK_AFTER_MS);
+    await settle(work);
+    const found = relayer.ledger.submissions.listUnresolved(names.two).map(({ kind }) => kind);
+    assert.deepEqual(found, isReached ? ["delivery"] : ["delivery", "cancel"]);
+  });
+}
+
 Deno.test("daily loss: without a price, what was spent stops it", async () => {
   const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
   const unpriced = { ...work, profit: profitOf(work.relayer, 0, "none") };
@@ -379,4 +404,14 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   stopUncovered(work.leg, "another one");
   await settle(work);
   assert.equal(told(work, "transaction_replaced.repriced").length, 1);
+});
+
+Deno.test("daily loss: without a price nothing is signed, also where nothing was spent yet", async () => {
+  const work = prepare(0, { settings: { maxDailyLossMicroUsd: 1_000_000n } });
+  await payAndUpdate(work.fixture, [0n]);
+  const leg = work.relayer.leg(work.relayer.hub, work.relayer.two, {
+    profit: profitOf(work.relayer, 0, "none"),
+  });
+  assert.equal((await round(work.relayer, leg)).sent, 0);
+  assert.match(JSON.stringify(told(work, "loss_limit_reached")), /price of the native token is unknown/);
 });

@@ -182,6 +182,15 @@ Deno.test("replacement: with a minimum profit no replacement costs more than the
   }
 });
 
+Deno.test("replacement: neither a further delivery nor a cancellation costs more than maximum_gas_price", async () => {
+  for (const profit of [undefined, paying(1n)]) {
+    const work = await waiting();
+    work.replacing.maximumWei = work.fixture.two.priceWei;
+    await patience(work, profit);
+    assert.deepEqual(rowsOf(work).map(({ kind }) => kind), ["delivery"]);
+  }
+});
+
 Deno.test("replacement: what others have delivered meanwhile is cancelled, not sent for more", async () => {
   const work = await waiting();
   const competitor = new Relayer(work.fixture, memoryLedger(work.fixture), { number: 2 });
