@@ -2,7 +2,6 @@
  * What the database of a relayer holds, also while it runs: it is read in one transaction, which holds nobody up.
  * Start reading at {@link readLedger}. Source of the tables: src/messaging/ledger/tables.ts.
  */
-import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { concatBytes, toHex } from "../../../src/core/encoding/bytes.ts";
 import { column, type Row, RowFormat, type RowOf } from "../../../src/messaging/ledger/columns.ts";
@@ -156,14 +155,23 @@ export function readLedger(path: string): Promise<LedgerSnapshot> {
 }
 
 function read(path: string): LedgerSnapshot {
-  const files = [path, ...[`${path}-wal`].filter(existsSync)];
-  const bytes = concatBytes(...files.map((file) => Deno.readFileSync(file)));
-  const database = new DatabaseSync(path, { readOnly: true });
+  const bytes = concatBytes(Deno.readFileSync(path), readLog(path));
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
   try {
     database.exec("BEGIN");
     return { ...readTables(database), bytes };
   } finally {
     database.close();
+  }
+}
+
+/** The log beside the file, which goes with the last process that has it open. */
+function readLog(path: string): Uint8Array {
+  try {
+    return Deno.readFileSync(`${path}-wal`);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return new Uint8Array();
+    throw error;
   }
 }
 

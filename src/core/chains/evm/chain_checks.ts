@@ -222,16 +222,17 @@ export async function checkSigner(
   account: SigningAccount,
   signal: AbortSignal,
 ): Promise<CheckRow> {
-  const { address, remoteHost } = account;
+  const { address, remoteHost: endpoint } = account;
   const row = { chain, check: "signer" } as const;
   if (account === readOnlyAccount) return { ...row, ...good("no signer: nothing is sent to this chain") };
-  if (remoteHost === undefined) return { ...row, ...good(`${address} signs`) };
+  if (endpoint === undefined) return { ...row, ...good(`${address} signs`) };
+  // About the signer's host: that it is away is a reason of the chain, which ends when it signs again.
   try {
     await account.sign(PROBE, signal);
-    return { ...row, ...good(`${address} signs at ${remoteHost}`) };
+    return { ...row, endpoint, ...good(`${address} signs at ${endpoint}`) };
   } catch (error) {
     if (!(error instanceof SignerFault)) throw error;
-    const found = `${address} at ${remoteHost}: ${error.where.method}: ${error.found}`;
-    return { ...row, ...bad(found, error.advice) };
+    const found = `${address} at ${endpoint}: ${error.where.method}: ${error.found}`;
+    return { ...row, endpoint, ...bad(found, error.advice) };
   }
 }
