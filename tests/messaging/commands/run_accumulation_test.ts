@@ -56,6 +56,9 @@ Deno.test("accumulate-fees: claims everything that can be proved, prints the tab
       "",
     ].join("\n"),
   );
+  await scene.clock.advance(1_000);
+  const again = await run(scene);
+  assert.equal(again.printed, "No delivery waits for a claim.\n", "what ended before is no news");
 });
 
 Deno.test("accumulate-fees: nothing to claim is said, and is no failure", async () => {

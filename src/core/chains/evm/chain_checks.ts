@@ -229,10 +229,10 @@ export async function checkSigner(
   // About the signer's host: that it is away is a reason of the chain, which ends when it signs again.
   try {
     await account.sign(PROBE, signal);
-    return { ...row, endpoint, ...good(`${address} signs at ${endpoint}`) };
+    return { ...row, endpoint, ...good(`${address} signs`) };
   } catch (error) {
     if (!(error instanceof SignerFault)) throw error;
-    const found = `${address} at ${endpoint}: ${error.where.method}: ${error.found}`;
+    const found = `${address}: ${error.where.method}: ${error.found}`;
     return { ...row, endpoint, ...bad(found, error.advice) };
   }
 }

@@ -426,6 +426,19 @@ Deno.test("claims: a call that leaves the pool is made again (F4)", async () => 
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
 });
 
+Deno.test("claims: a call that no node knows counts as gone after three blocks, not before (F4)", async () => {
+  const { scene, rounds } = await delivered(3);
+  scene.hubNode.isFull = true;
+  await rounds.run(never);
+  scene.hubNode.clearMempool();
+  await scene.blocks(2);
+  await rounds.run(never);
+  assert.equal(scene.log.linesOf("claim_failed.ineffective").length, 0);
+  await scene.blocks(1);
+  await rounds.run(never);
+  assert.equal(scene.log.linesOf("claim_failed.ineffective").length, 1);
+});
+
 for (const transactions of ["repool", "forget"] as const) {
   const name = transactions === "repool" ? "goes back to the pool" : "is forgotten";
   Deno.test(`claims: a claim whose block a reorganisation removes ${name} and is paid once (F4)`, async () => {
