@@ -5,7 +5,7 @@
  */
 import type { HandledMessages, TraceOutcome } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
-import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { type FaultPlace, isOfEndpoint, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Delivery, Simulation } from "../submission.ts";
 import { type Capability, EvmPart } from "./evm_context.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
@@ -141,9 +141,10 @@ export class SimulationRuns extends EvmPart {
       await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
+      // One that lacks the method was heard, whatever the others say of themselves.
+      if (isHeard && (fault.code === "missing_method" || isOfEndpoint(fault.code))) return missing();
       if (NOT_SHOWN.has(fault.code) || NO_ANSWER.has(fault.code)) return fault;
       if (fault.code !== "missing_method") throw fault;
-      if (isHeard) return missing();
       // Nothing else was answered: that says nothing about the method.
       throw new RpcFault("server_error", fault.where, { detail: fault.detail, cause: fault });
     }

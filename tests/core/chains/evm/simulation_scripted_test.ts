@@ -457,26 +457,41 @@ Deno.test("simulation: why a plain call fails without a reason of the host is no
   }
 });
 
-Deno.test("simulation: while the endpoint that traces does not answer, nothing is guessed by a plain call of another one, for five minutes", async () => {
-  await using plain = node();
-  await using tracing = node({ debug_traceCall: () => trace(true) });
-  const clock = new FakeClock();
-  const { chain } = chainAt([plain, tracing], {}, clock);
-  const simulate = (): Promise<Simulation> => chain.simulator.simulate(deliveryOfPosts(2), never);
-  assert.deepEqual(handledOf(await simulate()), [true, false]);
-  tracing.onBatch(() => ({ kind: "status", status: 503 }));
-  for (let minute = 0; minute < 5; minute++) {
-    assert.equal((await catchFault(simulate())).reaction, "retry", `${minute}`);
-    await clock.advance(60_000);
+/** Time that moves on by itself where somebody waits for a paused endpoint. */
+class HastyClock extends FakeClock {
+  override async sleep(ms: number): Promise<void> {
+    await this.advance(ms);
   }
-  const blind = await simulate();
-  assert.deepEqual([blind.kind === "accepted" && blind.isBlind, handledOf(blind)], [true, [true, true]]);
-  tracing.onBatch(() => undefined);
-  await clock.advance(60_000);
-  assert.deepEqual(handledOf(await simulate()), [true, false]);
-  tracing.on("debug_traceCall", () => new ScriptedError(-32005, "rate limit exceeded"));
-  assert.equal((await catchFault(simulate())).reaction, "retry");
-});
+}
+
+const withoutTraces: readonly (readonly [string, Readonly<Record<string, Answerer>>])[] = [
+  ["one without traces", {}],
+  ["one whose traces come without logs", { debug_traceCall: () => trace(false) }],
+];
+for (const [what, answers] of withoutTraces) {
+  for (const status of [401, 503]) {
+    Deno.test(`simulation: while the endpoint that traces answers HTTP ${status}, nothing is guessed by a plain call of ${what}, for five minutes`, async () => {
+      await using plain = node(answers);
+      await using tracing = node({ debug_traceCall: () => trace(true) });
+      const clock = new HastyClock();
+      const { chain } = chainAt([plain, tracing], {}, clock);
+      const simulate = (): Promise<Simulation> => chain.simulator.simulate(deliveryOfPosts(2), never);
+      assert.deepEqual(handledOf(await simulate()), [true, false]);
+      tracing.onBatch(() => ({ kind: "status", status }));
+      for (let minute = 0; minute < 5; minute++) {
+        assert.equal((await catchFault(simulate())).reaction, "retry", `${minute}`);
+        await clock.advance(60_000);
+      }
+      const blind = await simulate();
+      assert.deepEqual([blind.kind === "accepted" && blind.isBlind, handledOf(blind)], [true, [true, true]]);
+      tracing.onBatch(() => undefined);
+      await clock.advance(60_000);
+      assert.deepEqual(handledOf(await simulate()), [true, false]);
+      tracing.on("debug_traceCall", () => new ScriptedError(-32005, "rate limit exceeded"));
+      assert.equal((await catchFault(simulate())).reaction, "retry");
+    });
+  }
+}
 
 const arbitrum = { stateMachine: evmStateMachine(42161) };
 
