@@ -237,7 +237,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/beefy": 2608,
   "consensus/clients/bsc": 1441,
   "consensus/clients/grandpa": 1483,
-  "consensus/clients/op_stack": 1708,
+  "consensus/clients/op_stack": 1735,
   "consensus/clients/parachain": 611,
   "consensus/clients/polygon": 2049,
   "consensus/clients/sync_committee": 4912,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_695,
+  "lines of src": 77_722,
   "lines of devnet": 34_110,
-  "lines of tests": 96_225,
+  "lines of tests": 96_233,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

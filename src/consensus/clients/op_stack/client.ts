@@ -169,14 +169,16 @@ function opStackKind(
 
 type Finding = readonly [FindingCode, string];
 
-/** Describes a listed type of games that this version does not know, and what it costs. */
-function describeUnknown({ unknown }: StoredGameRules): readonly Finding[] {
-  if (unknown === undefined) return [];
-  const { gameType, kind, expectedImplementation, unread } = unknown;
+/** Describes the listed types of games that this version does not know, and what they cost. */
+function describeUnknown({ unknown, unread }: StoredGameRules): readonly Finding[] {
+  if (unknown.length === 0) return [];
+  const types = unknown.map(({ gameType, kind, expectedImplementation }) =>
+    `${gameType} of kind ${kind} (implementation ${expectedImplementation})`
+  );
   const others = unread === 0 ? "" : `, with ${unread} types behind it that cannot be read`;
-  const text = `the hub lists game type ${gameType} of kind ${kind} (implementation ` +
-    `${expectedImplementation})${others}, which this version does not know: such games cannot be proved until ` +
-    "causeway-consensus is updated";
+  const text =
+    `the hub lists game type ${types.join(", ")}${others}, which this version does not know: such ` +
+    "games cannot be proved until causeway-consensus is updated";
   return [["rollup_settings_unknown", text]];
 }
 

@@ -178,7 +178,7 @@ Deno.test("hub storage: the rules of a chain are read and written as the vector 
   const bytes = synthetic.bytes("game_type_configs_scale");
   const rules = { factory: synthetic.address("dispute_game_factory"), gameTypes };
   equal(toHex(encodeGameRules(rules)), toHex(bytes));
-  equal(decodeGameRules(bytes), rules);
+  equal(decodeGameRules(bytes), { ...rules, unknown: [], unread: 0 });
 });
 
 /** Rules written by hand: docs/protocol/evm-consensus.md section 7.1. */
@@ -204,27 +204,32 @@ Deno.test("hub storage: items of all kinds are read, of a permissioned one with 
     [6, "OPSuccinct", undefined],
     [7, "AggregateVerifier", undefined],
   ]);
-  equal(unknown, undefined);
+  equal(unknown, []);
 });
 
-Deno.test("hub storage: the first kind that is newer than the program is named, and the types before it are kept", () => {
+Deno.test("hub storage: kinds that are newer than the program are named, and all other types kept", () => {
   const summary = (stored: Uint8Array): unknown => {
-    const { gameTypes: known, unknown } = decodeGameRules(stored);
+    const { gameTypes: known, unknown, unread } = decodeGameRules(stored);
     return [
       known.map(({ gameType }) => gameType),
-      unknown && [unknown.gameType, unknown.kind, unknown.unread],
+      unknown.map(({ gameType, kind }) => [gameType, kind]),
+      unread,
     ];
   };
   const [fault, permissioned] = [itemOf(8, "01"), itemOf(5, `04${"77".repeat(20)}`)];
-  equal(summary(rulesOf(fault, itemOf(11, "05"))), [[8], [11, 5, 0]]);
-  for (const payload of ["", "ab".repeat(20), "00".repeat(32)]) {
+  equal(summary(rulesOf(fault, itemOf(11, "05"))), [[8], [[11, 5]], 0]);
+  for (const payload of ["", "ab".repeat(20), "00".repeat(32), "01".repeat(8)]) {
     const newer = itemOf(11, `07${payload}`);
-    equal(summary(rulesOf(newer, fault, permissioned)), [[], [11, 7, 2]], payload);
-    equal(summary(rulesOf(fault, permissioned, newer, fault)), [[8, 5], [11, 7, 1]], payload);
+    equal(summary(rulesOf(newer, fault, permissioned)), [[8, 5], [[11, 7]], 0], payload);
+    equal(summary(rulesOf(fault, newer, permissioned)), [[8, 5], [[11, 7]], 0], payload);
+    equal(summary(rulesOf(newer, fault, newer)), [[8], [[11, 7], [11, 7]], 0], payload);
   }
+  // Payloads of two lengths fit no single one: what comes before the first is kept.
+  const mixed = rulesOf(fault, itemOf(11, "07"), itemOf(12, `08${"ab".repeat(20)}`), permissioned);
+  equal(summary(mixed), [[8], [[11, 7]], 2]);
   equal(
     summary(concatBytes(rulesOf(fault), Uint8Array.of(1, 2, 3))),
-    [[8], undefined],
+    [[8], [], 0],
     "a newer runtime adds to it",
   );
   throws(() => decodeGameRules(rulesOf(fault).subarray(0, 40)), ScaleError);
