@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 456,
-  "core/chains": 12_644,
+  "core/chains": 12_648,
   "core/checks": 1252,
   "core/commands": 1737,
   "core/config": 3228,
@@ -263,10 +263,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3551,
   "core/runtime": 2017,
   "core/substrate": 270,
-  "core/telemetry": 2628,
+  "core/telemetry": 2630,
   "messaging": 1063,
   "messaging/checks": 309,
-  "messaging/commands": 1910,
+  "messaging/commands": 1916,
   "messaging/config": 678,
   "messaging/fees": 2875,
   "messaging/ledger": 4431,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_722,
+  "lines of src": 77_734,
   "lines of devnet": 34_110,
-  "lines of tests": 96_233,
+  "lines of tests": 96_260,
   "lines of the longest function of src": 137,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,
