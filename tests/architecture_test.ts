@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 456,
-  "core/chains": 12_645,
+  "core/chains": 12_649,
   "core/checks": 1252,
   "core/commands": 1737,
   "core/config": 3228,
@@ -263,10 +263,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3556,
   "core/runtime": 2017,
   "core/substrate": 270,
-  "core/telemetry": 2628,
+  "core/telemetry": 2630,
   "messaging": 1063,
   "messaging/checks": 309,
-  "messaging/commands": 1910,
+  "messaging/commands": 1916,
   "messaging/config": 678,
   "messaging/fees": 2877,
   "messaging/ledger": 4432,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_801,
+  "lines of src": 77_813,
   "lines of devnet": 34_110,
-  "lines of tests": 96_492,
+  "lines of tests": 96_519,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

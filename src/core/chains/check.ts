@@ -2,7 +2,7 @@
  * Gates of chains: what a chain's checks find keeps the chain out, and nothing else. It is checked again until it passes,
  * and whatever works with it waits at its gate. Source: docs/protocol/messaging.md section 4.
  */
-import { type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
+import { adviseOnFault, type CheckRow, describeFault, keepsOut } from "../checks/check_row.ts";
 import { CheckBoard, logChange } from "../checks/check_board.ts";
 import { RpcFault } from "../rpc/call.ts";
 import type { Clock, Randomness } from "../runtime/clock.ts";
@@ -152,8 +152,12 @@ export class ChainGate {
       for (const { endpoint, check: finding, found: explanation, advice } of obstacle) {
         log.error("chain_suspended", { chain, endpoint, finding, explanation, advice, waitedSec });
       }
-    } else if (hubSetting === undefined) log.warn("chain_unavailable", { chain, error: obstacle, waitedSec });
-    else log.error("hub_unavailable", { chain, error: obstacle, waitedSec, setting: hubSetting });
+      return;
+    }
+    const advice = obstacle instanceof RpcFault ? adviseOnFault(obstacle) : undefined;
+    const fields = { chain, error: obstacle, waitedSec, advice };
+    if (hubSetting === undefined) log.warn("chain_unavailable", fields);
+    else log.error("hub_unavailable", { ...fields, setting: hubSetting });
   }
 }
 

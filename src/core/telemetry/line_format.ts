@@ -114,7 +114,8 @@ export function explainError(error: Error, depth = 0): string {
   const own = error.name === "Error" ? error.message : `${error.name}: ${error.message}`;
   if (error.cause === undefined || depth >= 3) return own;
   const cause = error.cause instanceof Error ? explainError(error.cause, depth + 1) : String(error.cause);
-  return `${own} <- ${cause}`;
+  // A round of one endpoint repeats its only fault.
+  return cause === own ? own : `${own} <- ${cause}`;
 }
 
 /**

@@ -68,11 +68,12 @@ export class StandingTroubles {
     return this.#standing.map(({ event, fields, said, sinceMs, nextMs }) => {
       const { text, action = "" } = events[event];
       const leg = placeOf(fields.leg) ?? placeOf(fields.worker);
+      const host = placeOf(fields.endpoint) ?? "";
       return {
         code: event,
         chain: placeOf(fields.chain) ?? leg?.split(" -> ")[1],
         leg,
-        explanation: `${said === "" ? text : `${text}: ${said}`}.`,
+        explanation: `${[text, said.includes(host) ? "" : host, said].filter(Boolean).join(": ")}.`,
         help: typeof fields.advice === "string" ? toSentence(fields.advice) : action,
         sinceMs,
         nextMs,

@@ -50,7 +50,7 @@ command line.`,
         choose({ prefix, isDryRun: dryRun })
       ),
   work: async (context, { prefix, isDryRun }, signal) => {
-    const rows = await findMessages(context, findHash(context, prefix), signal);
+    const rows = await findMessages(context, prefix, signal);
     const results: RelayResult[] = [];
     // One after the other: they may share an account.
     for (const row of rows) results.push(await relayRow(context, { row, isDryRun }, signal));
@@ -64,10 +64,16 @@ command line.`,
 /** Finds the rows to deliver: by commitment, by a transaction of ours, or by the transaction that sent the message. */
 async function findMessages(
   context: OperationContext,
-  hash: Hash256,
+  prefix: Hex,
   signal: AbortSignal,
 ): Promise<readonly MessageRow[]> {
+  const hash = findHash(context, prefix);
   const known = findRows(context, hash);
+  if (known.length === 0 && prefix.length < hash.length) {
+    throw new OperationRefusal(
+      `Nothing known begins with ${prefix}. The transaction that sent a message is found by its whole hash only.`,
+    );
+  }
   const rows = known.length > 0 ? known : await findSent(context, hash, signal);
   // A leg that is over matters only when there is no other.
   const open = rows.filter(({ state }) => !isTerminal(state));

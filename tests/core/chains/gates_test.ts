@@ -113,6 +113,7 @@ Deno.test("gates: a chain that answers again is used within 15 seconds, and so i
     assert.deepEqual(scene.told().slice(1), [
       isHub ? ["error", "hub_unavailable", HUB] : ["warn", "chain_unavailable", "EVM-56"],
     ]);
+    assert.equal(scene.log.lines.at(-1)?.fields["advice"], "check the URL and that the node runs");
     answer = pass;
     await scene.clock.advance(15_000);
     assert.ok(chain.isOpen);

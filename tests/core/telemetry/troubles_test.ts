@@ -1,4 +1,5 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { events, type Log } from "../../../src/core/telemetry/log.ts";
 import { openLog } from "../../../src/core/telemetry/open_log.ts";
 import { StandingTroubles } from "../../../src/core/telemetry/troubles.ts";
@@ -76,6 +77,26 @@ Deno.test("troubles: one keeps its beginning, says why without secrets and when 
   equal(troubles.list().length, 1, "without a next try it stands until it is ended");
   troubles.clear();
   deepEqual(troubles.list(), []);
+});
+
+Deno.test("troubles: a chain that is left out is named with its endpoint, the fault once, and what helps against it", () => {
+  const { log, troubles } = open("info");
+  const where = { chain: "B", endpointHost: "b.example", method: "eth_chainId" };
+  const fault = (cause?: unknown): RpcFault => new RpcFault("unreachable", where, { cause });
+  log.error("chain_suspended", { chain: "A", endpoint: "a.example", explanation: "another chain" });
+  log.warn("chain_unavailable", {
+    chain: "B",
+    endpoint: "b.example",
+    error: fault(fault()),
+    advice: "start it",
+  });
+  deepEqual(troubles.list().map(({ explanation, help }) => [explanation, help]), [
+    [`${events.chain_suspended.text}: a.example: another chain.`, events.chain_suspended.action],
+    [
+      `${events.chain_unavailable.text}: RpcFault: eth_chainId on B via b.example: unreachable.`,
+      "Start it.",
+    ],
+  ]);
 });
 
 Deno.test("troubles: each names what to do, and ends with events that there are", () => {
