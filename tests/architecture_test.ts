@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 456,
   "core/chains": 12_649,
   "core/checks": 1252,
-  "core/commands": 1737,
+  "core/commands": 1745,
   "core/config": 3228,
   "core/encoding": 570,
   "core/evm": 1733,
@@ -266,7 +266,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2630,
   "messaging": 1063,
   "messaging/checks": 309,
-  "messaging/commands": 1916,
+  "messaging/commands": 1919,
   "messaging/config": 678,
   "messaging/fees": 2877,
   "messaging/ledger": 4432,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_813,
+  "lines of src": 77_824,
   "lines of devnet": 34_110,
-  "lines of tests": 96_519,
+  "lines of tests": 96_514,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

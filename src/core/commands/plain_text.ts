@@ -41,8 +41,16 @@ function isSingle(value: unknown): boolean {
   return typeof value !== "object" || value === null || (Array.isArray(value) && value.every(isSingle));
 }
 
+/** Units of members whose names do not say them. */
+const UNITS: Readonly<Record<string, string>> = {
+  cost: "native tokens",
+  fee: "units of the fee token",
+  bandwidthLeft: "bytes",
+};
+
 function toLabel(name: string): string {
-  return name.replace(/Usd$/, " $").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  const label = name.replace(/Usd$/, " $").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return name in UNITS ? `${label} (${UNITS[name]})` : label;
 }
 
 function toText(value: unknown): string {

@@ -1,6 +1,6 @@
 /** Options that select messages, for several commands. */
 import { findChain, type NamedSection } from "../../core/commands/chain_name.ts";
-import { fromHex, type Hex, toHex } from "../../core/encoding/bytes.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import { systemClock } from "../../core/runtime/system_clock.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { MessageFilter } from "../ledger/message_search.ts";
@@ -96,4 +96,14 @@ export function toHashPrefix(text: string): Hex {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{6,64})$/.exec(text) ?? [];
   if (digits !== undefined) return `0x${digits.toLowerCase()}`;
   throw new InvalidArgumentError("Expected a commitment or transaction hash in hex, or its first digits.");
+}
+
+/**
+ * Parses 32 bytes in hex, with or without `0x`: what acts on a message takes no prefix, for anybody can send a message whose
+ * commitment begins like another one. @throws {InvalidArgumentError}
+ */
+export function toHash(text: string): Hash256 {
+  const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text) ?? [];
+  if (digits !== undefined) return toHash256(`0x${digits.toLowerCase()}`);
+  throw new InvalidArgumentError("Expected the 32 bytes of a commitment or transaction hash in hex.");
 }

@@ -1,18 +1,17 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
 import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
-import { formatDecimal, type Hash256, type Hex } from "../../core/encoding/bytes.ts";
+import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import type { HandDelivery } from "../relay/deliver/by_hand.ts";
 import type { Leg, LegRun } from "../relay/leg.ts";
 import type { OperationContext } from "./command.ts";
-import { toHashPrefix } from "./message_filter.ts";
-import { findHash, findRows, toDecisionView } from "./show.ts";
+import { toHash } from "./message_filter.ts";
+import { findRows, toDecisionView } from "./show.ts";
 
 interface RelayOptions {
-  /** A hash, or its first digits. */
-  readonly prefix: Hex;
+  readonly hash: Hash256;
   readonly isDryRun: boolean;
 }
 
@@ -42,15 +41,15 @@ command line.`,
   addOptions: (parser, choose) =>
     void parser.argument(
       "<hash>",
-      "commitment, or its first 6 digits or more; or hash of the transaction on the source that sent it",
-      toHashPrefix,
+      "commitment, or hash of the transaction on the source that sent it",
+      toHash,
     )
       .option("--dry-run", "do everything but the sending, and print the numbers")
-      .action((prefix: Hex, { dryRun = false }: { readonly dryRun?: boolean }) =>
-        choose({ prefix, isDryRun: dryRun })
+      .action((hash: Hash256, { dryRun = false }: { readonly dryRun?: boolean }) =>
+        choose({ hash, isDryRun: dryRun })
       ),
-  work: async (context, { prefix, isDryRun }, signal) => {
-    const rows = await findMessages(context, prefix, signal);
+  work: async (context, { hash, isDryRun }, signal) => {
+    const rows = await findMessages(context, hash, signal);
     const results: RelayResult[] = [];
     // One after the other: they may share an account.
     for (const row of rows) results.push(await relayRow(context, { row, isDryRun }, signal));
@@ -64,16 +63,10 @@ command line.`,
 /** Finds the rows to deliver: by commitment, by a transaction of ours, or by the transaction that sent the message. */
 async function findMessages(
   context: OperationContext,
-  prefix: Hex,
+  hash: Hash256,
   signal: AbortSignal,
 ): Promise<readonly MessageRow[]> {
-  const hash = findHash(context, prefix);
   const known = findRows(context, hash);
-  if (known.length === 0 && prefix.length < hash.length) {
-    throw new OperationRefusal(
-      `Nothing known begins with ${prefix}. The transaction that sent a message is found by its whole hash only.`,
-    );
-  }
   const rows = known.length > 0 ? known : await findSent(context, hash, signal);
   // A leg that is over matters only when there is no other.
   const open = rows.filter(({ state }) => !isTerminal(state));

@@ -54,7 +54,7 @@ Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
 });
 
 /** Completes the first digits of a hash. @throws {OperationRefusal} where several begin with them. */
-export function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
+function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
   const hashes = ledger.messages.listHashes(prefix);
   if (hashes.length < 2) return hashes[0] ?? toHash256(prefix.padEnd(66, "0"));
   throw new OperationRefusal(`Several begin with ${prefix}: ${hashes.join(", ")}`);

@@ -221,11 +221,6 @@ Deno.test("operations: an unknown commitment, operation or chain is answered wit
     String(await ask(scene, "show", hashOf(5))),
     /^Nothing is known of 0x0{63}5: .*scan/,
   );
-  assert.match(
-    String(await ask(scene, "relay", { prefix: "0x123456", isDryRun: true })),
-    /^Nothing known begins with 0x123456\. .*whole hash/,
-    "no chain is asked for a hash that nobody named",
-  );
   assert.match(String(await ask(scene, "fly", {})), /no operation fly/);
   assert.match(
     String(await ask(scene, "list", { source: "evm_57", limit: 1 })),
