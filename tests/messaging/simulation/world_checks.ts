@@ -11,6 +11,8 @@ import type { MoneyChecks } from "./money_checks.ts";
 
 /** Chain time within which an honest message arrives that pays alone, once nothing else goes wrong, seconds. */
 const HONEST_WITHIN_SEC = 20 * 60;
+/** The same while somebody races for messages: each lost race makes the next attempt wait longer (rule A7). */
+const RACED_WITHIN_SEC = 40 * 60;
 /** Time after which a relayer knows what a chain holds: an endpoint blocks behind, delays of a bad day, seconds. */
 const KNOWN_AFTER_SEC = 90;
 /** Requests to EVM chains that a relayer makes at most: for each second of chain time, message and start. */
@@ -54,11 +56,13 @@ export class WorldChecks {
   /** Messages of honest senders that came late, or not. */
   late(stopped: ReadonlySet<StateMachine>): readonly string[] {
     const startSec = Number(this.#course.nodes[2].block(1n)?.timeSec);
+    const isRaced = (this.#course.plan.attack?.frontRunPercent ?? 0) > 0;
+    const withinSec = isRaced ? RACED_WITHIN_SEC : HONEST_WITHIN_SEC;
     return this.#course.sent.filter((sent) => this.#isHonest(sent) && !stopped.has(sent.dest.id.stateMachine))
       .flatMap(({ message: { commitment }, plan, dest }) => {
         const arrived = canonical(dest).find(({ state }) => state.receipts.has(commitment));
         // What waits by a clock that is ahead waits for as much longer once that is set back.
-        const dueSec = Math.max(plan.atSec, plan.raisedAfterSec ?? 0, this.#calmSec()) + HONEST_WITHIN_SEC +
+        const dueSec = Math.max(plan.atSec, plan.raisedAfterSec ?? 0, this.#calmSec()) + withinSec +
           this.#course.clockAheadMs / 1_000;
         // Whether something may be missing at the end is asked elsewhere.
         const tookSec = arrived === undefined ? 0 : Number(arrived.timeSec) - startSec;

@@ -5,7 +5,11 @@ import { type AlterAnswer, alteringFetch } from "../../../support/altered_answer
 import { headerFields, lieAbout } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
 import { relay } from "../../rollup/fixture.ts";
-import { startArbitrum, test } from "./fixture.ts";
+import { onFixture, startArbitrum } from "./fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 /** Replaces one word of the data of all logs. */
 function lieAboutWord(index: number): AlterAnswer {

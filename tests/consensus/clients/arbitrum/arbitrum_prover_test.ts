@@ -5,7 +5,11 @@ import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { updatesOf } from "../../findings.ts";
 import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
-import { rollupId, startArbitrum, test } from "./fixture.ts";
+import { onFixture, rollupId, startArbitrum } from "./fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 

@@ -71,12 +71,12 @@ export interface ArbitrumFixture extends AsyncDisposable {
   setRollup(address: Address | undefined): void;
 }
 
-/** A test of a rollup with BoLD, with nodes and contracts of its own. */
-export function test(name: string, work: (fixture: ArbitrumFixture) => Promise<void>): void {
-  Deno.test(name, async () => {
+/** Work of a test of a rollup with BoLD, with nodes and contracts of its own. */
+export function onFixture(work: (fixture: ArbitrumFixture) => Promise<void>): () => Promise<void> {
+  return async () => {
     await using fixture = await startArbitrum("ArbitrumBold");
     await work(fixture);
-  });
+  };
 }
 
 /** Starts the nodes and deploys the contracts. */

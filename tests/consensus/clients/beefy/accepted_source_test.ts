@@ -4,9 +4,13 @@ import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { freezeHost, setChallengePeriod, updateHostParams } from "../../../../devnet/evm/host_admin.ts";
 import type { EventCode } from "../../../../src/core/telemetry/log.ts";
-import { relay, seenWith, startHost, test } from "./fixture.ts";
+import { onFixture, relay, seenWith, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 for (const missed of [1, 3, 4, 7]) {
   test(`beefy: ${missed} missed rotations are caught up in order, at most three in a transaction`, async ({ hub, target }) => {

@@ -102,16 +102,15 @@ export async function startHost(
   };
 }
 
-/** A test with a hub and a host that follows it. */
-export function test(
-  name: string,
+/** Work of a test with a hub and a host that follows it. */
+export function onFixture(
   work: (scene: { readonly hub: ProvenHub; readonly target: FollowingHost }) => Promise<void>,
-): void {
-  Deno.test(name, async () => {
+): () => Promise<void> {
+  return async () => {
     await using hub = await ProvenHub.start();
     await using target = await startHost(hub);
     await work({ hub, target });
-  });
+  };
 }
 
 /** Proofs made from the hub's relay chain, over its RPC. */

@@ -1,9 +1,13 @@
 /** Naive proofs that the relayer makes from the relay chain itself, for hosts with the live client. */
 import assert from "node:assert/strict";
 import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
-import { relay, relaySource, startHost, test } from "./fixture.ts";
+import { onFixture, relay, relaySource, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 /** Only the relay chain is asked. */
 function only(source: HostProofSource): { readonly sources: () => readonly HostProofSource[] } {

@@ -5,9 +5,13 @@ import type { ProofResult } from "../../../../src/consensus/proven.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/poll_loop.ts";
 import { OperationRefusal } from "../../../../src/core/commands/operation.ts";
 import { ProverFault } from "../../../../src/consensus/prover.ts";
-import { deliveryTo, type FollowingHost, relay, type RelayerOptions, test } from "./fixture.ts";
+import { deliveryTo, type FollowingHost, onFixture, relay, type RelayerOptions } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 const signal = new AbortController().signal;
 

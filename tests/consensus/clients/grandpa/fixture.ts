@@ -36,12 +36,12 @@ export interface FixtureOptions {
   readonly prover?: Partial<GrandpaProverOptions>;
 }
 
-/** A test with chains of its own, in the usual setup. */
-export function test(name: string, work: (fixture: Fixture) => Promise<void>): void {
-  Deno.test(name, async () => {
+/** Work of a test with chains of its own, in the usual setup. */
+export function onFixture(work: (fixture: Fixture) => Promise<void>): () => Promise<void> {
+  return async () => {
     await using fixture = await Fixture.start();
     await work(fixture);
-  });
+  };
 }
 
 /** All chains, and one prover. */

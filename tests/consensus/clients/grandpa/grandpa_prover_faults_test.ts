@@ -11,7 +11,11 @@ import { decodeGrandpaJustification } from "../../../../src/consensus/clients/gr
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { parseRequestJson, stringifyJson } from "../../../../devnet/hub/rpc/json_rpc.ts";
 import { outcomeOf, turned, updatesOf } from "../../findings.ts";
-import { Fixture, type FixtureOptions, never, test } from "./fixture.ts";
+import { Fixture, type FixtureOptions, never, onFixture } from "./fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 /** Keeps only justifications at changes of the set, so that no other block makes up for a lie. */
 const sparse: FixtureOptions = { relay: { grandpaPeriod: 512 } };

@@ -12,8 +12,12 @@ import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clie
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { catchProverFault } from "../../prover_faults.ts";
 import { reasonOf, updatesOf } from "../../findings.ts";
-import { Fixture, type FoundUpdates, never, test } from "./fixture.ts";
+import { Fixture, type FoundUpdates, never, onFixture } from "./fixture.ts";
 import { withMethods } from "../../../support/with_methods.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 /** Headers in a proof. */
 function headerCount(proof: Uint8Array | undefined): number {

@@ -66,12 +66,12 @@ export interface OpStackFixture extends AsyncDisposable {
   setRules(configs: readonly GameTypeConfig[], factory?: Address): void;
 }
 
-/** A test with nodes and contracts of its own. */
-export function test(name: string, work: (fixture: OpStackFixture) => Promise<void>): void {
-  Deno.test(name, async () => {
+/** Work of a test with nodes and contracts of its own. */
+export function onFixture(work: (fixture: OpStackFixture) => Promise<void>): () => Promise<void> {
+  return async () => {
     await using fixture = await startOpStack();
     await work(fixture);
-  });
+  };
 }
 
 /** Starts the nodes and deploys the contracts. */

@@ -10,7 +10,11 @@ import { headerFields, lieAbout, nudge } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
 import { updatesOf } from "../../findings.ts";
 import { never, relay } from "../../rollup/fixture.ts";
-import { test } from "./fixture.ts";
+import { onFixture } from "./fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 test("op stack: an L1 endpoint that lies about any part of a game is found out and named", async (fixture) => {
   const { hub, nodes } = fixture;

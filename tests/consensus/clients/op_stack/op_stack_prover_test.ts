@@ -18,7 +18,11 @@ import { lieAbout } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
 import { updatesOf } from "../../findings.ts";
 import { l1Id, mineL1, never, reasonForNothing, relay } from "../../rollup/fixture.ts";
-import { type OpStackFixture, rollupId, test } from "./fixture.ts";
+import { onFixture, type OpStackFixture, rollupId } from "./fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 const commitmentId = commitmentIdOf({
   finalizedHeight: 0n,

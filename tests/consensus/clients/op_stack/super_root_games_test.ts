@@ -15,7 +15,11 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { lieAbout, nudge } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
 import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
-import { type OpStackFixture, rollupId, test } from "./fixture.ts";
+import { onFixture, type OpStackFixture, rollupId } from "./fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 const SUPER_TYPES = [gameTypes.superFault, gameTypes.superPermissioned] as const;
 const output: Hash256 = `0x${"5c".repeat(32)}`;

@@ -105,13 +105,12 @@ export async function withHost(
   await work(await deployIsmpHost({ rpcUrl: anvil.rpcUrl, chainId, hub: identity, ...options }));
 }
 
-/** A test on a chain of its own with a host, and the adapter for it. */
-export function test(
-  name: string,
+/** Work of a test on a chain of its own with a host, and the adapter for it. */
+export function onFixture(
   work: (on: ChainUnderTest & { readonly host: IsmpHost }) => Promise<void>,
   options: Partial<DeployOptions> = {},
-): void {
-  Deno.test(name, () => withHost(31_400, (host) => work({ host, ...chainOf(host) }), options));
+): () => Promise<void> {
+  return () => withHost(31_400, (host) => work({ host, ...chainOf(host) }), options);
 }
 
 /** The simulation of a delivery that the chain takes. */

@@ -38,14 +38,18 @@ import {
   hub,
   includedOutcome,
   never,
+  onFixture,
   postTo,
   proveFromHub,
   signed,
-  test,
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);
 const target: ProofVerifier = {

@@ -23,15 +23,19 @@ import {
   hub,
   includedOutcome,
   never,
+  onFixture,
   postTo,
   proveFromHub,
   signed,
-  test,
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 import { node } from "./scripted_node.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 const unknown = toHash256(new Uint8Array(32).fill(9));
 const relayer = fromHex(DEVNET_ACCOUNTS.relayer.address);

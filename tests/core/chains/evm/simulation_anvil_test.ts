@@ -31,11 +31,15 @@ import {
   hub,
   includedOutcome,
   never,
+  onFixture,
   postTo,
   proveFromHub,
   signed,
-  test,
 } from "./chain_fixture.ts";
+
+/** A test of this file, so that reports name it. */
+const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
+  Deno.test(name, onFixture(...work));
 
 type Plain = Readonly<Record<string, unknown>>;
 
