@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 77_824,
   "lines of devnet": 34_110,
-  "lines of tests": 96_572,
+  "lines of tests": 96_569,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,

@@ -86,7 +86,6 @@ type Results = ReadonlyMap<string, Counts>;
 
 /** A file that is not in the report: it could not be loaded, or the run was stopped before. */
 const NOT_RUN: Counts = { passed: 0, failed: 1 };
-const NO_TESTS: Counts = { passed: 0, failed: 0 };
 
 /** Reads a JUnit report about `paths`. A report that is missing says that none of them ran. */
 async function readResults(report: string, paths: readonly string[]): Promise<Map<string, Counts>> {
@@ -210,8 +209,6 @@ async function runFiles(
   const { passed, failed } = sumOf(results);
   if (passed > 0) say(`longest: ${readLongest(report)}`);
   if (!success && failed === 0) results.set("deno test", NOT_RUN);
-  // All files were loaded, then: tests that a support file defines are listed as that file's.
-  if (success) { for (const path of paths) if (results.get(path) === NOT_RUN) results.set(path, NO_TESTS); }
   return { results, wasStopped };
 }
 

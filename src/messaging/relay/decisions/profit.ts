@@ -143,8 +143,8 @@ export interface BatchDecision {
 /**
  * Accepts the batch, or what is left of it after dropping its worst messages one by one: the sum of the fees must reach
  * the sum of the requirements. Each requirement is rounded as for a message alone, so a message that pays for itself
- * never spoils a batch, and without consensus proofs the rule is that for single messages. Our own payments cover them without a profit, and alone also when everything is
- * delivered.
+ * never spoils a batch, and without consensus proofs the rule is that for single messages. Our own payments cover
+ * consensus proofs without a profit, and alone also when everything is delivered.
  */
 export function decideBatch(
   offers: readonly BatchOffer[],

@@ -130,8 +130,8 @@ class ProgressiveTree implements HashTree {
 }
 
 /**
- * Tree of the items of a list or vector. @param limit in items; `undefined`: it is progressive. @param sizes of the fields of an item, or of the
- * item itself, which then stands beside others in a chunk.
+ * Tree of the items of a list or vector. @param limit in items; `undefined`: it is progressive. @param sizes of the
+ * fields of an item, or of the item itself, which then stands beside others in a chunk.
  */
 export function treeOfItems(limit: number | undefined, sizes: readonly number[]): HashTree {
   const [first = 0] = sizes;

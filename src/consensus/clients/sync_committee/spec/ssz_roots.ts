@@ -59,8 +59,8 @@ export function multiProofOf(tree: Node, leaves: readonly number[]): Hash256[] {
 }
 
 /**
- * Root of the tree with these leaves, which are at one level. @param nodes of {@link multiProofOf}. @returns undefined when there
- * are too few or too many.
+ * Root of the tree with these leaves, which are at one level. @param nodes of {@link multiProofOf}. @returns undefined
+ * when there are too few or too many.
  */
 export function multiProofRoot(
   leaves: ReadonlyMap<number, Hash256>,
