@@ -18,7 +18,6 @@ import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { checkFollowers, planHubConsensus, type StartCheck } from "./followers/hub_consensus.ts";
-import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
@@ -44,13 +43,12 @@ export function runConsensus(
     const others = [...gates.provers.values(), ...gates.followers.values()];
     await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
     const turns = new ProverTurns();
-    const notifier = new HeightNotifier();
     const sections = provableSections(deps.config);
-    const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
+    const proving = { ...connections, sections, clock, log, turns, observer: watch?.updates };
     const control = { log, setLogLevel, proving, status: () => watch?.status() };
     const workers = [
       behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
-      ...planWorkers({ ...deps, turns, notifier }, connections, gates),
+      ...planWorkers({ ...deps, turns }, connections, gates),
       ...socket === undefined ? [] : [controlWorker({ commands: operations, context: control }, socket)],
       ...planChecking(deps, connections),
       ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
@@ -128,20 +126,18 @@ function createGates(
   return { hub: hubGate, provers: new Map(provers), followers: new Map(followers) };
 }
 
-/** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */
+/** Creates one worker per chain, and the monitor. */
 function planWorkers(
-  deps: RunDeps & { readonly turns: ProverTurns; readonly notifier: HeightNotifier },
+  deps: RunDeps & { readonly turns: ProverTurns },
   { hub, proved, receiveOnly, hubConsensus }: Connections,
   gates: Gates,
 ): readonly Worker[] {
-  const { config, notifier, clock, random, log, turns } = deps;
+  const { config, clock, random, log, turns } = deps;
   const observer = deps.watch?.updates;
-  const shared = { clock, random, log, hub, notifier, observer, turns };
+  const shared = { clock, random, log, hub, observer, turns };
   const chains = proved.map((prover) =>
     behindGates(chainWorker(shared, prover), [gates.provers.get(prover)])
   );
-  const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
-  const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
   const receivers = receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
   const monitor = limits.length === 0 ? [] : [monitorWorker({
@@ -154,7 +150,7 @@ function planWorkers(
   });
   return [
     ...chains,
-    ...[...heights, ...monitor].map((worker) => behindGates(worker, [gates.hub])),
+    ...monitor.map((worker) => behindGates(worker, [gates.hub])),
     ...receivers,
     ...ofHub,
   ];

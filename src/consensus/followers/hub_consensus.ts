@@ -11,7 +11,6 @@ import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine
 import type { Worker } from "../../core/runtime/worker.ts";
 import { chainWorker, checkProver } from "../chain_worker.ts";
 import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
-import type { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
 
@@ -99,7 +98,7 @@ export interface FollowerPlan {
 
 /** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
 export function planHubConsensus(
-  deps: PollDeps & { readonly notifier: HeightNotifier },
+  deps: PollDeps,
   consensus: HubConsensus,
   plan: FollowerPlan,
 ): readonly Worker[] {
