@@ -160,7 +160,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     const dueInMs = this.intervalMs - trusted.ageMs;
     if (!isBehind && dueInMs > 0) return this.early(dueInMs, "update");
     const found = await collectUpdates(place, { trusted: trusted.state, head }, signal);
-    return this.#toFinding(trusted, head, found);
+    return this.#toFinding(trusted, found);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
@@ -229,9 +229,11 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     throw this.fault("expired", detail);
   }
 
-  #toFinding(trusted: TrustedState, head: HeimdallHead, found: UpdateChain): ProverFinding {
-    const { updates, state, milestone, end } = found;
-    if (updates.length === 0) return { kind: "nothing", reason: idleReasonOf(end, head) };
+  #toFinding(
+    trusted: TrustedState,
+    { updates, state, milestone, hasMore, reason }: UpdateChain,
+  ): ProverFinding {
+    if (reason !== undefined && updates.length === 0) return { kind: "nothing", reason };
     return {
       kind: "updates",
       proofs: updates.map((update) => polygonUpdateCodec.enc(update)),
@@ -240,25 +242,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
       summary: milestone === undefined
         ? `Heimdall block ${state.heimdall.height}, for the trust in its validators`
         : `milestone ${milestone.number} in Heimdall block ${state.heimdall.height}`,
-      hasMore: end === "full",
+      hasMore,
     };
-  }
-}
-
-/** Reason that nothing is proved. */
-function idleReasonOf(end: UpdateChain["end"], { milestone, signed }: HeimdallHead): string {
-  const block = milestone?.milestone.endBlock;
-  switch (end) {
-    case "no_new_block":
-      return `the hub knows Heimdall block ${signed.header.height}, the node's newest`;
-    case "no_new_milestone":
-      return block === undefined
-        ? "Heimdall has no milestone yet"
-        : `the hub knows block ${block}, which milestone ${milestone?.number} made final`;
-    case "no_bor_block":
-      return `no endpoint of rpc_urls has block ${block} of milestone ${milestone?.number} yet`;
-    case "head":
-    case "full":
-      throw new Error(`No update at the end "${end}"`);
   }
 }

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import {
-  blacklistedGameKey,
   disputeGameRulesKey,
   outputOracleKey,
 } from "../../../../src/consensus/clients/op_stack/spec/update.ts";
@@ -34,26 +33,6 @@ const commitmentId = commitmentIdOf({
 async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
   await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks, interval: 2 });
 }
-
-test("op stack: each proposed game advances the hub once", async (fixture) => {
-  const { hub } = fixture;
-  const prover = fixture.prover();
-  await fixture.advanceL1();
-  assert.match(
-    await reasonForNothing(prover),
-    /there are no new dispute games in L1 blocks 0 to/,
-  );
-  for (let round = 0; round < 3; round++) {
-    await mineL2(fixture);
-    const game = await fixture.propose();
-    assert.equal(await relay(hub, prover), game.l2Height);
-    assert.match(
-      await reasonForNothing(prover),
-      /is the newest that the hub knows|not above the hub's height/,
-    );
-  }
-  assert.deepEqual(fixture.log.events("warn"), []);
-});
 
 test("op stack: games of every kind are used while they are not contested", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
@@ -195,39 +174,6 @@ test("op stack: nothing is offered that is not above the hub's height", async (f
   assert.match(await reasonForNothing(prover), /1 not above the hub's height/);
   hub.forget({ id: l1Id, height: l1Height });
   assert.match(await reasonForNothing(prover), /the hub does not hold block \d+ of EVM-11155111/);
-});
-
-test("op stack: without a factory on the hub, or with a ruled out game, nothing is submitted", async (fixture) => {
-  const { contracts, hub } = fixture;
-  const game = await fixture.propose();
-  const prover = fixture.prover();
-  hub.put(disputeGameRulesKey(rollupId), undefined);
-  assert.match(await reasonForNothing(prover), /holds no dispute game factory and no output oracle/);
-  const [finding] = await prover.check(never);
-  assert.match(finding?.found ?? "", /the hub holds no dispute game factory/);
-  fixture.setRules(contracts.configs, toAddress(contracts.oracle));
-  const [differs] = await prover.check(never);
-  assert.equal(differs?.result, "failed");
-  assert.match(
-    differs?.found ?? "",
-    new RegExp(`dispute_game_factory is ${contracts.factory}, and the hub holds ${contracts.oracle}`),
-  );
-  fixture.setRules(contracts.configs);
-  hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(0));
-  await reasonForNothing(prover);
-  hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), undefined);
-  assert.equal(await relay(hub, fixture.prover()), game.l2Height);
-});
-
-test("op stack: a factory that governance replaced is searched from the look-back on", async (fixture) => {
-  const { contracts, hub } = fixture;
-  await fixture.advanceL1();
-  fixture.setRules(contracts.configs, toAddress(`0x${"77".repeat(20)}`));
-  const game = await fixture.propose();
-  const prover = fixture.prover();
-  await reasonForNothing(prover);
-  fixture.setRules(contracts.configs);
-  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 test("op stack: an upgrade of games on the L1 is named, and its games wait until the hub's governance knows it", async (fixture) => {
