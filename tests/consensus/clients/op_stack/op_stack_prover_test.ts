@@ -77,8 +77,8 @@ test("op stack: of several games the highest true one is proved, whatever else i
   const prover = fixture.prover();
   assert.equal(await relay(hub, prover), newest.l2Height);
   const warned = fixture.log.lines.filter(({ level }) => level === "warn");
-  assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
-    [`game ${falseAboveAll.proxy}`, "false_claim"],
+  assert.deepEqual(warned.map(({ fields }) => [fields.claim, fields.explanation]), [
+    [`game ${falseAboveAll.proxy}`, "false claim"],
   ]);
   assert.match(await reasonForNothing(prover), /none of 1 claims can be proved \(game 0x.*: false_claim\)/);
   assert.ok(
@@ -99,8 +99,8 @@ test("op stack: a claim that looks false at one node stays open, is reported onc
   isLying = false;
   for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
   const warned = fixture.log.linesOf("rollup_claim_skipped");
-  assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
-    [`game ${falseOne.proxy}`, "false_claim"],
+  assert.deepEqual(warned.map(({ fields }) => [fields.claim, fields.explanation]), [
+    [`game ${falseOne.proxy}`, "false claim"],
   ]);
   // The next is about the same block, and tried before the one that has failed.
   isLying = true;

@@ -106,10 +106,10 @@ test("super roots: false claims, contested games and blacklisted ones give way t
     assert.equal(await relay(hub, fixture.prover()), good.l2Height, `type ${gameType}`);
     const last = (proxy = ""): unknown => {
       const lines = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${proxy}`);
-      return lines.at(-1)?.fields["reason"];
+      return lines.at(-1)?.fields.explanation;
     };
-    const contested = gameType === gameTypes.superFault ? "game_challenged" : "game_blacklisted_on_l1";
-    assert.deepEqual(worse.map(last), [contested, undefined, "false_claim"]);
+    const contested = gameType === gameTypes.superFault ? "game challenged" : "game blacklisted on l1";
+    assert.deepEqual(worse.map(last), [contested, undefined, "false claim"]);
   }
 });
 
@@ -181,7 +181,7 @@ test("claims: an endpoint's fault about one claim does not end the poll of the o
   });
   assert.equal(await relay(hub, prover), good.l2Height);
   assert.deepEqual(
-    fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields["reason"]),
+    fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields.explanation),
     ["malformed"],
   );
   // Alone it is the fault of the poll, however often, and the claim is not lost.
