@@ -265,7 +265,7 @@ export class Course {
     if (now % 12 === 0) {
       hub.accept(one);
       hub.accept(two);
-      const isRotation = isTrouble && this.#troubles.chance(8);
+      const isRotation = isTrouble && this.#troubles.chance(this.plan.rotationPercent);
       if (hub.finalHeight > this.#lastProof) {
         this.#lastProof = hub.finalHeight;
         hub.acceptProof(isRotation ? "rotation" : "messaging");
