@@ -128,7 +128,6 @@ export class SimHub extends MemoryHub {
     super(node, clock, {
       relayer,
       latencyMs,
-      readsAlong: true,
       evidence: (state) => sealedEvidence(state, chains),
       minimumPayment: MIN_PAYMENT,
       sign: (digest) => evmSignature(digest, key),

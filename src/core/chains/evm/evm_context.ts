@@ -12,15 +12,12 @@ import { dropOldest } from "../../runtime/slices.ts";
 import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { chainGasLimit, type GasMarket, type GasPrice, lowest } from "./gas.ts";
+import { chainGasLimit, type GasPrice, lowest } from "./gas.ts";
 import { GasPrices } from "./gas_prices.ts";
-import { GasExpectation } from "./message_gas.ts";
 import { NonceChoice } from "./nonces.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { callAll, callOne } from "./rpc_batch.ts";
 
-/** A price that was read longer ago hardly is the one that a transaction will have. */
-const MARKET_TTL_MS = 10 * 60_000;
 /** How far ahead of a block that was seen the next one is estimated, ms. */
 const HEAD_TTL_MS = 60_000;
 /** Missing capabilities of an endpoint are tried again after this time. */
@@ -50,12 +47,6 @@ export interface EvmDependencies {
 export interface TraceOptions {
   readonly gas: bigint;
   readonly price: GasPrice | undefined;
-}
-
-/** What a transaction cost and what our account had when it was read last. */
-export interface KnownMarket {
-  readonly costs: GasMarket;
-  readonly balanceWei: bigint;
 }
 
 /** Block that a transaction may be mined in. */
@@ -105,8 +96,6 @@ const REPORT_INTERVAL_MS = 10 * 60_000;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
-  /** Price and balance as a simulation read them last. */
-  readonly market: Cached<KnownMarket>;
   readonly #headCache: Cached<SeenBlock & { readonly atMs: number }>;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
@@ -122,8 +111,6 @@ export class EvmContext {
   readonly prices: GasPrices;
   /** The nonce of the next transaction. */
   readonly nonces: NonceChoice;
-  /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
-  readonly gasExpectation = new GasExpectation();
   /** True once the OP stack's price oracle was seen; that it is missing is believed for a while only. */
   isOpStack = false;
   /** True while the endpoint that was asked last knew the block tag `finalized`. */
@@ -137,7 +124,6 @@ export class EvmContext {
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
     this.nonces = new NonceChoice(at);
-    this.market = new Cached(at.clock, MARKET_TTL_MS);
     this.#headCache = new Cached(at.clock, HEAD_TTL_MS);
     this.mempoolSightings = new Sightings(at.clock);
     this.prices = new GasPrices(this);
