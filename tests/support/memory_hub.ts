@@ -5,11 +5,7 @@
 import type { PaidFees } from "../../src/core/chains/fees.ts";
 import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import type { Counterparties, HubChain, SenderLimit, SenderLimits } from "../../src/core/chains/hub.ts";
-import type {
-  BroadcastResult,
-  SignedSubmission,
-  SubmissionOutcome,
-} from "../../src/core/chains/submission.ts";
+import type { BroadcastResult, SignedSubmission } from "../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Signature } from "../../src/core/ismp/fees.ts";
 import type { SignedMessage } from "../../src/core/ismp/signed_messages.ts";
@@ -81,10 +77,6 @@ export class MemoryHub extends MemoryChain implements HubChain {
       signal,
       () => ({ kind: "refused", refusal: { code: "unspecified", detail: "pool" } }),
     );
-  }
-
-  fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
-    return this.call("fetchCallOutcome", signal, () => this.node.outcomeOf(submission.hash));
   }
 
   /** Nobody pays a fee on the hub itself. */
