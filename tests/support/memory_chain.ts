@@ -24,7 +24,7 @@ import {
   type Simulation,
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { Sightings } from "../../src/core/chains/evm/evm_context.ts";
+import { Sightings } from "../../src/core/runtime/refreshed.ts";
 import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
@@ -250,7 +250,7 @@ export class MemoryChain extends MemoryReads implements Chain {
 
   #isWorthWaiting({ steps }: Delivery): boolean {
     const [first] = steps.flatMap((step) => step.kind === "consensus" ? [step.proof] : []);
-    return first !== undefined && this.#sightings.isWorthWaiting(toHash256(keccak256(first)));
+    return first !== undefined && this.#sightings.ageMs(toHash256(keccak256(first))) < 60_000;
   }
 
   sign(

@@ -96,7 +96,7 @@ function addKnownProofs(context: EvmContext, batch: RpcBatch, delivery: Delivery
     if (inBlocks() === true) return "blocks";
     if (inMempool?.() !== true) return undefined;
     // A transaction that is never mined is not waited for indefinitely.
-    return context.mempoolSightings.isWorthWaiting(news.key) ? "mempool" : undefined;
+    return context.isWorthWaiting(news.key) ? "mempool" : undefined;
   };
 }
 
@@ -174,6 +174,6 @@ export async function findContested(
   const queries = messages.map((message) => relayerQuery(host, message, "pending"));
   const found = await callAll(endpoints, queries, { signal });
   return messages.flatMap(({ commitment }, index) =>
-    found[index] !== undefined && context.mempoolSightings.isWorthWaiting(commitment) ? [index] : []
+    found[index] !== undefined && context.isWorthWaiting(commitment) ? [index] : []
   );
 }

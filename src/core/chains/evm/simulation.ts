@@ -8,7 +8,8 @@ import { RpcFault } from "../../rpc/call.ts";
 import { Limit } from "../../runtime/limit.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { type EvmContext, EvmPart, Sightings } from "./evm_context.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { Sightings } from "../../runtime/refreshed.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
 import {
   chainGasLimit,
