@@ -71,10 +71,10 @@ export function createPriceSource(
   }
 
   return {
-    get lastGood() {
+    get lastGood(): GoodPrice | undefined {
       return lastGood;
     },
-    async fetchPrice(signal) {
+    async fetchPrice(signal): Promise<NativePrice> {
       const ageMs = cached === undefined ? -1 : clock.now() - cached.sinceMs;
       if (cached !== undefined && ageMs >= 0 && ageMs < cached.keepMs) return cached.price;
       const price = await ask(signal);

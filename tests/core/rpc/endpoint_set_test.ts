@@ -236,7 +236,6 @@ Deno.test("endpoint set: when all are down the fault names each host with its co
 const failures: readonly (readonly [RpcFaultCode, RpcFaultCode, RpcFaultCode])[] = [
   ["unreachable", "pruned", "pruned"],
   ["pruned", "unreachable", "pruned"],
-  ["missing_method", "unreachable", "unreachable"],
 ];
 for (const [first, second, expected] of failures) {
   Deno.test(`endpoint set: of ${first} and ${second} the code is ${expected}`, async () => {

@@ -67,11 +67,11 @@ Deno.test("socket: an error without an id about a message's length is about the 
   const released = Promise.withResolvers<number>();
   await using socket = new Setup({ one: () => released.promise, submit: () => 2 });
   socket.node.maxBytes = 500;
-  const batch = socket.ask([{ method: "one", params: [] }, { method: "one", params: [] }]);
+  const batch = socket.send([{ method: "one", params: [] }, { method: "one", params: [] }], { signal });
   await socket.clock.settle();
   assert.deepEqual(await socket.ask([{ method: "submit", params: ["0".repeat(500)] }]), ["too_large"]);
   released.resolve(1);
-  assert.deepEqual(await batch, [1, 1]);
+  assert.deepEqual(await batch, [1, 1].map((result) => ({ kind: "result", result })));
   assert.deepEqual(socket.node.exchanges.map(({ isBatch }) => isBatch), [true, false]);
 });
 

@@ -409,7 +409,7 @@ test("simulation: a module that fails in every block but the newest is seen thro
       [true, true],
       "its traces are used without",
     );
-    assert.equal(old.requests.count, 1, "and that is remembered");
+    assert.equal(old.requests.count, 2, "and that is remembered");
   }
 });
 
