@@ -34,7 +34,7 @@ export const messageEvents = {
           "Use a node with --state-pruning archive, and set `initial_height` to the block before `from`.",
       },
       unreadable: {
-        text: "Block skipped: the node does not answer with its events, or not as its metadata says",
+        text: "Block skipped: the node does not return its events, or they do not match its metadata",
         action:
           "Raise --rpc-max-response-size of the node, and set `initial_height` to the block before `from`.",
       },
