@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 456,
-  "core/chains": 12_666,
+  "core/chains": 12_375,
   "core/checks": 1252,
   "core/commands": 1745,
   "core/config": 3228,
@@ -259,11 +259,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/hub_proofs": 761,
   "core/ismp": 2029,
   "core/merkle": 962,
-  "core/pricing": 379,
-  "core/rpc": 3556,
-  "core/runtime": 2017,
+  "core/pricing": 369,
+  "core/rpc": 3558,
+  "core/runtime": 2042,
   "core/substrate": 270,
-  "core/telemetry": 2636,
+  "core/telemetry": 2641,
   "messaging": 1063,
   "messaging/checks": 309,
   "messaging/commands": 1919,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_868,
+  "lines of src": 77_599,
   "lines of devnet": 34_110,
-  "lines of tests": 96_635,
+  "lines of tests": 96_276,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 80,
+  "files of src with one importer, in the same folder": 81,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_920,
+  "words of docs": 59_924,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
