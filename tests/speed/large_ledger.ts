@@ -152,7 +152,7 @@ export function ledgerQueries(
   ledger: Ledger,
   fill: LedgerFill,
 ): Readonly<Record<string, (turn: number) => unknown>> {
-  const { messages, submissions, deliveries, spending, statistics } = ledger;
+  const { messages, submissions, deliveries, foreignReceipts, spending, statistics } = ledger;
   const { rows, nowMs } = fill;
   const legOf = (turn: number): { readonly source: StateMachine; readonly target: StateMachine } => {
     const chain = chainOf(fill, Math.floor(turn / 2));
@@ -196,8 +196,7 @@ export function ledgerQueries(
     "wake all for a reason": (turn) => messages.wakeAll(legOf(turn).target, "loss_limit"),
     "lift batch limits": (turn) =>
       messages.liftBatchLimits(legOf(turn).source, legOf(turn).target, "unprofitable"),
-    "delivered by others": (turn) =>
-      messages.listDeliveredByOther({ ...minute, target: legOf(turn).target, limit: PAGE }),
+    "receipts of others": (turn) => foreignReceipts.list(legOf(turn).target, PAGE),
     "submissions unresolved": (turn) => submissions.listUnresolved(legOf(turn).target),
     "submissions in flight": (turn) => submissions.listInFlight(legOf(turn).target),
     "highest nonce": (turn) => submissions.findHighestNonce(legOf(turn).target, "0xabc"),
@@ -217,7 +216,6 @@ export function ledgerQueries(
     "relayer addresses": (turn) => deliveries.listRelayers(chainOf(fill, turn)),
     "loss of a day": (turn) => spending.sumLoss(chainOf(fill, turn), day.afterMs),
     "spending of a day": (turn) => spending.listMined(chainOf(fill, turn), day.afterMs),
-    "chains with spending": () => spending.listChains(day.afterMs),
     "status: open messages": () => statistics.countOpen(),
     "status: ended within a day": () => statistics.countEnded(day),
     "status: last delivered": () => statistics.listLastDelivered(PAGE),
