@@ -1,6 +1,6 @@
 /**
  * Runs the test suites one after the other and closes with the sum, `N passed, N failed`.
- * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
+ * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release|slow]...`; without arguments all but `slow`.
  */
 
 import { ensurePrograms } from "../devnet/programs/relayer_build.ts";
@@ -21,13 +21,23 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
   devnet: ["devnet", "tests/consensus"],
   scenario: ["tests/scenario"],
   release: ["tests/release"],
+  slow: ["tests/slow"],
 };
+
+/** What a gate waits for. */
+const GATE = ["unit", "devnet", "scenario", "release"];
 
 /** Suites without the compiled programs. */
 const WITHOUT_PROGRAMS = new Set(["unit"]);
 
 /** Test files per core that run at the same time: scenarios wait for blocks most of the time, devnet tests now and then. */
-const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 4, release: 1 };
+const FILES_PER_CORE: Readonly<Record<string, number>> = {
+  unit: 1,
+  devnet: 2,
+  scenario: 4,
+  release: 1,
+  slow: 4,
+};
 
 /**
  * Files that take longest, longest first: they are started before the others, so that none of them runs alone at the
@@ -38,19 +48,16 @@ const LONGEST: readonly string[] = [
   "tests/messaging/simulation/simulation_test.ts",
   "tests/messaging/simulation/simulation_second_test.ts",
   "tests/scenario/endpoints_test.ts",
-  "tests/scenario/webhook_test.ts",
   "tests/scenario/profit_test.ts",
   "tests/scenario/outcomes_test.ts",
   "tests/scenario/claims_test.ts",
   "tests/scenario/delivery_test.ts",
   "tests/scenario/withdrawals_test.ts",
   "tests/scenario/consensus_rollups_test.ts",
-  "tests/scenario/profiles_test.ts",
   "tests/scenario/remote_signer_test.ts",
   "tests/scenario/start_checks_test.ts",
-  "tests/scenario/governance_test.ts",
   "tests/scenario/kill_test.ts",
-  "tests/release/ways_test.ts",
+  "tests/slow/ways_test.ts",
 ];
 
 /** Files whose times are named. */
@@ -274,7 +281,7 @@ async function runNamed(name: string): Promise<SuiteResults> {
 }
 
 async function main(): Promise<void> {
-  const wanted = Deno.args.length === 0 ? Object.keys(SUITES) : Deno.args;
+  const wanted = Deno.args.length === 0 ? GATE : Deno.args;
   if (wanted.some((name) => !WITHOUT_PROGRAMS.has(name))) {
     await ensurePrograms({ onBuild: () => say("== build") });
   }

@@ -14,7 +14,6 @@ import {
   startCommand,
   TOKEN,
 } from "./support/fee_accounts.ts";
-import { runRelayerOnce } from "./support/run_once.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
 /** A relayer begins to withdraw a minute after its start, which a busy machine may need for a step: none does here. */
@@ -42,16 +41,14 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
     () =>
       playSceneOn(devnet, async (scene) => {
         const relayer = scene.relayer();
-        const process = await relayer.startAndWait({ sections: NEVER_WITHDRAWING });
+        await relayer.startAndWait({ sections: NEVER_WITHDRAWING });
         const sent = (await Promise.all([
           sendPing(devnet, { from: "A", to: "B", count: 51, fee: 2n * TOKEN }),
           sendPing(devnet, { from: "B", to: "A", count: 2, fee: 6n * TOKEN + 1n }),
           sendPing(devnet, { from: "C", to: "B" }),
         ])).flat();
-        const paths = [`--config=${process.configPath}`, `--db=${process.dbPath}`];
         const manual = async (...args: readonly string[]): Promise<void> => {
-          const { code, stdout, stderr } = await runRelayerOnce([...paths, "accumulate-fees", ...args]);
-          assert.deepEqual([code, stderr], [0, ""], stdout);
+          const stdout = await relayer.ask("accumulate-fees", ...args);
           assert.match(stdout, /^No delivery waits for a claim\.\n|^pair +claimed +already claimed/);
         };
         await Promise.all([manual(), manual("--wait"), manual()]);
@@ -108,9 +105,8 @@ async function playClaims(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
               text.includes(events.fees_claimed.text) && isAbout(text, source)
             );
           // A relayer that is started meanwhile is the one that is refused.
-          const late = [`--config=${waiting.configPath}`, `--db=${waiting.dbPath}`];
           await waitUntil("the run has the database", () => exists(`${waiting.dbPath}-wal`));
-          const refused = await runRelayerOnce(late);
+          const refused = await relayer.run();
           assert.deepEqual([refused.code, waiting.isRunning], [1, true], refused.stdout);
           // Destinations become known in the order A, C, B; their sources are C, B, A.
           for (const [source, dest] of [[c, a], [b, c], [a, b]] as const) {

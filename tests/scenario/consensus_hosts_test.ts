@@ -15,6 +15,7 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
+import { sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { waitUntil } from "../../devnet/waiting.ts";
 import type { ConsensusStatus } from "../../src/consensus/status/consensus_status.ts";
 import {
@@ -23,6 +24,7 @@ import {
   proveByHand,
   type SceneChanges,
 } from "./support/consensus_scene.ts";
+import { ChainSigner } from "./support/chain_signer.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** How the relayer works that is started after sessions. */
@@ -82,9 +84,24 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       assert.deepEqual(await Promise.all(chains.map(hubHeightOn)), [newest, newest]);
     };
 
-    await scene.step("a session that was missed is delivered", async () => {
-      assert.deepEqual(await afterSessions(1, [one]), [rotations(1), []]);
-    });
+    await scene.step(
+      "a remote signer with another key sends nothing; the missed session is delivered with its own",
+      async () => {
+        scene.expect("signer_answer_wrong");
+        await using held = await ChainSigner.start();
+        const sections = { [sectionOf(one.stateMachine)]: held.keys };
+        held.signer.misbehaviour = { kind: "other_key" };
+        const delivered = await deliveredDuring(chains, async () => {
+          relayer = await scene.start({ ...TELLING, sections, only: [one.stateMachine] });
+          await beginSessions(devnet, 1, true);
+          const line = await relayer.waitForLine("signer_answer_wrong");
+          held.assertNamed(line, ["the signature is of", "find out why"]);
+        });
+        assert.deepEqual(delivered, [[], []]);
+        held.signer.misbehaviour = undefined;
+        assert.deepEqual(await afterSessions(0, [one], { sections }), [rotations(1), []]);
+      },
+    );
 
     await scene.step(
       "three sessions after a crash go into one transaction, and four into two, in order",

@@ -134,7 +134,7 @@ async function startCase(
     chains: endpoints.chains.map(({ stateMachine }) => parseStateMachine(stateMachine)),
     hub: devnet.hub.identity.stateMachine,
     nowMs: Date.now(),
-    held: "all",
+    areHeld: true,
   });
   const keepsAnswersOf = devnet.chains.map(({ stateMachine }) => stateMachine);
   const proxies = await openProxies(endpoints, { urls, keepsAnswersOf }, stack);

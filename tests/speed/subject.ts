@@ -89,14 +89,13 @@ interface SubjectPlan {
   readonly changes: ConfigChanges;
   /** Legs that it has. */
   readonly legs: number;
-  readonly extraArguments?: readonly string[];
 }
 
 /** Starts a messaging relayer and waits until all of its legs have started. */
 export async function startSubject(
   deps: BenchDeps,
   endpoints: DevnetEndpoints,
-  { folder = "relayer", changes, legs, extraArguments = [] }: SubjectPlan,
+  { folder = "relayer", changes, legs }: SubjectPlan,
 ): Promise<RelayerProcess> {
   await using stack = new AsyncDisposableStack();
   const relayer = stack.use(
@@ -105,7 +104,6 @@ export async function startSubject(
       folder: `${deps.folder}/${folder}`,
       config: relayerConfig(endpoints, changes),
       logLevel: "info",
-      extraArguments,
     }),
   );
   const started = new Set<unknown>();

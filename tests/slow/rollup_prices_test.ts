@@ -10,8 +10,8 @@ import {
   setOpStackPrices,
 } from "../../devnet/evm/rollup_prices.ts";
 import { delivered, sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
-import { numbersOf, steadyRequirement } from "./support/decision_numbers.ts";
-import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
+import { numbersOf, steadyRequirement } from "../scenario/support/decision_numbers.ts";
+import { playScene, type Scene, type SceneRelayer } from "../scenario/support/scene.ts";
 
 /** A rollup of the devnet, and what it takes to change the price of its layer 1. */
 interface Rollup {
