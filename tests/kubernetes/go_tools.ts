@@ -1,4 +1,4 @@
-/** Tools of Kubernetes, built by the Go toolchain from what the Go module proxy has. Each is built once. */
+/** Tools, above all of Kubernetes, built by the Go toolchain from what the Go module proxy has. Each is built once. */
 import { runOnce } from "../scenario/support/run_once.ts";
 
 const BUILT = new URL("../../build/go/", import.meta.url).pathname;
@@ -13,10 +13,14 @@ const INSTALLED = {
 } as const;
 
 /** The path of a tool, built where that was not done before (a minute). @throws {Error} without Go. */
-export async function buildTool(name: keyof typeof INSTALLED): Promise<string> {
-  const module = INSTALLED[name];
+export function buildTool(name: keyof typeof INSTALLED): Promise<string> {
+  return installTool(name, INSTALLED[name]);
+}
+
+/** The path of a program that a module installs, built where that was not done before. @throws {Error} without Go. */
+export async function installTool(name: string, module: string): Promise<string> {
   const folder = `${BUILT}${name}-${module.slice(module.lastIndexOf("@") + 1)}`;
-  if (!await isFile(`${folder}/${name}`)) await go(["install", module], { GOBIN: folder });
+  if (!await isFile(`${folder}/${name}`)) await go(["install", module], { GOBIN: folder, CGO_ENABLED: "0" });
   return `${folder}/${name}`;
 }
 
