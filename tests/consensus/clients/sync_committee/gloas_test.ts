@@ -179,7 +179,7 @@ Deno.test("gloas: a node that contradicts a known fork is named, one without a s
   }
 });
 
-const unservedUpdates = [403, 500].map((status) => ({ status, hasServed: false }));
+const unservedUpdates = [400, 403, 404, 500].map((status) => ({ status, hasServed: false }));
 for (const { status, hasServed } of [...unservedUpdates, { status: 500, hasServed: true }]) {
   const name = `${status}${hasServed ? ", served before" : ""}`;
   Deno.test(`sync committee prover: without light_client/updates (${name}) the period changes by a state`, async () => {
