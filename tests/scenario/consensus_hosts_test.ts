@@ -16,8 +16,6 @@ import {
   untilIdle,
 } from "./support/consensus_network.ts";
 import { sectionOf } from "../../devnet/programs/relayer_config.ts";
-import { waitUntil } from "../../devnet/waiting.ts";
-import type { ConsensusStatus } from "../../src/consensus/status/consensus_status.ts";
 import {
   consensusCommands,
   playConsensus,
@@ -175,56 +173,5 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         unknown.stderr.endsWith(`is not proved to EVM-5. It is proved to ${known}.\n`),
         unknown.stderr,
       );
-    });
-
-    await scene.step("a running relayer delivers by hand in turn with its own worker", async () => {
-      const folder = await Deno.makeTempDir({ prefix: "socket-" });
-      try {
-        const socket = `--socket=${folder}/s`;
-        const running = await scene.start(TELLING, [socket]);
-        const command = consensusCommands(scene, TELLING);
-        const delivered = await deliveredDuring([other], async () => {
-          await beginSessions(devnet, 1, true);
-          const { outcome } = await proveByHand(
-            (...args) => command(socket, ...args),
-            hubName,
-            "--to",
-            other.stateMachine,
-          );
-          assert.ok(outcome === "accepted" || outcome === "nothing", outcome);
-          await untilHostsKnow(devnet, [other]);
-        });
-        const counts = delivered.flatMap((all) => all.flatMap(({ effects }) => effects));
-        assert.deepEqual(counts, ["rotation", "rotation", "rotation"], "none was sent twice");
-        assert.ok(
-          running.lines.some(({ record }) =>
-            record?.event === "operator_request" && record.operation === "prove"
-          ),
-        );
-        const readClients = async (): Promise<Pick<ConsensusStatus, "lightClients" | "chains">> => {
-          const { code, stdout } = await command(socket, "status", "--json");
-          assert.equal(code, 0);
-          return JSON.parse(stdout);
-        };
-        let { lightClients, chains: shown } = await readClients();
-        const findClient = (): typeof lightClients[number] | undefined =>
-          lightClients.find(({ target }) => target === other.stateMachine);
-        await waitUntil("the next poll shows what was delivered by hand", async () => {
-          ({ lightClients, chains: shown } = await readClients());
-          const client = findClient();
-          const final = shown.find(({ chain }) => chain === client?.chain)?.final;
-          return (final?.height ?? 0) >= (client?.knownHeight ?? Infinity);
-        });
-        const routes = lightClients.map(({ chain, target }) => `${chain} -> ${target}`).sort();
-        const names = chains.map(({ stateMachine }) => stateMachine);
-        const both = names.flatMap((name) => [`${name} -> ${hubName}`, `${hubName} -> ${name}`]);
-        assert.deepEqual(routes, both.sort());
-        const client = findClient();
-        assert.equal(client?.knownHeight, Number(await hubHeightOn(other)));
-        assert.match(client?.trusts ?? "", /^relay block \d+, authority set \d+$/);
-        await scene.stop(running);
-      } finally {
-        await Deno.remove(folder, { recursive: true });
-      }
     });
   }));
