@@ -229,7 +229,7 @@ async function readFollower(
 }
 
 /** All commitments of a chain in the hub's newest state. */
-export async function readStored(
+async function readStored(
   hubUrl: string,
   id: StateMachineId,
 ): Promise<readonly StateCommitmentHeight[]> {

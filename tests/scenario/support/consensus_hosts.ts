@@ -97,7 +97,7 @@ function* vainDeliveries(
 }
 
 /** True when a part of a transaction's proofs changed nothing. */
-export function isVain({ effects }: Pick<HostDelivery, "effects">): boolean {
+function isVain({ effects }: Pick<HostDelivery, "effects">): boolean {
   return effects.includes("none");
 }
 
@@ -285,7 +285,7 @@ function replay(
 }
 
 /** The handler's calls in a transaction, those in a batch one by one. */
-export function handlerCallsIn(data: Hex): readonly DecodeFunctionDataReturnType<typeof handlerV2Abi>[] {
+function handlerCallsIn(data: Hex): readonly DecodeFunctionDataReturnType<typeof handlerV2Abi>[] {
   const call = decodeFunctionData({ abi: handlerV2Abi, data });
   return call.functionName === "batchCall" ? call.args[0].flatMap(handlerCallsIn) : [call];
 }
