@@ -277,8 +277,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 77_824,
-  "lines of devnet": 34_103,
-  "lines of tests": 93_526,
+  "lines of devnet": 34_067,
+  "lines of tests": 93_365,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,
