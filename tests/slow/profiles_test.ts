@@ -12,16 +12,12 @@ import {
   startProfileDevnet,
 } from "../scenario/support/profile_scene.ts";
 
-/** Profiles of EVM nodes, one of which shows traces and one of which does not, between which hostile modules take part. */
-const WITH_HOSTILES: ReadonlySet<string> = new Set(["geth-default", "small-bodies"]);
-
 const serving = ({ refusal }: Profile<RpcBehaviour>): boolean => refusal === undefined;
 const hubs = SUBSTRATE_PROFILES.filter(serving);
 
-/** Two EVM profiles and one of a Substrate node at a time, for as long as there are some; first those with hostile modules. */
-const evm = EVM_PROFILES.filter(serving)
-  .toSorted((one, other) => Number(WITH_HOSTILES.has(other.name)) - Number(WITH_HOSTILES.has(one.name)));
+const evm = EVM_PROFILES.filter(serving);
 
+/** Two EVM profiles and one of a Substrate node at a time, for as long as there are some. */
 for (let at = 0; at * 2 < evm.length; at++) {
   // Nodes of a certain kind of chain are nodes of the first one.
   const [a, b = a] = evm.slice(at * 2, at * 2 + 2)
@@ -31,7 +27,7 @@ for (let at = 0; at * 2 < evm.length; at++) {
   const names = new Set([a, b, hub ?? a].map(({ name }) => name));
   Deno.test(`profiles: messages cross and fees come home through ${[...names].join(", ")}`, async () => {
     await using devnet = await startProfileDevnet();
-    await playProfiles(devnet, { evm: [a, b], ...hub && { hub } }, { hostile: at === 0, withdraws: true });
+    await playProfiles(devnet, { evm: [a, b], ...hub && { hub } }, { withdraws: true });
   });
 }
 

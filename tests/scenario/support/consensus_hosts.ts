@@ -54,23 +54,14 @@ export interface HostFacts {
   readonly sets: readonly [first: bigint, last: bigint];
 }
 
-/** What a scenario does not keep to. */
-export interface HostLimits {
-  /**
-   * Others that deliver the same proofs: each may come second behind every transaction that advanced a host, since
-   * what is sent in the same moment is not seen. Default 0.
-   */
-  readonly competitors?: number;
-}
-
 /** More consensus proofs than that are never put into one transaction. */
 const MAX_PROOFS = 3;
 
 /** Everything that is wrong, as sentences. */
-export function hostViolations(facts: HostFacts, limits: HostLimits = {}): string[] {
+export function hostViolations(facts: HostFacts): string[] {
   return [
     ...facts.deliveries.flatMap((delivery) => [...deliveryViolations(facts.chain, delivery)]),
-    ...vainDeliveries(facts, limits),
+    ...vainDeliveries(facts),
     ...missingSets(facts),
     ...fallingHeights(`${facts.chain}: the hub's height`, facts.heights),
   ];
@@ -85,20 +76,13 @@ function* deliveryViolations(
   if (effects.length > MAX_PROOFS) yield `${chain}: ${effects.length} proofs of the hub in ${hash}`;
 }
 
-function* vainDeliveries(
-  { chain, deliveries }: HostFacts,
-  { competitors = 0 }: HostLimits,
-): Iterable<string> {
+/** No part of a transaction's proofs may change nothing. */
+function* vainDeliveries({ chain, deliveries }: HostFacts): Iterable<string> {
   const mined = deliveries.filter(({ isReverted }) => !isReverted);
-  const vain = mined.filter(isVain);
-  if (vain.length > competitors * (mined.length - vain.length)) {
+  const vain = mined.filter(({ effects }) => effects.includes("none"));
+  if (vain.length > 0) {
     yield `${chain}: ${vain.length} of ${mined.length} transactions with proofs of the hub were wasted`;
   }
-}
-
-/** True when a part of a transaction's proofs changed nothing. */
-function isVain({ effects }: Pick<HostDelivery, "effects">): boolean {
-  return effects.includes("none");
 }
 
 /** The host tells of every set once, in order; the first that it tells may be the one that it trusted already. */

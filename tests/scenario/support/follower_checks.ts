@@ -24,17 +24,11 @@ export interface FollowerFacts {
   readonly updates: readonly ClientUpdate[];
 }
 
-/**
- * Everything that is wrong, as sentences.
- * @param hasCompetitors relayers that prove the same block both succeed: the second one changes nothing.
- */
-export function* followerViolations(
-  { chain, updates }: FollowerFacts,
-  hasCompetitors = false,
-): Iterable<string> {
+/** Everything that is wrong, as sentences. */
+export function* followerViolations({ chain, updates }: FollowerFacts): Iterable<string> {
   for (const { block, extrinsics, before, after } of updates) {
     const sets = after.setId - before.setId;
-    if (after.height < before.height || (after.height === before.height && !hasCompetitors)) {
+    if (after.height <= before.height) {
       yield `${chain}: block ${block} has an update, and the client went from ${before.height} to ${after.height}`;
     }
     if (sets < 0n || sets > BigInt(extrinsics)) {

@@ -9,7 +9,6 @@ import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
-import { HostileSenders } from "./hostile_messages.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
 import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
@@ -28,8 +27,6 @@ interface ProfileCast {
 interface ProfileSceneOptions {
   /** Has the fees paid out by the command in the end. Default false. */
   readonly withdraws?: boolean;
-  /** Modules that cost relayers gas for nothing get messages, too. Default false. */
-  readonly hostile?: boolean;
 }
 
 /** Messages each way, half before the program starts and half while it runs. */
@@ -63,7 +60,7 @@ export function startProfileDevnet(): Promise<Devnet> {
 export async function playProfiles(
   devnet: Devnet,
   { evm, hub }: ProfileCast,
-  { withdraws = false, hostile = false }: ProfileSceneOptions = {},
+  { withdraws = false }: ProfileSceneOptions = {},
 ): Promise<void> {
   await using nodes = new AsyncDisposableStack();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
@@ -82,10 +79,8 @@ export async function playProfiles(
       // What earlier scenes have earned stays where it is.
       relayer: { minimum_withdrawal_amount: 1_000_000 },
     };
-    const hostiles = hostile ? await HostileSenders.settle(scene, FEE) : undefined;
     await Promise.all([a, b].map((chain) => devnet.mine(chain, LEAD_BLOCKS)));
     const early = await sendBoth(scene, MESSAGES / 2);
-    await hostiles?.send();
     const behind = await holdBack(devnet, fronts, early);
     await Promise.all([a, b].map(async (chain) => {
       await devnet.mine(chain, behind.chains.includes(chain) ? FORGOTTEN_BLOCKS : BACKLOG_BLOCKS);
@@ -95,22 +90,15 @@ export async function playProfiles(
     await relayer.startAndWait({ ...changes, sections });
     await behind.untilMet();
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
-    await hostiles?.spoil(relayer);
     await scene.untilDelivered(sent);
-    const taken = await hostiles?.untilJudged(relayer) ?? [];
-    await untilClaimed(relayer, [...sent, ...taken]);
+    await untilClaimed(relayer, sent);
     assert.deepEqual(
       [a, b].map((chain) => creditOf(devnet, chain, "relayer")),
-      credit.map((before, at) => {
-        const source = [a, b][at]?.stateMachine;
-        const extra = taken.filter(({ request }) => request.source === source).length;
-        return before + BigInt(MESSAGES + extra) * FEE;
-      }),
+      credit.map((before) => before + BigInt(MESSAGES) * FEE),
       "credit on the hub",
     );
-    await hostiles?.assertWasteBounded(relayer);
     if (withdraws) await bringHome(scene, relayer, changes);
-    await scene.finish(hostiles === undefined ? {} : { mostReverts: hostiles.mostReverts });
+    await scene.finish();
   });
   assertMet([...fronts.values(), ...hubFront === undefined ? [] : [hubFront]]);
 }
