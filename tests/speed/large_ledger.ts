@@ -31,8 +31,8 @@ export interface LedgerFill {
   readonly chains: readonly StateMachine[];
   readonly hub: StateMachine;
   readonly nowMs: number;
-  /** All messages, or all that are pending, do not pay and are held for an hour. Default: as {@link fillLedger} says. */
-  readonly held?: "all" | "pending";
+  /** True: all messages do not pay and are held for an hour. Default: as {@link fillLedger} says. */
+  readonly areHeld?: boolean;
 }
 
 const DAY_MS = 86_400_000;
@@ -94,13 +94,13 @@ export function fillLedger(path: string, fill: LedgerFill): void {
 }
 
 /** Statements of SQLite alone: a million rows take half a minute by them, and an hour one by one. */
-function statementsOf({ rows, chains, hub, nowMs, held }: LedgerFill): readonly string[] {
+function statementsOf({ rows, chains, hub, nowMs, areHeld = false }: LedgerFill): readonly string[] {
   const legs = 2 * chains.length;
   const chainAt = (number: string): string =>
     `(SELECT value FROM json_each('${JSON.stringify(chains)}') WHERE key = (${number}) % ${chains.length})`;
   const [chain, peer] = [chainAt("n / 2"), chainAt("n / 2 + 1")];
-  const isPending = held === "all" ? "1" : `n / ${legs} % 10 = 0`;
-  const quarter = held !== undefined ? "2" : `n / ${legs} / 10 % 4`;
+  const isPending = areHeld ? "1" : `n / ${legs} % 10 = 0`;
+  const quarter = areHeld ? "2" : `n / ${legs} / 10 % 4`;
   const createdMs = `${nowMs - SPAN_MS} + n * ${Math.floor(SPAN_MS / rows)}`;
   const transaction = `(n / ${legs} / ${PER_TRANSACTION} * ${legs} + n % ${legs} + 1)`;
   const delivered = `(SELECT *, rowid - 1 AS n FROM message WHERE state = 'delivered')`;
