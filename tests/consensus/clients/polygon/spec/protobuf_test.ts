@@ -7,7 +7,7 @@ import {
   fixed64Field,
   integerField,
 } from "../../../../../src/consensus/clients/polygon/spec/protobuf.ts";
-import { fixed, number, octets, textOctets } from "../../../../../devnet/hub/verifiers/polygon/protobuf.ts";
+import { fixedField, numberField, octets, textField } from "../../../../../devnet/heimdall/wire.ts";
 
 /** Values around each width of an encoding, on both sides of zero. */
 const boundaries = [0, 7, 14, 21, 28, 31, 32, 35, 42, 49, 53, 56, 63, 64]
@@ -17,13 +17,13 @@ const boundaries = [0, 7, 14, 21, 28, 31, 32, 35, 42, 49, 53, 56, 63, 64]
 
 function assertInteger(value: bigint): void {
   const written = integerField(5, value);
-  assert.equal(toHex(written), toHex(number(5, value)), `${value}`);
+  assert.equal(toHex(written), toHex(numberField(5, value)), `${value}`);
   const reader = new BinaryReader(written);
   if (value === 0n) return assert.equal(written.length, 0);
   assert.equal(reader.uint32(), 5 << 3);
   assert.equal(value < 0n ? reader.int64() : reader.uint64(), value);
   assert.equal(reader.pos, written.length);
-  if (value < 2n ** 63n) assert.equal(toHex(fixed64Field(3, value)), toHex(fixed(3, value)));
+  if (value < 2n ** 63n) assert.equal(toHex(fixed64Field(3, value)), toHex(fixedField(3, value)));
 }
 
 Deno.test("integers of every width have the bytes of another encoder, and are read again", () => {
@@ -47,5 +47,5 @@ Deno.test("bytes and texts of every length have the bytes of another encoder", (
     const value = new Uint8Array(length).fill(7);
     assert.equal(toHex(dataField(2, value)), toHex(octets(2, value)));
   }
-  assert.equal(toHex(dataField(6, "Größe")), toHex(textOctets(6, "Größe")));
+  assert.equal(toHex(dataField(6, "Größe")), toHex(textField(6, "Größe")));
 });
