@@ -1,8 +1,7 @@
 /** Profiles by their names. */
 import { BEACON_PROFILES } from "./beacon_profiles.ts";
 import { EVM_PROFILES } from "./evm_profiles.ts";
-import type { Profile } from "./profile.ts";
-import type { RestBehaviour } from "./rest_behaviour.ts";
+import type { Profile, RestBehaviour } from "./profile.ts";
 import type { RpcBehaviour } from "./rpc_behaviour.ts";
 import { SUBSTRATE_PROFILES } from "./substrate_profiles.ts";
 

@@ -2,8 +2,7 @@
  * The table of profiles in `docs/profiles.md`: what is known of each is from its data, how it went is from the run that
  * played it last. Start reading at {@link updateTable}.
  */
-import type { Profile, StartRefusal } from "../../../devnet/profiles/profile.ts";
-import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
+import type { Profile, RestBehaviour, StartRefusal } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 
 /** A profile of any kind of node. */

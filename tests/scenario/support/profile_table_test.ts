@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { BEACON_PROFILES } from "../../../devnet/profiles/beacon_profiles.ts";
+import { batch } from "../../../devnet/profiles/request_behaviours.ts";
 import { EVM_PROFILES } from "../../../devnet/profiles/evm_profiles.ts";
 import { SUBSTRATE_PROFILES } from "../../../devnet/profiles/substrate_profiles.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
@@ -9,7 +10,7 @@ const profile = (name: string): AnyProfile => ({
   name,
   imitates: `the node ${name}`,
   sources: [],
-  behaviours: [{ kind: "batch", calls: { real: 100, played: 8 }, refusal: {} }],
+  behaviours: [batch(100, 8, {})],
 });
 
 Deno.test("profile table: a run writes what it played, and leaves how the others went", () => {
