@@ -6,7 +6,7 @@
 import { ClientRefusal, require } from "../refusals.ts";
 import { RLP } from "@ethereumjs/rlp";
 import { ssz } from "@lodestar/types";
-import { bls12_381 } from "@noble/curves/bls12-381.js";
+import bls from "bls-eth-wasm";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
@@ -36,8 +36,11 @@ export interface BeaconRules {
 
 const committeeSize = 512;
 const domainType = Uint8Array.of(7, 0, 0, 0);
-const signatureDomain = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
-const { G1, longSignatures } = bls12_381;
+
+await bls.init(bls.BLS12_381);
+// Points outside of the subgroup are none.
+bls.verifyPublicKeyOrder(true);
+bls.verifySignatureOrder(true);
 
 /** Places in states, by fork. */
 const places = {
@@ -190,15 +193,25 @@ function isSigned(
   { message, signature }: { readonly message: Uint8Array; readonly signature: Uint8Array },
 ): boolean {
   try {
-    const absent = pubkeys.filter((_, member) => bits[member] !== true);
-    const signers = absent.reduce(
-      (sum, key) => sum.subtract(G1.Point.fromBytes(key)),
-      G1.Point.fromBytes(aggregatePubkey),
-    );
-    return longSignatures.verify(signature, longSignatures.hash(message, signatureDomain), signers);
+    const signers = publicKey(aggregatePubkey);
+    for (const [member, key] of pubkeys.entries()) if (bits[member] !== true) signers.add(negative(key));
+    const signed = new bls.Signature();
+    signed.deserialize(signature);
+    return !signers.isZero() && signers.verify(signed, message);
   } catch {
     return false; // no point of the curve
   }
+}
+
+function publicKey(compressed: Uint8Array): InstanceType<typeof bls.PublicKey> {
+  const key = new bls.PublicKey();
+  key.deserialize(compressed);
+  return key;
+}
+
+/** Of two points with one x the other one. */
+function negative(compressed: Uint8Array): InstanceType<typeof bls.PublicKey> {
+  return publicKey(compressed.with(0, (compressed[0] ?? 0) ^ 0x20));
 }
 
 /** Fields that become a commitment. */
