@@ -200,7 +200,7 @@ export class ReviveNode implements AsyncDisposable {
 
   /** Header of a block that the relay chain has or had; `undefined`: it never saw that one. */
   header(number: number): SimulatedHeader | undefined {
-    return number <= this.#blocks.finalNumber ? this.#blocks.blockAt(number).header : undefined;
+    return number <= this.#blocks.finalized.header.number ? this.#blocks.blockAt(number).header : undefined;
   }
 
   /** Root of the state after a block of the anvil. */
