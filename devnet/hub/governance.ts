@@ -96,24 +96,9 @@ export class Governance {
     return this.#enqueue(({ overlay }) => consensusSettings.disputeGames.set(overlay, rules, id));
   }
 
-  /** Sets the output oracle of an OP stack chain; undefined takes it away. */
-  setOutputOracle(id: StateMachineId, oracle: Address | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.outputOracle.set(overlay, oracle, id));
-  }
-
-  /** Sets the rollup contract of an Arbitrum chain; undefined takes it away. */
-  setRollupCore(id: StateMachineId, rollupCore: Address | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.rollupCore.set(overlay, rollupCore, id));
-  }
-
   /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
   setBeaconRuntime(runtime: BeaconRuntime): Promise<BlockName> {
     return this.#enqueue(({ overlay }) => consensusSettings.beaconRuntime.put(overlay, runtime));
-  }
-
-  /** Sets how many blocks an epoch of BSC has. */
-  setBscEpochLength(blocks: bigint): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.bscEpochLength.put(overlay, blocks));
   }
 
   /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */
