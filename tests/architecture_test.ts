@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 77_824,
-  "lines of devnet": 34_110,
-  "lines of tests": 96_569,
+  "lines of devnet": 33_030,
+  "lines of tests": 96_582,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_870,
+  "words of docs": 59_872,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
