@@ -76,7 +76,8 @@ Deno.test("arbitrum: an L1 endpoint that lies about any part of a node is found 
 test("arbitrum: an endpoint of the rollup that lies about a header is found out and named", async (fixture) => {
   const { hub, l2 } = fixture;
   const assertion = await fixture.claimAssertion();
-  for (const field of headerFields) {
+  // Headers of Nitro end with the base fee.
+  for (const field of headerFields.slice(0, headerFields.indexOf("withdrawalsRoot"))) {
     const prover = fixture.prover({ l2Transport: alteringFetch(lieAbout("eth_getBlockByHash", field)) });
     assert.equal(await outcomeOf(prover), `bad_data EVM-421614 ${hostOf(l2.rpcUrl)}`, field);
   }
