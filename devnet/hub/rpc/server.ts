@@ -28,6 +28,8 @@ export interface DispatcherOptions {
   readonly fault: FaultHook;
   /** Changes answers before they go out: what a lying node does. */
   readonly alter?: AnswerHook;
+  /** Awaited before each message. */
+  readonly before?: () => Promise<void>;
   /** Called with every method that ran, for benchmarks. */
   readonly onCall: (call: IncomingCall) => void;
 }
@@ -51,6 +53,7 @@ export class RpcDispatcher {
     transport: IncomingCall["transport"],
     signal: AbortSignal,
   ): Promise<string | undefined> {
+    await this.#options.before?.();
     if (text.length > this.#options.maxRequestBytes) {
       return errorText(null, new RpcError(rpcCodes.oversizedRequest, "Request is too big"));
     }
