@@ -32,8 +32,8 @@ import {
   slotKey,
   trieIdOf,
 } from "../revive/mirrored_blocks.ts";
-import { readContractState, requireContractSlots } from "./verifiers/substrate_state.ts";
-import { readEthereumState, requireSlots } from "./verifiers/ethereum_state.ts";
+import { readContractState } from "./verifiers/substrate_state.ts";
+import { readEthereumState } from "./verifiers/ethereum_state.ts";
 import { checkFinality } from "./verifiers/grandpa_finality.ts";
 import { ClientRefusal, ProofRefusal } from "./verifiers/refusals.ts";
 import {
@@ -193,8 +193,6 @@ Deno.test("the hub's own rules for state of Ethereum and the relayer's say the s
   const keys = asked.map(fromHex);
   const values = readEthereumState({ stateRoot, host, proof, keys });
   assert.deepEqual([...values.values()].map((value) => value === undefined), [false, false, true, true]);
-  requireSlots({ stateRoot, host, proof, slots: keys.slice(0, 2) });
-  assert.equal(outcomeOf(() => requireSlots({ stateRoot, host, proof, slots: keys })), "refused");
   const agree = (changed: typeof proof): unknown => {
     const own = outcomeOf(() => [...readEthereumState({ stateRoot, host, proof: changed, keys })]);
     assert.deepEqual(own, outcomeOf(() => [...readEvmState({ stateRoot, host, proof: changed, keys })]));
@@ -227,8 +225,6 @@ Deno.test("the hub's own rules for contracts and the relayer's say the same of w
   const question = { stateRoot: tries.root, host, proof };
   const values = readContractState(question, keys);
   assert.deepEqual([...values.values()].map((value) => value === undefined), [false, false, true, true]);
-  requireContractSlots(question, keys.slice(0, 2));
-  assert.equal(outcomeOf(() => requireContractSlots(question, keys)), "refused");
   const agree = (changed: SubstrateEvmProof, wanted = keys): unknown => {
     const own = outcomeOf(() => [...readContractState({ ...question, proof: changed }, wanted)]);
     const relayers = outcomeOf(() => [

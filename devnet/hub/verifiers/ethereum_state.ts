@@ -70,24 +70,6 @@ export function slotValue(
   return new Uint8Array([...new Uint8Array(32 - value.length), ...value]);
 }
 
-/** Makes sure that all slots of the host are set. @throws {ProofRefusal} */
-export function requireSlots(
-  { stateRoot, host, proof, slots }: {
-    readonly stateRoot: Hash256;
-    readonly host: Uint8Array;
-    readonly proof: EvmStateProof;
-    readonly slots: readonly Uint8Array[];
-  },
-): void {
-  const storage = proof.storageProof.get(toHex(host));
-  if (storage === undefined) throw new ProofRefusal("wrong_contracts");
-  const { storageRoot } = accountAt(nodesOf(proof.contractProof), stateRoot, host);
-  const nodes = nodesOf(storage);
-  for (const slot of slots) {
-    if (valueAt(nodes, storageRoot, slot) === undefined) throw new ProofRefusal("no_value");
-  }
-}
-
 /** Where a key is: an account, a slot of a contract, or a slot of the host. */
 function placeOf(
   key: Uint8Array,

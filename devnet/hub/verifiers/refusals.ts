@@ -15,8 +15,6 @@ export class ProofRefusal extends Error {
       | "wrong_contracts"
       /** The contract has no account. */
       | "no_account"
-      /** A value that must be there is not. */
-      | "no_value"
       /** Keys are of a wrong length, or twice there. */
       | "wrong_keys",
     options?: ErrorOptions,

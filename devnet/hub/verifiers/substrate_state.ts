@@ -24,7 +24,7 @@ export function readSubstrateState(
 }
 
 /** What is read, and where. */
-export interface ContractQuestion {
+interface ContractQuestion {
   readonly stateRoot: Hash256;
   /** Address of the ISMP host. */
   readonly host: Uint8Array;
@@ -64,13 +64,6 @@ function slotOf(question: ContractQuestion, contract: Uint8Array, slot: Uint8Arr
   const nodes = question.proof.storageProof.get(toHex(contract));
   if (nodes === undefined) throw new ProofRefusal("wrong_contracts");
   return only(root, nodes, blake2AsU8a(slot, 256));
-}
-
-/** Makes sure that all slots of the host are set. @throws {ProofRefusal} */
-export function requireContractSlots(question: ContractQuestion, slots: readonly Uint8Array[]): void {
-  for (const slot of slots) {
-    if (slotOf(question, question.host, slot) === undefined) throw new ProofRefusal("no_value");
-  }
 }
 
 /** What a proof shows for keys, by their hex. @throws {ProofRefusal} */
