@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { GameFactoryRules } from "./verifiers/op_stack/op_stack_client.ts";
+import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
@@ -92,7 +92,7 @@ export class Governance {
   }
 
   /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
-  setDisputeGames(id: StateMachineId, rules: GameFactoryRules | undefined): Promise<BlockName> {
+  setDisputeGames(id: StateMachineId, rules: DisputeGameRules | undefined): Promise<BlockName> {
     return this.#enqueue(({ overlay }) => consensusSettings.disputeGames.set(overlay, rules, id));
   }
 

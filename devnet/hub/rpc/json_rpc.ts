@@ -80,15 +80,6 @@ export function u32Param(value: unknown, name: string): number {
   return value;
 }
 
-/** A whole number from 0 to 2^64 - 1. */
-export function u64Param(value: unknown, name: string): bigint {
-  const number = typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value))
-    ? BigInt(value)
-    : -1n;
-  if (number < 0n || number >= 1n << 64n) throw invalidParams(`${name}: expected u64`);
-  return number;
-}
-
 /** Bytes given as a list of numbers, as Rust's `Vec<u8>` reads JSON; hex strings are refused. */
 export function numbersParam(value: unknown, name: string): Uint8Array {
   if (typeof value === "string") throw invalidParams(`invalid type: string "${value}", expected a sequence`);
