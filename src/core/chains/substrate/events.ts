@@ -10,6 +10,7 @@ import {
 } from "../../ismp/rpc_json.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import { SharedRead } from "../../runtime/refreshed.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
@@ -27,8 +28,14 @@ const EVENTS_AT_ONCE = 100;
 const METHOD = "ismp_queryEventsWithMetadata";
 const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 
+/** Time for which legs share the events of a range, ms: all legs of a source reach the same height at the same time. */
+const SHARED_MS = 1_000;
+
 /** Events of one chain. */
 export class SubstrateEvents implements ChainEvents {
+  /** The range that was requested last. */
+  #shared: { readonly range: string; readonly events: SharedRead<readonly ChainEvent[]> } | undefined;
+
   constructor(
     readonly node: SubstrateNode,
     readonly stored: StoredEvents = new StoredEvents(node),
@@ -43,7 +50,17 @@ export class SubstrateEvents implements ChainEvents {
    * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
    * states.
    */
-  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+  fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+    const range = `${from} ${to}`;
+    if (this.#shared?.range !== range) {
+      const read = (ending: AbortSignal): Promise<readonly ChainEvent[]> =>
+        this.#fetchRange(from, to, ending);
+      this.#shared = { range, events: new SharedRead(this.node.clock, { forMs: SHARED_MS, read }) };
+    }
+    return this.#shared.events.get(signal);
+  }
+
+  async #fetchRange(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const events: ChainEvent[] = [];
     // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
     for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
