@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 456,
-  "core/chains": 12_649,
+  "core/chains": 12_666,
   "core/checks": 1252,
   "core/commands": 1745,
   "core/config": 3228,
@@ -263,27 +263,27 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3556,
   "core/runtime": 2017,
   "core/substrate": 270,
-  "core/telemetry": 2630,
+  "core/telemetry": 2636,
   "messaging": 1063,
   "messaging/checks": 309,
   "messaging/commands": 1919,
   "messaging/config": 678,
   "messaging/fees": 2877,
   "messaging/ledger": 4432,
-  "messaging/relay": 7573,
+  "messaging/relay": 7594,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_824,
-  "lines of devnet": 33_030,
-  "lines of tests": 96_582,
+  "lines of src": 77_868,
+  "lines of devnet": 32_541,
+  "lines of tests": 96_642,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_872,
+  "words of docs": 59_922,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
