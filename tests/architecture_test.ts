@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 76_256,
-  "lines of devnet": 34_075,
-  "lines of tests": 91_748,
+  "lines of devnet": 32_507,
+  "lines of tests": 91_754,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_759,
+  "words of docs": 59_761,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

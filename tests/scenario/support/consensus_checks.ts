@@ -252,7 +252,7 @@ async function readHeaders(
     const block = await reader.request({ method: "eth_getBlockByNumber", params });
     if (block === null) return [];
     const { stateRoot, timestampSec } = parseBlockHeader(block);
-    const own = proven.parachain?.header(Number(height));
+    const own = proven.parachain?.finalHeader(Number(height));
     return [[height, { timestampSec, stateRoot: own?.stateRoot ?? stateRoot }] as const];
   }));
   return new Map(found.flat());

@@ -4,13 +4,12 @@
  */
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
-import { playedOf, type Profile } from "../../../devnet/profiles/profile.ts";
+import type { Profile, RestBehaviour } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
-import type { RestBehaviour } from "../../../devnet/profiles/rest_behaviour.ts";
 import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
 import type { ConsensusScene } from "./consensus_scene.ts";
 import assert from "node:assert/strict";
@@ -194,8 +193,8 @@ async function holdBack(
  */
 function outgrow({ hub }: Devnet, hubFront: ProfiledNode | undefined): void {
   const states = hubFront?.profile.behaviours.find(({ kind }) => kind === "states");
-  if (states?.kind !== "states") return;
-  while (hub.best.number <= 2 * playedOf(states.blocks)) hub.produceBlock();
+  if (states?.limit === undefined) return;
+  while (hub.best.number <= 2 * states.limit.played) hub.produceBlock();
 }
 
 async function sendBoth({ devnet }: Scene, count: number): Promise<readonly SentMessage[]> {
