@@ -24,11 +24,10 @@ import { reconciliationWorker } from "./relay/scan.ts";
 import { behindGates, startWorker } from "../core/chains/check.ts";
 import { openSession, type ProgramRun, type RunDeps, type Session } from "./session.ts";
 import { readStatus, type RelayStatus } from "./status/relay_status.ts";
-import { formatDecimal } from "../core/encoding/bytes.ts";
 import { DAY_MS } from "../core/pricing/loss_bound.ts";
-import { summariseSpending } from "./relay/decisions/spending_summary.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/call.ts";
+import * as z from "zod";
 
 /** Dependencies of the long-running relayer. */
 interface RelayerDeps extends RunDeps {
@@ -126,10 +125,9 @@ export function wakeChanged(ledger: Ledger, { hub, relayer, chains }: MessagingC
   ];
   ledger.transaction(() => {
     for (const [name, value, act] of settings) {
-      const [key, text] = [`setting ${name}`, JSON.stringify(value ?? null)];
-      const noted = ledger.meta.find(key);
-      if (noted === text) continue;
-      ledger.meta.write(key, text);
+      const [noted, now] = [ledger.notes.find("setting", name, z.unknown()), value ?? null];
+      if (JSON.stringify(noted) === JSON.stringify(now)) continue;
+      ledger.notes.write("setting", name, now);
       if (noted !== undefined) act();
     }
   });
@@ -218,28 +216,24 @@ function countMessages({ ledger }: RelayDeps): readonly SummaryLine[] {
   return [...legs].map(([leg, counts]) => ["messages_counted", { leg, ...counts }]);
 }
 
-/** One line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
+/** One line per chain on which gas was spent within the last day, with the cost by result. */
 function sumSpending({ ledger, clock }: RelayDeps): readonly SummaryLine[] {
-  const sinceMs = clock.now() - DAY_MS;
-  return ledger.spending.listChains(sinceMs).flatMap((chain): readonly SummaryLine[] => {
-    const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
-    if (sum.spentWei === 0n) return [];
-    return [["gas_spent", {
+  const nowMs = clock.now();
+  const spent = ledger.statistics.sumMined({ afterMs: nowMs - DAY_MS, untilMs: nowMs })
+    .filter((row) => row.spent > 0);
+  return [...Map.groupBy(spent, ({ chain }) => chain)].map(([chain, rows]): SummaryLine => {
+    const sum = (valueOf: (row: typeof rows[number]) => number, of = rows): number =>
+      Number(of.reduce((total, row) => total + valueOf(row), 0).toPrecision(6));
+    const byResult = Map.groupBy(rows, ({ result }) => result);
+    return ["gas_spent", {
       chain,
-      transactions: sum.transactions,
-      spent: formatDecimal(sum.spentWei, 18),
-      spentUsd: dollars(sum.spentUsd18),
-      earnedUsd: dollars(sum.earnedUsd18),
-      earnedNothing: formatDecimal(sum.unearnedWei, 18),
-      earnedNothingUsd: dollars(sum.unearnedUsd18),
-      ...Object.fromEntries([...sum.reasons].map(([reason, wei]) => [reason, formatDecimal(wei, 18)])),
-    }]];
+      transactions: sum(({ count }) => count),
+      spent: sum((row) => row.spent),
+      spentUsd: sum(({ spentUsd }) => spentUsd),
+      earnedUsd: sum(({ earnedUsd }) => earnedUsd),
+      ...Object.fromEntries([...byResult].map(([result, of]) => [result, sum((row) => row.spent, of)])),
+    }];
   });
-}
-
-/** Formats dollars, rounded to a millionth. */
-function dollars(amount18: bigint): string {
-  return formatDecimal(amount18 / 10n ** 12n, 6);
 }
 
 const READ_EVERY_MS = 10 * 60_000;

@@ -28,8 +28,6 @@ export interface HubCallOrder {
   readonly items: readonly SubmissionItem[];
   /** Writes the rows that depend on the call, in the same transaction as its journal entry. */
   readonly onJournal: (id: number) => void;
-  /** Reverts those rows when the hub does not accept the bytes, in the transaction that records the refusal. */
-  readonly onRefused: (refusal: Refusal) => void;
 }
 
 /** The end of a call, as its journal entry records it. */
@@ -88,13 +86,13 @@ export class HubCalls {
       order.onJournal(entry);
       return entry;
     });
-    return await this.broadcast(id, order.onRefused, signal);
+    return await this.broadcast(id, signal);
   }
 
   /** Polls the status of a journalled call, and records blocks that are not final yet. */
   async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
     if (this.#leaving.has(row.id)) return { state: "open" };
-    const outcome = await this.#hub.outcomes.fetchCallOutcome(row.submission, signal);
+    const outcome = await this.#hub.outcomes.fetchOutcome(row.submission, signal);
     switch (outcome.kind) {
       case "pending":
         if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });
@@ -139,22 +137,18 @@ export class HubCalls {
       : { state: "failed", block, detail: refusal?.detail ?? "failed" };
   }
 
-  #note(id: number, change: { readonly state: "broadcast" | "included"; readonly block?: BlockRef }): void {
+  #note(id: number, change: Parameters<Ledger["submissions"]["update"]>[1]): void {
     this.#ledger.transaction(() => void this.#ledger.submissions.update(id, change));
   }
 
   /** Broadcasts journalled bytes, again where that was done before. */
-  async broadcast(
-    id: number,
-    onRefused: HubCallOrder["onRefused"],
-    signal: AbortSignal,
-  ): Promise<HubCallSent> {
+  async broadcast(id: number, signal: AbortSignal): Promise<HubCallSent> {
     const row = this.#ledger.submissions.find(id);
     if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
     this.#leaving.add(id);
     try {
       const result = await this.#hub.sender.broadcast(row.submission, signal);
-      return this.#applyBroadcast(id, result, onRefused);
+      return this.#applyBroadcast(id, result);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
@@ -165,11 +159,7 @@ export class HubCalls {
     }
   }
 
-  #applyBroadcast(
-    id: number,
-    result: BroadcastResult,
-    onRefused: HubCallOrder["onRefused"],
-  ): HubCallSent {
+  #applyBroadcast(id: number, result: BroadcastResult): HubCallSent {
     if (result.kind === "sent" || result.kind === "alreadyKnown") {
       this.#note(id, { state: "broadcast" });
       return { kind: "sent", id };
@@ -177,10 +167,7 @@ export class HubCalls {
     const refusal: Refusal = result.kind === "refused"
       ? result.refusal
       : { code: "unspecified", detail: result.kind };
-    this.#ledger.transaction(() => {
-      this.#ledger.submissions.update(id, { state: "dropped", detail: refusal.detail });
-      onRefused(refusal);
-    });
+    this.#note(id, { state: "dropped", detail: refusal.detail });
     return { kind: "refused", refusal };
   }
 }

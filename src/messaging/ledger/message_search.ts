@@ -1,7 +1,7 @@
 /** Searches of table `message` for operators, and table `message_change`: what happened to each message, and when. */
 import type { Hash256, Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, RowFormat } from "./columns.ts";
+import { column, type Parameters, RowFormat, type RowOf } from "./columns.ts";
 import { isOpen, messageFormat, type MessageRow } from "./message_rows.ts";
 import { MessageQueries } from "./message_queries.ts";
 import { type MessageReason, messageReasons, type MessageState, messageStates } from "./message_state.ts";
@@ -22,24 +22,19 @@ export interface MessageFilter {
   readonly sinceMs?: number | undefined;
 }
 
-/** Change of a message's state or reason. */
-export interface MessageChangeRow {
-  readonly state: MessageState;
-  readonly reason: MessageReason | undefined;
-  readonly detail: string | undefined;
-  /** Unix milliseconds. */
-  readonly atMs: number;
-}
-
 /** Rows that one page reads at most. */
 const PAGE_ROWS = 10_000;
 
-const changeFormat = new RowFormat<MessageChangeRow>({
+const changeFormat = new RowFormat({
   state: column.oneOf(messageStates),
   reason: column.optional(column.oneOf(messageReasons)),
   detail: column.optional(column.text),
+  /** Unix milliseconds. */
   atMs: column.number,
 });
+
+/** Change of a message's state or reason. */
+export type MessageChangeRow = RowOf<typeof changeFormat>;
 
 const reasonFormat = new RowFormat({
   reason: column.optional(column.oneOf(messageReasons)),

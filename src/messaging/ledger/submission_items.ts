@@ -2,7 +2,7 @@
 import type { SignedSubmission } from "../../core/chains/submission.ts";
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import { column, RowFormat, type RowOf, toU64Text } from "./columns.ts";
-import { type Database, Table } from "./database.ts";
+import { Table } from "./database.ts";
 
 /** Outcomes of an item: handled for us, not handled, handled for another relayer, or to be read from receipts. */
 const itemOutcomes = ["handled", "not_handled", "by_other", "unknown"] as const;
@@ -61,41 +61,40 @@ export class SubmissionItems extends Table {
       { id },
     );
   }
-}
 
-/** Records the items of a new submission. */
-export function recordItems(db: Database, id: number, items: readonly SubmissionItem[]): void {
-  db.run(
-    `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, target)
-     SELECT :id, item.key, item.value ->> 0, item.value ->> 1, item.value ->> 2 FROM json_each(:items) AS item`,
-    {
-      id,
-      items: JSON.stringify(items.map((item) => [item.commitment, item.requestCommitment, item.target])),
-    },
-  );
-}
+  /** Records the items of a new submission. */
+  protected recordItems(id: number, items: readonly SubmissionItem[]): void {
+    this.db.run(
+      `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, target)
+       SELECT :id, item.key, item.value ->> 0, item.value ->> 1, item.value ->> 2 FROM json_each(:items) AS item`,
+      {
+        id,
+        items: JSON.stringify(items.map((item) => [item.commitment, item.requestCommitment, item.target])),
+      },
+    );
+  }
 
-/**
- * Enforces invariant I5: a message is in at most one unresolved attempt; a replacement shares the nonce and counts as
- * the same.
- */
-export function refuseSecondAttempt(
-  db: Database,
-  entry: { readonly submission: SignedSubmission; readonly items: readonly SubmissionItem[] },
-): void {
-  const { account, nonce } = entry.submission;
-  const row = db.row(
-    `SELECT s.id, i.commitment, i.target FROM json_each(:items) AS item
-       CROSS JOIN submission_item i ON i.commitment = item.value ->> 0 AND i.target = item.value ->> 1
-       JOIN submission s ON s.id = i.submission_id
-     WHERE i.outcome IS NULL AND s.kind = 'delivery' AND ${isUnresolved}
-       AND (:nonce IS NULL OR s.nonce IS NOT :nonce OR s.account IS NOT :account) LIMIT 1`,
-    {
-      items: JSON.stringify(entry.items.map(({ commitment, target }) => [commitment, target])),
-      account,
-      nonce: nonce === undefined ? undefined : toU64Text(nonce),
-    },
-  );
-  if (row === undefined) return;
-  throw new Error(`Message ${row.commitment} to ${row.target} is under way in submission ${row.id}`);
+  /**
+   * Enforces invariant I5: a message is in at most one unresolved attempt; a replacement shares the nonce and counts as
+   * the same.
+   */
+  protected refuseSecondAttempt(
+    entry: { readonly submission: SignedSubmission; readonly items: readonly SubmissionItem[] },
+  ): void {
+    const { account, nonce } = entry.submission;
+    const row = this.db.row(
+      `SELECT s.id, i.commitment, i.target FROM json_each(:items) AS item
+         CROSS JOIN submission_item i ON i.commitment = item.value ->> 0 AND i.target = item.value ->> 1
+         JOIN submission s ON s.id = i.submission_id
+       WHERE i.outcome IS NULL AND s.kind = 'delivery' AND ${isUnresolved}
+         AND (:nonce IS NULL OR s.nonce IS NOT :nonce OR s.account IS NOT :account) LIMIT 1`,
+      {
+        items: JSON.stringify(entry.items.map(({ commitment, target }) => [commitment, target])),
+        account,
+        nonce: nonce === undefined ? undefined : toU64Text(nonce),
+      },
+    );
+    if (row === undefined) return;
+    throw new Error(`Message ${row.commitment} to ${row.target} is under way in submission ${row.id}`);
+  }
 }

@@ -4,22 +4,8 @@ import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
-import {
-  type Allowance,
-  findSpending,
-  noteFree,
-  openAllowance,
-  type SpendingPurpose,
-  type SpendingRule,
-  takeBackSpent,
-} from "./spending.ts";
-import {
-  isUnresolved,
-  recordItems,
-  refuseSecondAttempt,
-  type SubmissionItem,
-  SubmissionItems,
-} from "./submission_items.ts";
+import type { Allowance, Spending, SpendingPurpose, SpendingRule } from "./spending.ts";
+import { isUnresolved, type SubmissionItem, SubmissionItems } from "./submission_items.ts";
 
 /** Every {@link SubmissionKind}. */
 const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
@@ -124,6 +110,13 @@ const select = `SELECT s.*, (SELECT max(r.id) FROM submission r WHERE r.replaces
 
 /** Journal of submissions. Every method may throw a `LedgerFault`. */
 export class Submissions extends SubmissionItems {
+  readonly #spending: Spending;
+
+  constructor(db: Database, spending: Spending) {
+    super(db);
+    this.#spending = spending;
+  }
+
   #list(condition: string, parameters: Parameters): SubmissionRow[] {
     return this.db.rows(`${select} WHERE ${condition} ORDER BY s.id`, parameters).map(toSubmission);
   }
@@ -139,16 +132,16 @@ export class Submissions extends SubmissionItems {
     if (replaces !== undefined && this.find(replaces) === undefined) {
       throw new Error(`No submission ${replaces} that could be replaced`);
     }
-    if (kind === "delivery") refuseSecondAttempt(this.db, entry);
+    if (kind === "delivery") this.refuseSecondAttempt(entry);
     const now = this.db.now();
     const state = { state: "signed", broadcasts: 0, createdAtMs: now, updatedAtMs: now } as const;
     const { lastId: id } = this.db.insert("submission", {
       ...signedFormat.write(submission),
       ...format.write({ kind, legSource, replaces, ...state }),
     });
-    recordItems(this.db, id, items);
-    const purpose = purposeOf(this.db, entry);
-    openAllowance(this.db, { id, submission, legSource, purpose, allowance: allow(this.db, entry) });
+    this.recordItems(id, items);
+    const purpose = this.#findPurpose(entry);
+    this.#spending.open({ id, submission, legSource, purpose, allowance: this.#allow(entry) });
     return id;
   }
 
@@ -238,24 +231,33 @@ export class Submissions extends SubmissionItems {
     const changed = { state, detail: changedDetail ?? old.detail, broadcasts, updatedAtMs: this.db.now() };
     const place = { block_height: block && toHeight(block.height), block_hash: block?.hash };
     this.db.set("submission", { id }, { ...format.write(changed), ...place });
-    if (isBroadcast && old.block !== undefined) takeBackSpent(this.db, id);
+    if (isBroadcast && old.block !== undefined) this.#spending.takeBack(id);
     if (isOver(state) && old.submission.gasLimit === undefined) {
-      noteFree(this.db, id, state === "final" ? "done" : "reverted");
+      this.#spending.noteFree(id, state === "final" ? "done" : "reverted");
     }
     return { ...old, ...changed, block };
+  }
+
+  /** Rule of a submission: its own, that of what it replaces, or that of its kind. */
+  #allow(entry: NewSubmission): Allowance {
+    const isReplacement = entry.replaces !== undefined && entry.kind !== "cancel";
+    const replaced = isReplacement ? this.#spending.find(entry.replaces) : undefined;
+    return entry.allowance ?? replaced ?? { rule: usualRule(entry) };
+  }
+
+  #findPurpose({ kind, items }: NewSubmission): SpendingPurpose {
+    if (kind !== "delivery") return purposes[kind];
+    const [first] = items;
+    if (first === undefined) return "consensus_proofs";
+    const { commitment } = first;
+    const isPayment = items.length === 1 && this.db.find("withdrawal", { commitment }, () => true) === true;
+    return isPayment ? "payment_delivery" : "delivery";
   }
 }
 
 /** True for results that stay. */
 function isOver(state: SubmissionState): state is "final" | "failed" {
   return state === "final" || state === "failed";
-}
-
-/** Rule of a submission: its own, that of what it replaces, or that of its kind. */
-function allow(db: Database, entry: NewSubmission): Allowance {
-  const isReplacement = entry.replaces !== undefined && entry.kind !== "cancel";
-  const replaced = isReplacement ? findSpending(db, entry.replaces) : undefined;
-  return entry.allowance ?? replaced ?? { rule: usualRule(entry) };
 }
 
 function usualRule({ kind, submission, items }: NewSubmission): SpendingRule {
@@ -270,13 +272,3 @@ const purposes: Readonly<Record<Exclude<SubmissionKind, "delivery">, SpendingPur
   withdraw: "withdrawal",
   claim: "reward_claim",
 };
-
-function purposeOf(db: Database, { kind, items }: NewSubmission): SpendingPurpose {
-  if (kind !== "delivery") return purposes[kind];
-  const [first] = items;
-  if (first === undefined) return "consensus_proofs";
-  const isPayment = items.length === 1 &&
-    db.row("SELECT id FROM withdrawal WHERE commitment = :commitment", { commitment: first.commitment }) !==
-      undefined;
-  return isPayment ? "payment_delivery" : "delivery";
-}

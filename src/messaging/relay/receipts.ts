@@ -2,7 +2,7 @@
  * Receipts on the target, ours or another relayer's: they end messages, and ours become delivery records, from which
  * fees are claimed.
  */
-import { UNSURE } from "../../core/chains/reads.ts";
+import { type ReadSince, UNSURE } from "../../core/chains/reads.ts";
 import {
   type DeliveredMessage,
   type DeliveryReceipt,
@@ -12,7 +12,7 @@ import {
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { legName, type LegRun, type RelayContext } from "./leg.ts";
+import { legName, type LegRun, type RelayContext, type RelayDeps } from "./leg.ts";
 import {
   type Candidate,
   endAll,
@@ -40,25 +40,33 @@ export async function endDelivered(
     await leg.target.reads.fetchReceipts(candidates.map(({ message }) => message), leg.signal);
   const seen = candidates.filter((_, index) => shown[index] !== undefined);
   if (seen.length === 0) return stillOpen(leg, candidates);
-  const certain = await leg.target.certain.fetchCertainReceipts(
-    seen.map(({ message }) => message),
-    {},
-    leg.signal,
-  );
-  const unsure = new Set<Message>();
+  const certain = await readCertainReceipts(leg, seen, {});
+  const open = await endConfirmed(leg, candidates, certain.relayerOf);
+  const detail = "its receipt is not confirmed yet";
+  return screen(leg, open, ({ message }) => {
+    const isUnsure = certain.unsure.has(message.commitment);
+    return isUnsure ? { reason: "race", retryClass: "transient", detail } : undefined;
+  });
+}
+
+/** Reads who delivered the candidates, and of which of them that is not certain. */
+async function readCertainReceipts(
+  leg: LegRun,
+  candidates: readonly Candidate[],
+  since: ReadSince,
+): Promise<
+  { readonly relayerOf: ReadonlyMap<Message, Uint8Array>; readonly unsure: ReadonlySet<Hash256> }
+> {
+  const messages = candidates.map(({ message }) => message);
+  const receipts = await leg.target.certain.fetchCertainReceipts(messages, since, leg.signal);
+  const unsure = new Set<Hash256>();
   const relayerOf = new Map<Message, Uint8Array>();
-  for (const [index, { message }] of seen.entries()) {
-    const receipt = certain[index] ?? UNSURE;
-    if (receipt.kind === "unsure") unsure.add(message);
+  for (const [index, message] of messages.entries()) {
+    const receipt = receipts[index] ?? UNSURE;
+    if (receipt.kind === "unsure") unsure.add(message.commitment);
     else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
   }
-  const open = await endConfirmed(leg, candidates, relayerOf);
-  const detail = "its receipt is not confirmed yet";
-  return screen(
-    leg,
-    open,
-    ({ message }) => unsure.has(message) ? { reason: "race", retryClass: "transient", detail } : undefined,
-  );
+  return { relayerOf, unsure };
 }
 
 /**
@@ -87,8 +95,14 @@ async function endConfirmed(
     rememberCompetitors(leg, { relayers: competitors, isLoss: false });
     endAll(leg, ours.map(({ row }) => row), "delivered");
     endAll(leg, others.map(({ row }) => row), "delivered_by_other");
+    for (const { row } of others) noteForeign(leg, row, head);
     return open.filter(({ message }) => !relayerOf.has(message));
   });
+}
+
+/** Records at which height another relayer's receipt was seen, so that it is read again when that is final. */
+export function noteForeign({ ledger }: RelayDeps, { commitment, target }: MessageRow, height: bigint): void {
+  ledger.foreignReceipts.record(target, { commitment, height, isSeenAgain: false });
 }
 
 /** Maximum number of receipts read at once. */
@@ -113,18 +127,7 @@ export async function expire(
     // An unreadable row has no receipt to read: it ends with its timeout.
     const candidates = rows.flatMap((row) => toCandidate(row));
     const timeSec = highest(0n, ...rows.map((row) => row.timeoutSec));
-    const found = await leg.target.certain.fetchCertainReceipts(
-      candidates.map(({ message }) => message),
-      { timeSec },
-      leg.signal,
-    );
-    const unsure = new Set<Hash256>();
-    const relayerOf = new Map<Message, Uint8Array>();
-    for (const [index, { row, message }] of candidates.entries()) {
-      const receipt = found[index] ?? UNSURE;
-      if (receipt.kind === "unsure") unsure.add(row.commitment);
-      else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
-    }
+    const { relayerOf, unsure } = await readCertainReceipts(leg, candidates, { timeSec });
     await endConfirmed(leg, candidates, relayerOf);
     leg.ledger.transaction(() => {
       const expired = leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)

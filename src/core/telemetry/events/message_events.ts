@@ -33,6 +33,11 @@ export const messageEvents = {
         action:
           "Use a node with --state-pruning archive, and set `initial_height` to the block before `from`.",
       },
+      unreadable: {
+        text: "Block skipped: the node does not return its events, or they do not match its metadata",
+        action:
+          "Raise --rpc-max-response-size of the node, and set `initial_height` to the block before `from`.",
+      },
       payments_pruned: {
         text: "Old blocks not kept by the hub node; earlier payments are not searched",
         action: "Use a node that keeps old blocks if payments are missing.",
@@ -92,10 +97,7 @@ export const messageEvents = {
     text: "A row of the database cannot be decoded",
     action: "Report it with the line.",
     reaction: "what the row describes is skipped, everything else continues",
-    codes: {
-      message: "Cannot decode stored message; quarantined",
-      price: "Cannot decode stored price; reading a new one",
-    },
+    codes: { message: "Cannot decode stored message; quarantined" },
   },
   batch_sent: { text: "Batch sent" },
   transaction_replaced: {

@@ -298,18 +298,13 @@ class PairPass {
   }
 
   async #send(...[group, call, fees]: Parameters<ClaimWork["send"]>): ReturnType<ClaimWork["send"]> {
-    const { calls, ledger, log, raised } = this.#context;
+    const { calls, log, raised } = this.#context;
     const { commitments, dest } = group;
     const sent = await calls.send({
       call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
       onJournal: () => this.#noteClaiming(group, fees),
-      onRefused: () => {
-        for (const commitment of commitments) {
-          ledger.deliveries.setClaimState({ commitment, dest }, "unclaimed");
-        }
-      },
     }, this.#signal);
     if (sent.kind !== "sent") return sent.refusal;
     for (const commitment of commitments) raised.forget(rowKey({ commitment, dest }));

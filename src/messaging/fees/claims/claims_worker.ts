@@ -168,7 +168,11 @@ async function settleOne(
   if (status.state === "open") return false;
   if (status.state === "included") return row.state !== "included";
   if (status.state === "final") await applyFinal(context, row, status, signal);
-  else takeBack(context, row, status);
+  else {
+    context.calls.end(row, status);
+    const { submission: { hash: extrinsic } } = row;
+    context.log.info("claim_failed.ineffective", { extrinsic, detail: status.detail });
+  }
   return true;
 }
 
@@ -196,7 +200,6 @@ async function applyFinal(
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;
       if (isPaid) deliveries.setClaimState(row, "claimed", hubBlock);
-      else deliveries.setClaimState(row, "unclaimed");
       (isPaid ? paid : unpaid).push(row);
     }
   });
@@ -222,31 +225,12 @@ function logClaimed(
   });
 }
 
-/** Makes the rows of a claim without effect claimable again. */
-function takeBack(
-  context: ClaimContext,
-  row: SubmissionRow,
-  end: Exclude<HubCallEnd, { state: "final" }>,
-): void {
-  const { submissions, deliveries } = context.ledger;
-  context.calls.end(row, end, () => {
-    const items = submissions.itemsOf(row.id);
-    submissions.settleItems(row.id, items.map(({ commitment }) => commitment), "not_handled");
-    for (const { commitment, target } of items) {
-      if (deliveries.find(commitment, target)?.claimState !== "claiming") continue;
-      deliveries.setClaimState({ commitment, dest: target }, "unclaimed");
-    }
-  });
-  const { submission: { hash: extrinsic } } = row;
-  context.log.info("claim_failed.ineffective", { extrinsic, detail: end.detail });
-}
-
 /** Maximum number of rows checked in one round. */
 const MAX_ORPHANS = 500;
 
 /**
- * Makes rows claimable again that count as under way although no open claim carries them (a pruned journal, a manually
- * edited file): what the hub has paid is found out before they are claimed. True when there were some.
+ * Makes rows claimable again that count as under way although no open claim carries them: their claim had no effect, or
+ * the hub refused it. What it has paid is found out before they are claimed. True when there were some.
  */
 function releaseOrphans({ calls, ledger }: ClaimContext): boolean {
   const { submissions, deliveries } = ledger;

@@ -192,9 +192,12 @@ async function claimReward(
     kind: "claim",
     items: [{ commitment: item, requestCommitment: item, target: row.chain }],
     onJournal: () => {},
-    onRefused: (why) => void writeRefusal(context, row, { refusal: why, isFinal: false }),
   }, signal);
-  return sent.kind === "sent";
+  if (sent.kind === "sent") return true;
+  context.ledger.transaction(() =>
+    void writeRefusal(context, row, { refusal: sent.refusal, isFinal: false })
+  );
+  return false;
 }
 
 /** Reward with the chain that proves it, and the state root of the height at which it does. */

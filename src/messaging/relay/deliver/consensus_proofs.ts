@@ -134,20 +134,21 @@ export class ProofDelivery {
     const chain = target.id.stateMachine;
     const sets = missing.slice(0, MAX_PROOFS_AT_ONCE);
     const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
-    let result: RotationResult = "held";
-    if (this.#isPaid(leg, sumRewards(offered))) {
-      const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
-      const next = await this.#follower.load(view, wanted, signal);
-      // The node does not have the bytes yet, or the host already has the sets.
-      if (next === undefined) return false;
-      result = await this.#sendRewarded(leg, next.proofs, sumRewards(offered.slice(0, next.proofs.length)));
-    }
+    const reward = sumRewards(offered);
+    const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
+    const hold = findRewardHold(leg, reward);
+    const next = hold === undefined ? await this.#follower.load(view, wanted, signal) : undefined;
+    // The node does not have the bytes yet, or the host already has the sets.
+    if (hold === undefined && next === undefined) return false;
+    const result = next === undefined
+      ? this.#leaveToOthers(leg, { reason: hold, reward })
+      : await this.#sendRewarded(leg, next.proofs, sumRewards(offered.slice(0, next.proofs.length)));
     this.#rotateAfterMs = pauseUntilMs(leg, result);
     return result === "sent" || result === "known";
   }
 
   /** Sends the rotations if the reward covers their cost, with the profit that is required of fees. */
-  async #sendRewarded(leg: LegRun, proofs: readonly Uint8Array[], amount: bigint): Promise<RotationResult> {
+  async #sendRewarded(leg: LegRun, proofs: readonly Uint8Array[], reward: bigint): Promise<RotationResult> {
     const { profit, settings: { hubTokenPrice27 } } = leg;
     const simulated = await simulateAlone(leg, proofs);
     if (simulated === undefined) return "refused";
@@ -155,45 +156,46 @@ export class ProofDelivery {
     const price27 = (await profit?.price.fetchPrice(leg.signal))?.price27;
     const cost18 = costUsd18({ gas, dataCostWei }, { gasPriceWei, price27 });
     const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, profit?.minimumPercent ?? 0);
-    if (!this.#isPaid(leg, amount, required18)) return "held";
-    const offeredUsd18 = toReward18(amount, hubTokenPrice27);
+    const offeredUsd18 = toReward18(reward, hubTokenPrice27);
+    const reason = findRewardHold(leg, reward) ??
+      (required18 === undefined ? "price_unknown" : offeredUsd18 < required18 ? "unprofitable" : undefined);
+    if (reason !== undefined) return this.#leaveToOthers(leg, { reason, reward, required18 });
+    this.#reported = undefined;
     // Rotations are only sent for the reward, even when every message is delivered.
     const maxGasPriceWei = coveringPriceWei({ gas, dataCostWei, offered18: offeredUsd18, price27 });
     const allowance = { rule: "consensus_proofs", offeredUsd18 } as const;
     return await sendConsensus(leg, { ...simulated, why: "rewarded", allowance, maxGasPriceWei });
   }
 
-  /**
-   * True when the hub's reward pays for rotations; why it does not is logged once.
-   * @param amount the reward, units of the hub's own token
-   * @param required18 dollars x 10^18 that they require; unknown without a price, and not read yet when `none`
-   */
-  #isPaid(leg: Leg, amount: bigint, required18: bigint | undefined | "none" = "none"): boolean {
-    const { hubTokenPrice27 } = leg.settings;
-    const reward18 = toReward18(amount, hubTokenPrice27);
-    const find = (): RewardHold | undefined => {
-      if (amount === 0n) return "no_reward";
-      if (hubTokenPrice27 === undefined) return "token_price_unknown";
-      if (required18 === undefined) return "price_unknown";
-      return required18 !== "none" && reward18 < required18 ? "unprofitable" : undefined;
-    };
-    const reason = find();
-    const isNews = reason !== undefined && reason !== this.#reported;
-    if (reason !== undefined || required18 !== "none") this.#reported = reason;
-    if (isNews) {
+  /** Logs once why rotations are left to others. */
+  #leaveToOthers(leg: Leg, { reason, reward, required18 }: {
+    readonly reason: RewardHold | undefined;
+    /** Units of the hub's own token. */
+    readonly reward: bigint;
+    /** Dollars x 10^18, once they are known. */
+    readonly required18?: bigint | undefined;
+  }): "held" {
+    if (reason !== this.#reported) {
       leg.log.info("rotations_unprofitable", {
         leg: legName(leg),
         reason,
-        rewardUsd: formatDecimal(reward18, 18),
-        ...typeof required18 === "bigint" && { requiredUsd: formatDecimal(required18, 18) },
+        rewardUsd: formatDecimal(toReward18(reward, leg.settings.hubTokenPrice27), 18),
+        ...required18 !== undefined && { requiredUsd: formatDecimal(required18, 18) },
       });
     }
-    return reason === undefined;
+    this.#reported = reason;
+    return "held";
   }
 }
 
 /** Why rotations are left to others: without a reward or a price, or where the reward is below the cost. */
 type RewardHold = "no_reward" | "token_price_unknown" | "price_unknown" | "unprofitable";
+
+/** Finds out, before anything is loaded, why the hub's reward pays for nothing. */
+function findRewardHold({ settings }: Leg, reward: bigint): RewardHold | undefined {
+  if (reward === 0n) return "no_reward";
+  return settings.hubTokenPrice27 === undefined ? "token_price_unknown" : undefined;
+}
 
 function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
@@ -233,6 +235,9 @@ function listDueAbove(
 /** Maximum number of times that a batch is judged again because some of its messages do not pay. */
 const MAX_JUDGEMENTS = 3;
 
+/** Maximum number of batches among whose messages those that pay for proofs ahead of them are searched. */
+const MAX_BATCHES = 10;
+
 /**
  * Sends proofs ahead of due messages that pay for these proofs, those that must follow, and themselves. All of it is
  * simulated together first: nodes simulate more than they take in one transaction.
@@ -240,8 +245,8 @@ const MAX_JUDGEMENTS = 3;
 async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs): Promise<RotationResult> {
   const { proofs, all, height, left } = next;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
-  const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
-  const above = ready.filter(({ row }) => row.seenAtHeight > view.height);
+  const { ready } = listReady(leg, { view, proofHeight: height, isWanted, batches: MAX_BATCHES });
+  const above = ready.filter(({ row }) => row.seenAtHeight > view.height).toSorted(byOffer);
   const gates = await judgeGates(leg, above);
   const payable = screen(leg, above, gates, judgeSuspended(leg, above), judgeBought(leg));
   const open = await endDelivered(leg, payable);
@@ -269,6 +274,14 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const result = await sendConsensus(leg, work);
   if (result === "sent") leg.ledger.transaction(() => noteBought(leg, candidates, left));
   return result;
+}
+
+/** Orders messages that were not judged yet before the others, and those by what they offer: the poor hide no rich one. */
+function byOffer({ row: one }: Candidate, { row: other }: Candidate): number {
+  if (one.offeredUsd18 === undefined || other.offeredUsd18 === undefined) {
+    return Number(other.offeredUsd18 === undefined) - Number(one.offeredUsd18 === undefined);
+  }
+  return Number(other.offeredUsd18 - one.offeredUsd18);
 }
 
 /** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */
