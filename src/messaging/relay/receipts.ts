@@ -11,7 +11,7 @@ import {
 } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
-import type { Message } from "../../core/ismp/message.ts";
+import { type Message, postRequestCodec } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext, type RelayDeps } from "./leg.ts";
 import {
   type Candidate,
@@ -24,7 +24,6 @@ import {
   transition,
 } from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
-import { recordRequestReward } from "../fees/rewards/reward_record.ts";
 
 /**
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
@@ -166,8 +165,16 @@ function toDelivered(
   const listed = context.settings.listedModules();
   // Most modules have no reward, so that their messages need not be read.
   if (message.requestSource === hub && message.kind === "post" && listed?.has(toHex(message.module))) {
-    const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
-    recordRequestReward(context.ledger, delivery, { hub, listed });
+    const request = parseRow(message);
+    const payload = request.kind === "post" ? postRequestCodec.enc(request.request) : new Uint8Array();
+    const { height } = receipt.block;
+    context.ledger.rewards.record({
+      kind: "request",
+      chain: target,
+      reference: requestCommitment,
+      height,
+      payload,
+    });
   }
   // Only requests from chain to chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === target &&
