@@ -266,21 +266,21 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2634,
   "messaging": 1037,
   "messaging/checks": 309,
-  "messaging/commands": 1919,
+  "messaging/commands": 1922,
   "messaging/config": 678,
-  "messaging/fees": 2809,
-  "messaging/ledger": 4419,
-  "messaging/relay": 7373,
+  "messaging/fees": 2741,
+  "messaging/ledger": 4417,
+  "messaging/relay": 7390,
   "messaging/status": 1093,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 76_232,
+  "lines of src": 76_182,
   "lines of devnet": 32_507,
-  "lines of tests": 91_599,
+  "lines of tests": 91_608,
   "lines of the longest function of src": 73,
-  "files of src below 40 lines": 33,
+  "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 82,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_761,

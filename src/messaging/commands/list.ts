@@ -87,7 +87,11 @@ Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong
   work: (context, options) => {
     const { ledger, wake } = context;
     const filter = toMessageFilter(context, options);
-    const reasons = ledger.transaction(() => ledger.messages.wakeMatching(filter));
+    const reasons = ledger.transaction(() => {
+      const waiting = ledger.messages.countOpenByReason(filter);
+      ledger.messages.wakeMatching(filter);
+      return waiting;
+    });
     wake();
     // By the reason for which they waited; none: they had their turn.
     return { reasons };
