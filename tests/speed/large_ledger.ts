@@ -217,7 +217,6 @@ export function ledgerQueries(
     "relayer addresses": (turn) => deliveries.listRelayers(chainOf(fill, turn)),
     "loss of a day": (turn) => spending.sumLoss(chainOf(fill, turn), day.afterMs),
     "spending of a day": (turn) => spending.listMined(chainOf(fill, turn), day.afterMs),
-    "chains with spending": () => spending.listChains(day.afterMs),
     "status: open messages": () => statistics.countOpen(),
     "status: ended within a day": () => statistics.countEnded(day),
     "status: last delivered": () => statistics.listLastDelivered(PAGE),

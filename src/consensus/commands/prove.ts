@@ -1,20 +1,18 @@
 /** `prove`: one light client is advanced now, by the running relayer or in this process. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { operationOf } from "../../core/commands/operation.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import { formatData } from "../../core/commands/plain_text.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { ConsensusControl } from "./command.ts";
 
-/** Chains as the operator names them. */
-interface ProveOptions {
-  readonly chain: string;
-  /** The chain to prove to; absent: the hub. */
-  readonly to?: string | undefined;
-  readonly isDryRun: boolean;
-}
+/** Chains as the operator names them; without `to` the hub is proved to. */
+type ProveArguments = readonly [
+  chain: string,
+  options: { readonly to?: string | undefined; readonly dryRun?: boolean },
+];
 
 /** The command. */
-export const prove = operationOf<ConsensusControl, ProveOptions>()({
+export const prove = defineOperation({
   name: "prove",
   description:
     "Builds and verifies an update of a chain now, and submits it to the hub or, of the hub, to --to.",
@@ -36,15 +34,15 @@ Exit status: 0 accepted, possible (--dry-run), overtaken or nothing to prove, 1 
 update can be made, with the reason, 2 wrong command line.`,
   needs: "chains",
   isLong: true,
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1")
       .option("--to <chain>", "chain that follows the hub; default: the hub itself")
-      .option("--dry-run", "do everything but the submitting")
-      .action((
-        chain: string,
-        { to, dryRun = false }: { readonly to?: string; readonly dryRun?: boolean },
-      ) => choose({ chain, to, isDryRun: dryRun })),
-  work: async ({ proving }, { chain, to, isDryRun }, signal) => {
+      .option("--dry-run", "do everything but the submitting"),
+  work: async (
+    { proving }: ConsensusControl,
+    [chain, { to, dryRun: isDryRun = false }]: ProveArguments,
+    signal,
+  ) => {
     const { proveNow } = await import("./prove_now.ts");
     const name = (text: string): StateMachine => findChain(proving.sections, text);
     return await proveNow(

@@ -9,7 +9,7 @@ import type { OperationRun } from "./operation.ts";
 type CheckRun = Pick<OperationRun<never>, "print" | "isJson" | "hasColour" | "names" | "signal">;
 
 /** In what the programs differ. */
-export interface CheckCommandOptions<Run> extends Pick<CommandSyntax<unknown>, "description" | "without"> {
+export interface CheckCommandOptions<Run> extends Pick<CommandSyntax, "description" | "without"> {
   /** A whole command line. */
   readonly example: string;
   /** Prepares the checks, and has them made once. */
@@ -30,7 +30,7 @@ export interface PlannedChecks {
 export function defineCheckCommand<Run extends CheckRun>(
   { description, example, without = [], run }: CheckCommandOptions<Run>,
 ): Command<Run> {
-  return defineCommand<Run, { readonly json?: boolean }>({
+  return defineCommand({
     name: "check",
     description,
     summary: "check the whole set-up, then exit",
@@ -45,10 +45,9 @@ explains every check. The running relayer makes the same checks at its start and
 Exit status: 0 everything is in order, 1 a check failed, or the configuration is invalid, 2 wrong
 command line, 3 there are warnings only.`,
     without,
-    hasResult: true,
     tellsConfiguration: true,
     addOptions: (parser) => void parser.option("--json", "print one JSON object"),
-    run: (of, { json = false }) =>
+    run: (of: Run, { json = false }: { readonly json?: boolean }) =>
       run(of, (checks) => makeChecks({ ...of, isJson: json || of.isJson }, checks)),
   });
 }

@@ -24,36 +24,32 @@ export interface CommandGroup {
 }
 
 /** How a command is given. */
-export interface CommandSyntax<Options> extends CommandDescription {
+export interface CommandSyntax extends CommandDescription {
   /** The first word, for commands of two. */
   readonly group?: CommandGroup;
   /** Files of the program that it runs without; other commands require them all. */
   readonly without?: readonly FileOption[];
-  /**
-   * Adds arguments and options to the command line. `choose` is called with the options of a command line that has the
-   * command; unless this function says otherwise, they are its argument, or without one the values of its options.
-   */
-  readonly addOptions?: (parser: Parser, choose: (options: Options) => void) => void;
+  /** True: the log goes to standard output, as that of the program does; else to standard error, beside the result. */
+  readonly isLogged?: boolean;
+  /** Adds arguments and options to the command line. */
+  readonly addOptions?: (parser: Parser) => void;
 }
 
-/** A command. `Run` is what the program hands to it. */
-export interface CommandDefinition<Run, Options> extends CommandSyntax<Options> {
-  /** True: standard output holds its result and nothing else; the log goes to standard error. */
-  readonly hasResult?: boolean;
+/** A command. `Run` is what the program hands to it, `Given` its arguments, then the values of its options. */
+export interface CommandDefinition<Run, Given extends readonly unknown[]> extends CommandSyntax {
   /** True: it says what the configuration's warnings and notes are, as the start does; others work with it and are silent. */
   readonly tellsConfiguration?: boolean;
-  /** Does the work; returns the exit status. */
-  readonly run: (run: Run, options: Options) => Promise<ExitCode>;
+  /** Does the work; returns the exit status. Its last argument is the parser of the command. */
+  readonly run: (run: Run, ...given: Given) => Promise<ExitCode>;
 }
 
-/** Command of a command line, with its options. */
+/** Command of a command line, with what was given. */
 interface ChosenCommand<Kind, Run>
-  extends Required<Pick<CommandDefinition<Run, unknown>, "hasResult" | "tellsConfiguration">> {
+  extends Required<Pick<CommandDefinition<Run, []>, "isLogged" | "tellsConfiguration" | "without">> {
   readonly kind: Kind;
   /** Its words. */
   readonly name: string;
-  readonly options: unknown;
-  readonly without: readonly FileOption[];
+  readonly given: readonly unknown[];
   readonly run: (run: Run) => Promise<ExitCode>;
 }
 
@@ -89,31 +85,34 @@ export function parseWithCommands<Run>(
 }
 
 /** Defines a command that works with a valid configuration. */
-export function defineCommand<Run, Options>(definition: CommandDefinition<Run, Options>): Command<Run> {
+export function defineCommand<Run, Given extends readonly unknown[]>(
+  definition: CommandDefinition<Run, Given>,
+): Command<Run> {
   return { addTo: (program, choose) => addSyntax(program, "command", definition, choose) };
 }
 
 /** Defines a command that works without a valid configuration, log or connection; any program can have it. */
-export function defineStandalone<Options>(
-  definition: CommandDefinition<StandaloneRun, Options>,
+export function defineStandalone<Given extends readonly unknown[]>(
+  definition: CommandDefinition<StandaloneRun, Given>,
 ): Command<unknown> {
   return { addTo: (program, choose) => addSyntax(program, "standalone", definition, choose) };
 }
 
 /** Adds a command to the command line, below its group. */
-function addSyntax<Kind, Run, Options>(
+function addSyntax<Kind, Run, Given extends readonly unknown[]>(
   program: Parser,
   kind: Kind,
-  definition: CommandDefinition<Run, Options>,
+  definition: CommandDefinition<Run, Given>,
   choose: (chosen: ChosenCommand<Kind, Run>) => void,
 ): void {
-  const { group, without = [], hasResult = false, tellsConfiguration = false, run } = definition;
+  const { group, without = [], isLogged = false, tellsConfiguration = false, run } = definition;
   const parent = group === undefined ? program : addGroup(program, group);
   const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
-  const chosen = (options: Options): void =>
-    choose({ kind, name, options, without, hasResult, tellsConfiguration, run: (of) => run(of, options) });
-  const parser = addCommand(parent, definition).action(chosen);
-  definition.addOptions?.(parser, chosen);
+  const parser = addCommand(parent, definition).action((...all: readonly unknown[]) => {
+    const given = all as Given; // as the command's own options say
+    choose({ kind, name, given, without, isLogged, tellsConfiguration, run: (of) => run(of, ...given) });
+  });
+  definition.addOptions?.(parser);
 }
 
 /** `config`: the first word of the commands about the configuration file. */

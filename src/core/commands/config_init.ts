@@ -36,14 +36,14 @@ interface InitOptions {
 }
 
 /** The command. */
-export const configInit = defineStandalone<InitOptions>({
+export const configInit = defineStandalone({
   group: configGroup,
   name: "init",
   description: "Writes a commented configuration file for chains of the live networks. Overwrites nothing.",
   summary: "write a commented configuration file for named chains",
   afterHelp: AFTER_HELP,
   without: ["config", "db"],
-  addOptions: (parser, choose) => {
+  addOptions: (parser) => {
     const ofChains = (flags: string, description: string): Option =>
       new Option(flags, `${description}; may be repeated`).argParser(addPair);
     parser
@@ -59,10 +59,9 @@ export const configInit = defineStandalone<InitOptions>({
         ofChains("--signer <chain=path>", "key file, keystore: or web3signer: of the account on a chain"),
       )
       .addOption(ofChains("--signer-address <chain=address>", "account of a Web3Signer"))
-      .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"))
-      .action((options: InitOptions) => choose(options));
+      .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"));
   },
-  run: (run, options) => Promise.resolve(initialize(run, options)),
+  run: (run, options: InitOptions) => Promise.resolve(initialize(run, options)),
 });
 
 function initialize(run: StandaloneRun, options: InitOptions): ExitCode {

@@ -15,7 +15,7 @@ function defineKeystoreCommand(
   findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Checked<Uint8Array>,
   addArgument: (parser: Parser) => Parser = (parser) => parser,
 ): Command<unknown> {
-  return defineStandalone<KeystoreOptions>({
+  return defineStandalone({
     ...texts,
     group: keysGroup,
     afterHelp: `
@@ -26,16 +26,17 @@ The file is new, readable by its owner only, and an existing one is never overwr
 
 Exit status: 0 written, 1 nothing was written, 2 wrong command line.`,
     without: ["config", "db"],
-    addOptions: (parser, choose) =>
+    addOptions: (parser) =>
       void addArgument(parser)
         .addOption(
           new Option("--type <type>", "kind of account: evm (secp256k1) or substrate (sr25519)")
             .choices(["evm", "substrate"]).makeOptionMandatory(),
         )
         .requiredOption("--out <path>", "keystore to write")
-        .option("--password-file <path>", "file whose first line is the password")
-        .action(() => choose({ ...parser.opts<KeystoreOptions>(), keyFile: parser.args[0] })),
-    run: async (run, options) => {
+        .option("--password-file <path>", "file whose first line is the password"),
+    run: async (run, ...given: readonly unknown[]) => {
+      const parser = given.at(-1) as Parser;
+      const options = { ...parser.opts<KeystoreOptions>(), keyFile: parser.args[0] };
       const work = await import("./keystore_work.ts");
       return work.writeKeystore(run, options, findKey(work, run, options));
     },
@@ -81,7 +82,7 @@ anyway. Balances of Substrate accounts are in the smallest unit of their chain.
 Exit status: 0 shown, 1 the configuration cannot be used, 2 wrong command line.`;
 
 /** The command. */
-export const keysList = defineStandalone<undefined>({
+export const keysList = defineStandalone({
   group: keysGroup,
   name: "list",
   isDefault: true,
@@ -89,7 +90,6 @@ export const keysList = defineStandalone<undefined>({
   summary: "show address and balance of every configured account (default)",
   afterHelp: AFTER_HELP,
   without: ["db"],
-  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   run: async ({ arguments: args, env, file, print }) => {
     const path = requireConfig(args);
     const reading = file.readAccounts(env, path);

@@ -18,7 +18,7 @@ interface StatusCommandOptions<Status> {
 export const defineStatus = <Context extends Watched<Status>, Status>(
   options: StatusCommandOptions<Status>,
 ): OperationCommand<OperationRun<Context>, Context> =>
-  defineOperation<Context, undefined, Status>({
+  defineOperation({
     ...options,
     name: "status",
     description: "Shows what the relayer does now, and what is in its way.",
@@ -26,7 +26,7 @@ export const defineStatus = <Context extends Watched<Status>, Status>(
     needs: "status",
     isWatched: true,
     naming: "own",
-    work: ({ status }) => {
+    work: ({ status }: Context) => {
       const found = status();
       if (found === undefined) throw new OperationRefusal("The running relayer has no status.");
       return found;

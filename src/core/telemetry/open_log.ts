@@ -1,6 +1,7 @@
 /** Log of a program: levels, formats, redaction. */
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { dropOldest } from "../runtime/slices.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
 import { type Entry, errorCode, explainError, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { createRedactor } from "./redactor.ts";
@@ -58,7 +59,7 @@ export interface LogOptions {
 
 /** Log that can be flushed. */
 export interface OpenLog extends Log {
-  /** Writes the counts of suppressed lines and flushes everything. */
+  /** Flushes everything. */
   flush(): void;
   /** Changes the minimum level that is written, at once and for every log made from this one. */
   setLevel(level: LogLevel): void;
@@ -95,15 +96,13 @@ export function openLog(options: LogOptions): OpenLog {
     const { event: name, code, text: message, reaction, action } = events[event];
     const next = level === "error" ? { reaction, advice: fields.advice ?? action } : {};
     const entry = { timeMs, level, event: name, code, message, fields: { ...fields, ...next } };
-    for (const each of repeats.admit(entry)) write(each);
+    const admitted = repeats.admit(entry);
+    if (admitted !== undefined) write(admitted);
     if (level === "error") options.flush?.();
   };
   return {
     ...createLog({}, take),
-    flush: () => {
-      repeats.flush().forEach(write);
-      options.flush?.();
-    },
+    flush: () => options.flush?.(),
     setLevel: (level) => {
       minimum = level;
     },
@@ -152,84 +151,51 @@ function safely(format: () => string, entry: Entry): string {
   }
 }
 
-/** Time for which equal lines are counted instead of written. */
-const repeatWindowMs = 300_000;
+/** Time for which equal lines are counted instead of written, ms. */
+const REPEAT_WINDOW_MS = 300_000;
 
-/** Maximum number of distinct lines remembered; the oldest is reported and forgotten first. */
+/** Maximum number of distinct lines remembered; the oldest is forgotten first. */
 const MAX_KINDS = 200;
 
-/** A line that was written, and how often since. */
+/** A line that was written, and the number of equal ones since. */
 interface Kind {
-  /** The line that was written. */
-  readonly first: Entry;
-  readonly sinceMs: number;
-  /** Latest suppressed line. */
-  held: Entry | undefined;
+  readonly written: Entry;
   count: number;
 }
 
 /**
- * Decides which warnings and errors are written. The line that ends a trouble comes after the counts of the lines that
- * told it, and those are news when they come again. Two lines are equal if level, event, code, explanation, place (including
- * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
+ * Decides which warnings and errors are written: one of equal lines in five minutes, with the number of those before it.
+ * What comes again after the line that ended it is news. Two lines are equal if level, event, code, explanation, place
+ * (including the endpoint in the line or its error) and the error's name and code (its message if it has no code) are
+ * equal.
  */
 class Repeats {
   readonly #kinds = new Map<string, Kind>();
 
-  /** Lines to write now, in order: `entry` unless it is suppressed, and counts that are due. */
-  admit(entry: Entry): Entry[] {
-    const due = [...this.#overdue(entry.timeMs), ...this.#ended(entry)];
-    if (entry.level !== "error" && entry.level !== "warn") return [...due, entry];
+  /** The line to write; `undefined`: it is only counted. */
+  admit(entry: Entry): Entry | undefined {
+    for (const [key, { written }] of this.#kinds) {
+      if (endsTrouble(entry, written)) this.#kinds.delete(key);
+    }
+    if (entry.level !== "error" && entry.level !== "warn") return entry;
     const key = kindOf(entry);
     const known = this.#kinds.get(key);
-    if (known !== undefined) {
+    const passedMs = entry.timeMs - (known?.written.timeMs ?? -Infinity);
+    if (known !== undefined && passedMs < REPEAT_WINDOW_MS) {
       known.count++;
-      known.held = entry;
-      return due;
+      return undefined;
     }
-    this.#kinds.set(key, { first: entry, sinceMs: entry.timeMs, held: undefined, count: 0 });
-    return [...due, ...this.#forgetOldest(), entry];
+    this.#kinds.delete(key);
+    this.#kinds.set(key, { written: entry, count: 0 });
+    dropOldest(this.#kinds, MAX_KINDS);
+    if (known === undefined || known.count === 0) return entry;
+    const fields = {
+      ...entry.fields,
+      repeated: known.count + 1,
+      repeatedSec: Math.round(passedMs / 1_000),
+    };
+    return { ...entry, fields };
   }
-
-  /** Counts of all suppressed lines: call it at the end. */
-  flush(): Entry[] {
-    const lines = [...this.#kinds.values()].flatMap(summary);
-    this.#kinds.clear();
-    return lines;
-  }
-
-  /** Kinds are ordered by their start, so the search ends at the first one that is not due. */
-  #overdue(nowMs: number): Entry[] {
-    const lines: Entry[] = [];
-    for (const [key, kind] of this.#kinds) {
-      if (nowMs - kind.sinceMs < repeatWindowMs) break;
-      this.#kinds.delete(key);
-      lines.push(...summary(kind));
-      // While it continues it stays counted; after a quiet window it is written again.
-      if (kind.count > 0) this.#kinds.set(key, { ...kind, sinceMs: nowMs, held: undefined, count: 0 });
-    }
-    return lines;
-  }
-
-  #ended(entry: Entry): Entry[] {
-    const ended = [...this.#kinds].filter(([, { first }]) => endsTrouble(entry, first));
-    for (const [key] of ended) this.#kinds.delete(key);
-    return ended.flatMap(([, kind]) => summary(kind));
-  }
-
-  #forgetOldest(): Entry[] {
-    const [first] = this.#kinds;
-    if (first === undefined || this.#kinds.size <= MAX_KINDS) return [];
-    this.#kinds.delete(first[0]);
-    return summary(first[1]);
-  }
-}
-
-function summary(kind: Kind): Entry[] {
-  if (kind.held === undefined) return [];
-  const repeatedSec = Math.round((kind.held.timeMs - kind.sinceMs) / 1_000);
-  const fields = { ...kind.held.fields, repeated: kind.count, repeatedSec };
-  return [{ ...kind.held, fields }];
 }
 
 function kindOf({ level, event, code, fields }: Entry): string {

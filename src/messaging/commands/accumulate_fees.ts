@@ -1,5 +1,5 @@
 /** `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. */
-import { operationOf } from "../../core/commands/operation.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import type { AccumulateOptions } from "./run_accumulation.ts";
 
@@ -25,7 +25,7 @@ again to continue); 1 something failed, which the tables name, or the database i
 command line; 130 stopped by a second signal.`;
 
 /** The command. */
-export const accumulateFees = operationOf<OperationContext, AccumulateOptions>()({
+export const accumulateFees = defineOperation({
   name: "accumulate-fees",
   description: DESCRIPTION,
   summary: "claim and withdraw the fees of deliveries once, then exit",
@@ -39,7 +39,7 @@ export const accumulateFees = operationOf<OperationContext, AccumulateOptions>()
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")
       .option("-w, --withdraw", "withdraw claimed fees")
       .option("-g, --gas-limit <number>", "accepted for compatibility, has no effect"),
-  work: async ({ config, relaying }, options, signal) => {
+  work: async ({ config, relaying }: OperationContext, [options]: readonly [AccumulateOptions], signal) => {
     const { claimAndWithdraw } = await import("./run_accumulation.ts");
     const { pollIntervalSec } = config.hub;
     return await claimAndWithdraw(relaying().fees, { ...options, pollIntervalSec }, signal);

@@ -4,7 +4,7 @@
  * retrying on its own.
  */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
@@ -14,7 +14,7 @@ import type { OperationContext } from "./command.ts";
 import { chainSections } from "./message_filter.ts";
 
 /** The command. */
-export const holdCommand = operationOf<OperationContext, string>()({
+export const holdCommand = defineOperation({
   name: "hold",
   description: "Holds the messages of a module, or from one chain to another, until they are released.",
   summary: "hold the messages of a module or route",
@@ -31,7 +31,7 @@ Exit status: 0 done, 1 it is no module or route, or the database cannot be used,
   needs: "write",
   addOptions: (parser) =>
     void parser.argument("<module or route>", "0x..., or chain:chain with * for any chain"),
-  work: (context, text) => {
+  work: (context: OperationContext, [text]: readonly [string]) => {
     const { ledger } = context;
     const parsed = toSubject(context, text);
     const subject = formatHoldSubject(parsed);
@@ -78,7 +78,7 @@ function countWaiting({ ledger }: OperationContext, subject: HoldSubject): numbe
 }
 
 /** The command. */
-export const releaseCommand = operationOf<OperationContext, string | undefined>()({
+export const releaseCommand = defineOperation({
   name: "release",
   description: "Lets the messages travel again that the operator holds, and those that are suspended.",
   summary: "release held and suspended messages",
@@ -98,7 +98,7 @@ Exit status: 0 also when nothing is held, 1 it is no module or route, or the dat
 2 wrong command line.`,
   needs: "write",
   addOptions: (parser) => void parser.argument("[module or route]", "0x..., or chain:chain as it was held"),
-  work: (context, text) => {
+  work: (context: OperationContext, [text]: readonly [string?]) => {
     const subject = text === undefined ? undefined : toSubject(context, text);
     const holds = releaseHolds(context, subject);
     const pairs = releasePairs(context, subject);

@@ -1,6 +1,6 @@
 /** `list`: messages by what they have in common, newest first. `retry`: those that wait are attempted again now. */
 import { formatTable, shownTime } from "../../core/runtime/text_table.ts";
-import { operationOf } from "../../core/commands/operation.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { addFilterOptions, type FilterOptions, toMessageFilter } from "./message_filter.ts";
 import { type MessageView, toMessageView } from "./message_view.ts";
@@ -11,7 +11,7 @@ interface ListOptions extends FilterOptions {
 }
 
 /** The command. */
-export const listCommand = operationOf<OperationContext, ListOptions>()({
+export const listCommand = defineOperation({
   name: "list",
   description: "Lists messages with their status and why they wait.",
   summary: "list messages",
@@ -27,14 +27,14 @@ Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command l
   needs: "read",
   addOptions: (parser) =>
     void addFilterOptions(parser).option("--limit <count>", "number of messages, at most 1000", toLimit, 50),
-  work: (context, options) => {
+  work: (context: OperationContext, [options]: readonly [ListOptions]) => {
     const filter = toMessageFilter(context, options);
     const messages = context.ledger.messages.search(filter, options.limit).map(toMessageView);
     const isAll = messages.length < options.limit;
     // As far as the limit goes, and the number of all.
     return { messages, total: isAll ? messages.length : context.ledger.messages.count(filter) };
   },
-  show: ({ messages, total }, _, nowMs) => {
+  show: ({ messages, total }, nowMs) => {
     if (messages.length === 0) return "No message matches.";
     const table = formatTable([
       ["found", "leg", "request", "status", "reason", "next", "commitment"],
@@ -68,7 +68,7 @@ function toLimit(text: string): number {
 }
 
 /** The command. */
-export const retryCommand = operationOf<OperationContext, FilterOptions>()({
+export const retryCommand = defineOperation({
   name: "retry",
   description: "Attempts messages again now that wait for a later time or would never be attempted again.",
   summary: "attempt held messages now",
@@ -84,7 +84,7 @@ relayer the messages are attempted when it starts.
 Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong command line.`,
   needs: "write",
   addOptions: (parser) => void addFilterOptions(parser),
-  work: (context, options) => {
+  work: (context: OperationContext, [options]: readonly [FilterOptions]) => {
     const { ledger, wake } = context;
     const filter = toMessageFilter(context, options);
     const reasons = ledger.transaction(() => ledger.messages.wakeMatching(filter));

@@ -3,7 +3,7 @@ import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger.ts";
 import { wastedResults } from "../ledger/spending.ts";
-import { operationOf } from "../../core/commands/operation.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { toSince } from "./message_filter.ts";
 import { dollarsText } from "./message_view.ts";
@@ -25,7 +25,7 @@ interface ProfitOptions {
 const PAGE = 2_000;
 
 /** The command. */
-export const profitCommand = operationOf<OperationContext, ProfitOptions>()({
+export const profitCommand = defineOperation({
   name: "profit",
   description: "Shows fees earned against gas spent, what was wasted and why, and claims outstanding.",
   summary: "show fees earned against gas spent",
@@ -46,7 +46,7 @@ Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
       .addOption(
         new Option("--by <group>", "one line for each").choices([...profitGroups]).default("chain"),
       ),
-  work: (context, options) => sumUp(context, options),
+  work: (context: OperationContext, [options]: readonly [ProfitOptions]) => sumUp(context, options),
   show: ({ by, lines, total, claims }) =>
     [
       formatTable([

@@ -1,5 +1,5 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -10,16 +10,13 @@ import type { OperationContext } from "./command.ts";
 import { toHash } from "./message_filter.ts";
 import { findRows, toDecisionView } from "./show.ts";
 
-interface RelayOptions {
-  readonly hash: Hash256;
-  readonly isDryRun: boolean;
-}
+type RelayArguments = readonly [Hash256, { readonly dryRun?: boolean }];
 
 /** Outcome on one leg. */
 type RelayResult = Awaited<ReturnType<typeof relayRow>>;
 
 /** The command. */
-export const relayCommand = operationOf<OperationContext, RelayOptions>()({
+export const relayCommand = defineOperation({
   name: "relay",
   description: "Delivers one message now, regardless of the profit rule.",
   summary: "deliver one message now, regardless of the profit rule",
@@ -38,17 +35,14 @@ sends it, and the relayer settles it when it starts.
 Exit status: 0 sent, possible (--dry-run) or delivered already, 1 not now, with the reason, 2 wrong
 command line.`,
   needs: "chains",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument(
       "<hash>",
       "commitment, or hash of the transaction on the source that sent it",
       toHash,
     )
-      .option("--dry-run", "do everything but the sending, and print the numbers")
-      .action((hash: Hash256, { dryRun = false }: { readonly dryRun?: boolean }) =>
-        choose({ hash, isDryRun: dryRun })
-      ),
-  work: async (context, { hash, isDryRun }, signal) => {
+      .option("--dry-run", "do everything but the sending, and print the numbers"),
+  work: async (context: OperationContext, [hash, { dryRun: isDryRun = false }]: RelayArguments, signal) => {
     const rows = await findMessages(context, hash, signal);
     const results: RelayResult[] = [];
     // One after the other: they may share an account.

@@ -1,6 +1,6 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { formatTable } from "../../core/runtime/text_table.ts";
 import type { OperationContext } from "./command.ts";
@@ -8,14 +8,12 @@ import { chainSections } from "./message_filter.ts";
 import { InvalidArgumentError } from "commander";
 
 interface ScanOptions {
-  /** As the operator names it. */
-  readonly chain: string;
   readonly from: string;
   readonly to: string;
 }
 
 /** The command. */
-export const scanCommand = operationOf<OperationContext, ScanOptions>()({
+export const scanCommand = defineOperation({
   name: "scan",
   description: "Reads blocks of a chain again and reports what was missed.",
   summary: "read blocks again and report what was missed",
@@ -29,12 +27,11 @@ read them before, and records those that are missing: there should be none.
 Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
   needs: "chains",
   isLong: true,
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain or the hub: its section's name, or e.g. EVM-1")
       .requiredOption("--from <block>", "first block", toHeightText)
-      .requiredOption("--to <block>", "last block", toHeightText)
-      .action((chain: string, options: Omit<ScanOptions, "chain">) => choose({ chain, ...options })),
-  work: (...asked) => scan(...asked),
+      .requiredOption("--to <block>", "last block", toHeightText),
+  work: (...asked: Parameters<typeof scan>) => scan(...asked),
   show: ({ legs }) =>
     formatTable([
       ["leg", "blocks", "messages", "missed"],
@@ -48,8 +45,12 @@ Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
 });
 
 /** Reads the blocks again on each leg that begins at the chain. */
-const scan = async (context: OperationContext, options: ScanOptions, signal: AbortSignal) => {
-  const chain = findChain(chainSections(context.config), options.chain);
+const scan = async (
+  context: OperationContext,
+  [name, options]: readonly [chain: string, ScanOptions],
+  signal: AbortSignal,
+) => {
+  const chain = findChain(chainSections(context.config), name);
   const range = { from: BigInt(options.from), to: BigInt(options.to) };
   if (range.from > range.to) throw new OperationRefusal("--from is above --to.");
   const { recordMissed } = await import("../relay/scan.ts");

@@ -181,15 +181,6 @@ export class Spending extends Table {
     ).map(format.read);
   }
 
-  /** Chains with such rows. */
-  listChains(sinceMs: number): StateMachine[] {
-    return this.db.rows(
-      // The plus sign leads SQLite to the index by time: it would read all rows, since those are sorted.
-      `SELECT DISTINCT +chain AS chain FROM spending WHERE ${isMined} AND mined_at_ms > :since ORDER BY 1`,
-      { since: sinceMs },
-    ).map((row) => column.stateMachine.read(row, "chain"));
-  }
-
   /** Losses of a chain since a time. */
   sumLoss(chain: StateMachine, sinceMs: number): LossSum {
     const row = this.db.row(

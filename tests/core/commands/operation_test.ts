@@ -21,28 +21,26 @@ const signal = new AbortController().signal;
 
 /** Says where it is. */
 const placeIn = (name: string, naming?: "own" | "full") =>
-  defineOperation<LevelSetter, undefined, { readonly chain: string }>({
+  defineOperation({
     name,
     description: "Says where it is.",
     summary: "says where it is",
     afterHelp: "",
     needs: "read",
     ...naming && { naming },
-    addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
-    work: () => ({ chain: "EVM-8453" }),
+    work: (_: LevelSetter) => ({ chain: "EVM-8453" }),
     show: ({ chain }) => chain,
   });
 
 /** Adds, where it may read a database. */
-const add = defineOperation<LevelSetter, { readonly number: string }, { readonly sum: number }>({
+const add = defineOperation({
   name: "add",
   description: "Adds one.",
   summary: "adds one",
   afterHelp: "",
   needs: "read",
-  addOptions: (parser, choose) =>
-    void parser.argument("<number>", "what it is added to").action((number: string) => choose({ number })),
-  work: (_, { number }) => {
+  addOptions: (parser) => void parser.argument("<number>", "what it is added to"),
+  work: (_: LevelSetter, [number]: readonly [string]) => {
     if (!/^\d+$/.test(number)) throw new OperationRefusal(`${number} is no number.`);
     return { sum: Number(number) + 1 };
   },
@@ -51,14 +49,13 @@ const add = defineOperation<LevelSetter, { readonly number: string }, { readonly
 });
 
 /** Says what runs. */
-const now = defineOperation<LevelSetter, undefined, { readonly chains: readonly string[] }>({
+const now = defineOperation({
   name: "now",
   description: "Says what runs.",
   summary: "says what runs",
   afterHelp: "",
   needs: "status",
-  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
-  work: () => ({ chains: ["EVM-1"] }),
+  work: (_: LevelSetter) => ({ chains: ["EVM-1"] }),
   show: ({ chains }) => chains.join(),
 });
 
@@ -145,7 +142,7 @@ Deno.test("operation: what only reads works beside a running program, without as
 Deno.test("operation: strange lines are refused, and what changes something for another version, with what helps", async () => {
   const program = running({});
   const of = (request: unknown): Promise<string> => program(JSON.stringify(request));
-  const refused = await of({ version: "0.0.9", operation: "log-level", options: "warn" });
+  const refused = await of({ version: "0.0.9", operation: "log-level", given: ["warn"] });
   assert.match(refused, /"refusal":"The running relayer is .*, this command 0\.0\.9: restart the relayer/);
   assert.match(await of({ version: "0.0.9", operation: "now" }), /"output":\{"chains":\["EVM-1"\]\}/);
   for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {

@@ -70,7 +70,7 @@ function openScene(): Scene {
 async function ask(scene: Scene, operation: string, input: unknown): Promise<unknown> {
   const server = { commands: operations, context: scene };
   const answer: unknown = JSON.parse(
-    await answerRequest(server, toRequestLine(operation, input), new AbortController().signal),
+    await answerRequest(server, toRequestLine(operation, [input, {}]), new AbortController().signal),
   );
   return field(answer, "output") ?? field(answer, "refusal");
 }

@@ -166,7 +166,7 @@ Deno.test("watch: a database that cannot be written is a reason until a write wo
       assert.deepEqual(watch.reasons(), []);
       assert.match(await watch.sources().metrics(), /^causeway_database_up 1$/m);
       await clock.advance(20_000);
-      log.info("messages_counted");
+      log.info("program_stopped");
       const told = lines.map((line) => /ERROR .*\[(\w+)\]|can be written again/.exec(line)).map((found) =>
         found?.[1] ?? found?.[0]
       );
