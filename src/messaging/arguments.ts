@@ -43,7 +43,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
   const line = createCommandLine(traits);
   const { command } = line;
-  command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
+  command.option("-d, --db <path>", "SQLite database file; created when missing");
   command.option(
     "--fence <path>",
     "work only while this file is there and the time in it has not come (default: always)",

@@ -13,7 +13,7 @@ import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { superviseRound } from "../core/runtime/config_rounds.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
-import type { Worker } from "../core/runtime/worker.ts";
+import { everyWorker, type Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { Relaying } from "./commands/command.ts";
 import { controlWorker } from "../core/commands/operation.ts";
@@ -152,7 +152,7 @@ function planWorkers(
   const workers = [
     ...planned.workers,
     ...ofHub.map((worker) => behindGates(worker, [hubGate])),
-    housekeepingWorker(deps),
+    everyWorker(deps.clock, "housekeeping", PRUNE_EVERY_MS, () => deps.ledger.prune(deps.clock.now())),
   ];
   return { workers, legs, fees };
 }
@@ -173,20 +173,8 @@ function logStart(log: Log, config: MessagingConfig): void {
   log.warn("reward_price_unknown", { setting: `[${config.hub.section}].token_price` });
 }
 
+/** Pause between two removals of expired rows, ms. */
 const PRUNE_EVERY_MS = 3_600_000;
-
-/** Creates a worker that removes expired rows every hour. */
-function housekeepingWorker({ clock, ledger }: Pick<RelayDeps, "clock" | "ledger">): Worker {
-  return {
-    name: "housekeeping",
-    run: async (signal) => {
-      while (!signal.aborted) {
-        ledger.prune(clock.now());
-        await clock.sleep(PRUNE_EVERY_MS, signal);
-      }
-    },
-  };
-}
 
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;

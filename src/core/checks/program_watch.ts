@@ -7,7 +7,7 @@ import { EndpointBoard } from "../rpc/endpoint_board.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { readMemory } from "../runtime/machine_facts.ts";
 import { Refreshed } from "../runtime/refreshed.ts";
-import type { Worker } from "../runtime/worker.ts";
+import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { StatusSources } from "../telemetry/http/status_server.ts";
 import type { EventCode, LogFields } from "../telemetry/log.ts";
 import { MetricRegistry, type SnapshotGauges } from "../telemetry/metrics.ts";
@@ -111,26 +111,9 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
       dueMs = nowMs + LOOP_EVERY_MS;
     };
     return [
-      this.every("event loop", LOOP_EVERY_MS, measure),
-      this.every("reasons", LOOK_EVERY_MS, () => void this.status()),
+      everyWorker(this.clock, "event loop", LOOP_EVERY_MS, measure),
+      everyWorker(this.clock, "reasons", LOOK_EVERY_MS, () => void this.status()),
     ];
-  }
-
-  /** Worker that does something again and again. */
-  protected every(
-    name: string,
-    everyMs: number,
-    work: (signal: AbortSignal) => Promise<void> | void,
-  ): Worker {
-    return {
-      name,
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await work(signal);
-          await this.clock.sleep(everyMs, signal);
-        }
-      },
-    };
   }
 
   /** Reasons for which the program is not ready. */

@@ -8,7 +8,7 @@ import { connectionProblem, type Fetch, JSON_TYPE, splitAuthorization } from "..
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import type { Worker } from "../runtime/worker.ts";
+import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { describeReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
 
@@ -120,16 +120,8 @@ export class Webhook {
   /** The worker that posts; none without a webhook. */
   workers(webhook: EndpointUrl | undefined, program: PostingProgram): readonly Worker[] {
     if (webhook === undefined) return [];
-    const { clock } = this.#deps;
-    return [{
-      name: "notifications",
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await this.#round(webhook, program, signal);
-          await clock.sleep(READ_EVERY_MS, signal);
-        }
-      },
-    }];
+    const round = (signal: AbortSignal): Promise<void> => this.#round(webhook, program, signal);
+    return [everyWorker(this.#deps.clock, "notifications", READ_EVERY_MS, round)];
   }
 
   async #round(webhook: EndpointUrl, program: PostingProgram, signal: AbortSignal): Promise<void> {

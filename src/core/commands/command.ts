@@ -11,11 +11,10 @@ import {
   type CommandDescription,
   type CommandLine,
   type ExitText,
+  type FileOption,
+  fileOptions,
 } from "../runtime/command_line.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-
-/** Options of the program that name a file, and without which nothing runs but commands that say so. */
-export type FileOption = "config" | "db";
 
 /** Commands that share their first word. */
 export interface CommandGroup {
@@ -79,9 +78,9 @@ export function parseWithCommands<Run>(
       asked = chosen;
     });
   }
-  const isNeeded = (option: string): boolean =>
-    asked.kind === "relay" || !asked.without.some((file) => file === option);
-  return parse(args, isNeeded) ?? asked;
+  const listNeeded = (): readonly FileOption[] =>
+    fileOptions.filter((file) => asked.kind === "relay" || !asked.without.includes(file));
+  return parse(args, listNeeded) ?? asked;
 }
 
 /** Defines a command that works with a valid configuration. */

@@ -31,14 +31,20 @@ export interface ProgramDescription {
   readonly afterHelp: string;
 }
 
+/** Options of the program that name a file. */
+export const fileOptions = ["config", "db"] as const;
+
+/** One of {@link fileOptions}. */
+export type FileOption = typeof fileOptions[number];
+
 /** Command line under construction: the program adds its options and commands to `command`. */
 export interface CommandLine {
   readonly command: Command;
   /**
    * Parses the arguments after the program's name; `undefined`: there is nothing to print, the program may run.
-   * `isNeeded` says of a required option, by its long name, whether what was chosen needs it; default: it does.
+   * `listNeeded` names the files without which nothing is done; default: all.
    */
-  readonly parse: (args: readonly string[], isNeeded?: (option: string) => boolean) => ExitText | undefined;
+  readonly parse: (args: readonly string[], listNeeded?: () => readonly FileOption[]) => ExitText | undefined;
 }
 
 /** Creates a command line with `--config` and `--help`. */
@@ -46,7 +52,7 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
   const printed = { stdout: "", stderr: "" };
   const command = new StrictCommand(name)
     .description(description)
-    .requiredOption("-c, --config <path>", "TOML configuration file")
+    .option("-c, --config <path>", "TOML configuration file")
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", afterHelp)
     .allowExcessArguments(false)
@@ -63,11 +69,10 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
     .action(() => {});
   return {
     command,
-    parse: (args, isNeeded = () => true) => {
+    parse: (args, listNeeded = () => fileOptions) => {
       try {
-        const required = takeRequired(command);
         command.parse([...args], { from: "user" });
-        refuseMissing(command, required.filter(({ long }) => isNeeded(long?.slice(2) ?? "")));
+        refuseMissing(command, listNeeded());
         return undefined;
       } catch (error) {
         if (!(error instanceof CommanderError)) throw error;
@@ -100,22 +105,12 @@ function listLongNames(command: Command): readonly string[] {
   return command.parent === null ? own : [...own, ...listLongNames(command.parent)];
 }
 
-/**
- * Makes required options optional, and lists them: commander looks for them first, so that a misspelt option would be
- * reported as a missing one.
- */
-function takeRequired(command: Command): readonly Option[] {
-  const required = command.options.filter(({ mandatory }) => mandatory);
-  for (const option of required) option.makeOptionMandatory(false);
-  return required;
-}
-
-/** Refuses a command line without one of the required options. */
-function refuseMissing(command: Command, required: readonly Option[]): void {
-  const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+/** Refuses a command line without a file; the library would look for it before it names a misspelt option. */
+function refuseMissing(command: Command, needed: readonly string[]): void {
+  const missing = command.options.map((option) => ({ flags: option.flags, name: option.attributeName() }))
+    .find(({ name }) => needed.includes(name) && command.getOptionValue(name) === undefined);
   if (missing === undefined) return;
-  const code = "commander.missingMandatoryOptionValue";
-  command.error(`error: required option '${missing.flags}' not specified`, { code });
+  command.error(`error: required option '${missing.flags}' not specified`, { code: "causeway.missingFile" });
 }
 
 /** Adds `--log-format`, `--log-level` and `--version`, which follow the program's own options. */

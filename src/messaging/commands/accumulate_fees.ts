@@ -1,7 +1,8 @@
 /** `accumulate-fees`: claims the fees of deliveries once, and with `--withdraw` withdraws them. */
 import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
-import type { AccumulateOptions } from "./run_accumulation.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
+import type { AccumulateOptions, claimAndWithdraw } from "./run_accumulation.ts";
 
 const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
 A running relayer does it with its own connections, never at the same time as its own claims.`;
@@ -44,6 +45,19 @@ export const accumulateFees = defineOperation({
     const { pollIntervalSec } = config.hub;
     return await claimAndWithdraw(relaying().fees, { ...options, pollIntervalSec }, signal);
   },
-  show: async (accumulated) => (await import("./run_accumulation.ts")).formatAccumulated(accumulated),
+  show: formatAccumulated,
   exitCode: ({ exitCode }) => exitCode,
 });
+
+/** Formats what was done; nothing where nothing of that kind was to be done. */
+export function formatAccumulated(
+  { claims, withdrawals }: Pick<Awaited<ReturnType<typeof claimAndWithdraw>>, "claims" | "withdrawals">,
+): string {
+  const texts = [
+    claims?.length === 0 ? "No delivery waits for a claim." : formatList(claims ?? []),
+    withdrawals?.length === 0
+      ? "Nothing to withdraw: no account has the minimum."
+      : formatList(withdrawals ?? []),
+  ];
+  return texts.filter((text) => text !== "").join("\n");
+}

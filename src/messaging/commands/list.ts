@@ -1,5 +1,5 @@
 /** `list`: messages by what they have in common, newest first. `retry`: those that wait are attempted again now. */
-import { formatTable, shownTime } from "../../core/runtime/text_table.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
 import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { addFilterOptions, type FilterOptions, toMessageFilter } from "./message_filter.ts";
@@ -36,30 +36,26 @@ Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command l
   },
   show: ({ messages, total }, nowMs) => {
     if (messages.length === 0) return "No message matches.";
-    const table = formatTable([
-      ["found", "leg", "request", "status", "reason", "next", "commitment"],
-      ...messages.map((message) => toCells(message, nowMs)),
-    ]);
+    const table = formatList(messages.map((message) => toLine(message, nowMs)));
     return total > messages.length ? `${table}\n${total} match, ${messages.length} shown.` : table;
   },
 });
 
-function toCells(message: MessageView, nowMs: number): readonly (string | undefined)[] {
-  return [
-    shownTime(message.foundAt),
-    `${message.from} -> ${message.to}`,
-    `${message.source} -> ${message.dest}`,
-    message.status,
-    message.reason,
-    nextText(message, nowMs),
-    message.commitment,
-  ];
-}
-
-function nextText({ nextAttemptAt }: MessageView, nowMs: number): string {
-  if (nextAttemptAt === undefined) return "-";
-  return Date.parse(nextAttemptAt) <= nowMs ? "next round" : shownTime(nextAttemptAt) ?? "-";
-}
+const toLine = (
+  { foundAt, from, to, source, dest, status, reason, nextAttemptAt, commitment }: MessageView,
+  nowMs: number,
+) => {
+  const isDue = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) <= nowMs;
+  return {
+    found: foundAt,
+    leg: `${from} -> ${to}`,
+    request: `${source} -> ${dest}`,
+    status,
+    reason,
+    next: isDue ? "next round" : nextAttemptAt ?? "-",
+    commitment,
+  };
+};
 
 function toLimit(text: string): number {
   const limit = Number(text);
@@ -94,12 +90,9 @@ Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong
   },
   show: ({ reasons }) => {
     if (reasons.length === 0) return "No open message matches.";
-    const rows = reasons.map(({ reason, count }) => [
-      reason === "held_by_operator"
-        ? `${reason} (stays held: release lets it go)`
-        : reason ?? "had their turn",
-      String(count),
-    ]);
-    return formatTable([["waited for", "messages"], ...rows], { toTheRight: (column) => column === 1 });
+    return formatList(reasons.map(({ reason = "had their turn", count }) => ({
+      waitedFor: reason === "held_by_operator" ? `${reason} (stays held: release lets it go)` : reason,
+      messages: count,
+    })));
   },
 });

@@ -2,7 +2,7 @@
 import { findChain } from "../../core/commands/chain_name.ts";
 import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { formatTable } from "../../core/runtime/text_table.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
 import type { OperationContext } from "./command.ts";
 import { chainSections } from "./message_filter.ts";
 import { InvalidArgumentError } from "commander";
@@ -33,15 +33,12 @@ Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
       .requiredOption("--to <block>", "last block", toHeightText),
   work: (...asked: Parameters<typeof scan>) => scan(...asked),
   show: ({ legs }) =>
-    formatTable([
-      ["leg", "blocks", "messages", "missed"],
-      ...legs.map(({ from, to, blocks, messages, missed }) => [
-        `${from} -> ${to}`,
-        blocks === undefined ? "not read before" : `${blocks.from} to ${blocks.to}`,
-        String(messages),
-        missed.length === 0 ? "none" : missed.join(" "),
-      ]),
-    ]),
+    formatList(legs.map(({ from, to, blocks, messages, missed }) => ({
+      leg: `${from} -> ${to}`,
+      blocks: blocks === undefined ? "not read before" : `${blocks.from} to ${blocks.to}`,
+      messages,
+      missed: missed.length === 0 ? "none" : missed,
+    }))),
 });
 
 /** Reads the blocks again on each leg that begins at the chain. */

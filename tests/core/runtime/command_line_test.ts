@@ -4,7 +4,7 @@ import { addCommand, addCommonOptions, createCommandLine } from "../../../src/co
 /** Parses with a program that has the common options, `--db` and a command `collect` with `--wait`. */
 function parse(...args: readonly string[]): { readonly code: number; readonly stderr: string } | undefined {
   const { command, parse } = createCommandLine({ name: "program", description: "", afterHelp: "" });
-  command.requiredOption("-d, --db <path>", "database");
+  command.option("-d, --db <path>", "database");
   addCommonOptions(command, "program 0");
   addCommand(command, { name: "collect", description: "", summary: "", afterHelp: "" })
     .option("-w, --wait", "wait")
