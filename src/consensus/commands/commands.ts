@@ -34,7 +34,7 @@ Prints what the status page shows: what is in the way, light clients, endpoints.
 answers at its socket: name it with the --socket or --cache that the relayer was started with.
 
 Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
-  show: async (found) => (await import("../status/consensus_view.ts")).formatConsensusStatus(found),
+  loadView: async () => (await import("../status/consensus_view.ts")).consensusView,
 });
 
 /** Commands that work with the running relayer. */

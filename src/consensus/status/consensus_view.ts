@@ -1,5 +1,5 @@
 /** The snapshot of the consensus relayer as a page and as text for a terminal. Pure. */
-import { chainColumns, formatProgramStatus, type ProgramView } from "../../core/checks/program_view.ts";
+import { chainColumns, type ProgramView } from "../../core/checks/program_view.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import {
   type Cell,
@@ -73,11 +73,6 @@ export const consensusView: ProgramView<ConsensusStatus> = {
     ];
   },
 };
-
-/** Formats the snapshot for a terminal. */
-export function formatConsensusStatus(status: ConsensusStatus): string {
-  return formatProgramStatus(status, consensusView);
-}
 
 function showAge({ updatedMs, isFrozen }: RouteReading, nowMs: number): Cell {
   if (isFrozen === true) return coloured("bad", "frozen");

@@ -156,7 +156,7 @@ async function runOperation<Context, Given extends readonly unknown[], Output>(
   };
   try {
     const answer = needs === "read" ? undefined : await ask<Output>(run, operation, given);
-    if (answer !== undefined) return await show(answer.output).catch((error) => refuseForm(error, answer));
+    if (answer !== undefined) return await show(answer.output);
     return await run.here(needs, async (context) => show(await work(context, given, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
@@ -164,16 +164,6 @@ async function runOperation<Context, Given extends readonly unknown[], Output>(
     run.printError(error.message);
     return exitCodes.failed;
   }
-}
-
-/** What another version answers may lack what this one shows. */
-function refuseForm(error: unknown, { version }: { readonly version: string }): never {
-  if (version === VERSION || !(error instanceof TypeError)) throw error;
-  throw new OperationRefusal(`${describeVersions(version, VERSION)}, or ask with --json.`);
-}
-
-function describeVersions(running: string, asking: string): string {
-  return `The running relayer is ${running}, this command ${asking}: restart the relayer, so that both are the new one`;
 }
 
 /** What goes over the socket to a running program. */
@@ -185,9 +175,7 @@ interface Request {
 }
 
 /** What comes back: the output, or a text for the operator. */
-type Answer<Output> =
-  | { readonly version: string; readonly output: Output }
-  | { readonly refusal: string };
+type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
 
 /** Version by which both sides of the socket know that they are the same program. */
 const VERSION = versionText("").trim();
@@ -200,7 +188,7 @@ async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
   { name, isLong }: Pick<Operation<unknown, never, Output>, "name" | "isLong">,
   given: readonly unknown[],
-): Promise<Exclude<Answer<Output>, { readonly refusal: string }> | undefined> {
+): Promise<{ readonly output: Output } | undefined> {
   const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
   const text = await askRunning({ line: toRequestLine(name, given), afterMs, signal });
   if (text === undefined) return undefined;
@@ -237,7 +225,7 @@ export async function answerRequest<Context>(
   signal: AbortSignal,
 ): Promise<string> {
   try {
-    return JSON.stringify({ version: VERSION, output: await workOn(server, line, signal) });
+    return JSON.stringify({ output: await workOn(server, line, signal) });
   } catch (error) {
     return JSON.stringify({ refusal: explain(server, error) });
   }
@@ -250,9 +238,10 @@ async function workOn<Context>(
 ): Promise<unknown> {
   const { version, operation: name, given } = readRequest(line);
   const operation = commands.find((command) => command.operation.name === name)?.operation;
-  // What changes nothing is answered to any version: until the restart after an upgrade they differ.
-  if (version !== VERSION && operation?.needs !== "status") {
-    throw new OperationRefusal(`${describeVersions(VERSION, String(version))}.`);
+  if (version !== VERSION) {
+    throw new OperationRefusal(
+      `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
+    );
   }
   if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
   const level = operation.needs === "status" ? "debug" : "info";

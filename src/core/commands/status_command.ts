@@ -1,4 +1,6 @@
 /** `status` of both programs: what the status page shows, as text. */
+import type { ProgramStatus } from "../checks/program_status.ts";
+import type { ProgramView } from "../checks/program_view.ts";
 import { defineOperation, type OperationCommand, OperationRefusal, type OperationRun } from "./operation.ts";
 
 /** What `status` works with. */
@@ -8,18 +10,18 @@ interface Watched<Status> {
 }
 
 /** In what the programs differ. */
-interface StatusCommandOptions<Status> {
+interface StatusCommandOptions<Status extends ProgramStatus> {
   /** What is shown, and where it comes from; with a whole command line as an example. */
   readonly afterHelp: string;
-  readonly show: (status: Status) => Promise<string>;
+  readonly loadView: () => Promise<ProgramView<Status>>;
 }
 
 /** Defines the command. */
-export const defineStatus = <Context extends Watched<Status>, Status>(
-  options: StatusCommandOptions<Status>,
+export const defineStatus = <Context extends Watched<Status>, Status extends ProgramStatus>(
+  { afterHelp, loadView }: StatusCommandOptions<Status>,
 ): OperationCommand<OperationRun<Context>, Context> =>
   defineOperation({
-    ...options,
+    afterHelp,
     name: "status",
     description: "Shows what the relayer does now, and what is in its way.",
     summary: "show what the relayer does now",
@@ -31,4 +33,6 @@ export const defineStatus = <Context extends Watched<Status>, Status>(
       if (found === undefined) throw new OperationRefusal("The running relayer has no status.");
       return found;
     },
+    show: async (found) =>
+      (await import("../checks/program_view.ts")).formatProgramStatus(found, await loadView()),
   });

@@ -25,7 +25,7 @@ legs with what waits, the last deliveries, claims, withdrawals and warnings. Wit
 it shows what the database knows.
 
 Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
-  show: async (found) => (await import("../status/status_view.ts")).formatStatus(found),
+  loadView: async () => (await import("../status/status_view.ts")).relayView,
 });
 
 /** Commands that work with the running relayer or its database. */

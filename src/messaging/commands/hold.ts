@@ -101,7 +101,9 @@ Exit status: 0 also when nothing is held, 1 it is no module or route, or the dat
   work: (context: OperationContext, [text]: readonly [string?]) => {
     const subject = text === undefined ? undefined : toSubject(context, text);
     const holds = releaseHolds(context, subject);
-    const pairs = releasePairs(context, subject);
+    const { ledger, config: { hub, chains } } = context;
+    const targets = chains.map(({ stateMachine }) => stateMachine);
+    const pairs = releaseSuspended({ ledger, hub: hub.stateMachine, chains: targets }, subject);
     const gated = releaseGated(context, subject);
     context.wake();
     return {
@@ -112,7 +114,7 @@ Exit status: 0 also when nothing is held, 1 it is no module or route, or the dat
       /** Messages whose modules are read again: they accept deliveries of another account only. */
       gated,
       /** What is held still. */
-      left: context.ledger.operatorHolds.list(),
+      left: ledger.operatorHolds.list(),
     };
   },
   show: ({ holds, pairs, gated, left }) =>
@@ -144,14 +146,6 @@ function releaseGated(context: OperationContext, subject: HoldSubject | undefine
   const { ledger } = context;
   return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }))
     .reduce((sum, { count }) => sum + count, 0);
-}
-
-function releasePairs(
-  { ledger, config }: OperationContext,
-  subject: HoldSubject | undefined,
-): readonly SuspensionRow[] {
-  const chains = config.chains.map(({ stateMachine }) => stateMachine);
-  return releaseSuspended({ ledger, hub: config.hub.stateMachine, chains }, subject);
 }
 
 /** Releases suspended pairs, in a transaction of its own, and clears their failures; their messages are due again. */

@@ -1,10 +1,5 @@
 /** The snapshot as a page and as text for a terminal. Pure. */
-import {
-  chainColumns,
-  formatProgramStatus,
-  type ProgramView,
-  type Shows,
-} from "../../core/checks/program_view.ts";
+import { chainColumns, type ProgramView, type Shows } from "../../core/checks/program_view.ts";
 import { findNamedChain } from "../../core/config/live_network.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
@@ -52,11 +47,6 @@ export const relayView: ProgramView<RelayStatus> = {
     ...journalOf(status, shows),
   ],
 };
-
-/** Formats the snapshot for a terminal. */
-export function formatStatus(status: RelayStatus): string {
-  return formatProgramStatus(status, relayView);
-}
 
 function countWaiting({ legs }: RelayStatus): number {
   return legs.reduce((sum, leg) => sum + countOpen(leg), 0);

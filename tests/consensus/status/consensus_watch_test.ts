@@ -4,7 +4,8 @@ import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
 import { describeFailure } from "../../../src/consensus/poll_loop.ts";
-import { formatConsensusStatus } from "../../../src/consensus/status/consensus_view.ts";
+import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
+import { consensusView } from "../../../src/consensus/status/consensus_view.ts";
 import type { ConsensusClientView } from "../../../src/core/chains/consensus_target.ts";
 import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
@@ -113,7 +114,7 @@ Deno.test("consensus watch: polls that fail are told after a minute with why and
     assert.deepEqual(await readReasons(get), [200, []]);
     await clock.advance(20_000);
     assert.deepEqual(await readReasons(get), [200, ["polls_failing"]]);
-    const text = formatConsensusStatus(JSON.parse(await (await get("/status.json")).text()));
+    const text = formatProgramStatus(JSON.parse(await (await get("/status.json")).text()), consensusView);
     assert.match(text, /eth_call on EVM-1: timeout \(a\.example\)\..* Tried again in \d+ s\./);
     assert.doesNotMatch(text, /Nothing is in the way/);
     await clock.advance(16 * 60_000);
@@ -242,7 +243,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
     final: 60n,
   });
   watch.open();
-  const text = formatConsensusStatus(JSON.parse(JSON.stringify(watch.status())));
+  const text = formatProgramStatus(JSON.parse(JSON.stringify(watch.status())), consensusView);
   const lines = `${text}\n\n`.split("\n").map((line) => line.trim().split(/ {3,}/));
   const rowsOf = (title: string): readonly (readonly string[])[] => {
     const start = lines.findIndex(([first]) => first === title);
@@ -261,7 +262,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   ]]);
   watch.updates.noteHost(route, { ...onHost, hubHeight: 70n });
   assert.match(
-    formatConsensusStatus(watch.status()),
+    formatProgramStatus(watch.status(), consensusView),
     /EVM-97 +70 +70 /,
     "what is known is never above the newest",
   );

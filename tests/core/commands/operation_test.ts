@@ -48,24 +48,12 @@ const add = defineOperation({
   exitCode: ({ sum }) => sum > 9 ? 3 : 0,
 });
 
-/** Says what runs. */
-const now = defineOperation({
-  name: "now",
-  description: "Says what runs.",
-  summary: "says what runs",
-  afterHelp: "",
-  needs: "status",
-  work: (_: LevelSetter) => ({ chains: ["EVM-1"] }),
-  show: ({ chains }) => chains.join(),
-});
-
 const commands = [
   logLevelCommand,
   add,
   placeIn("where"),
   placeIn("where-own", "own"),
   placeIn("where-full", "full"),
-  now,
 ];
 
 /** What a command printed, and what it worked with. */
@@ -139,27 +127,14 @@ Deno.test("operation: what only reads works beside a running program, without as
   ]]);
 });
 
-Deno.test("operation: strange lines are refused, and what changes something for another version, with what helps", async () => {
+Deno.test("operation: strange lines are refused, and requests of another version, with what helps", async () => {
   const program = running({});
   const of = (request: unknown): Promise<string> => program(JSON.stringify(request));
   const refused = await of({ version: "0.0.9", operation: "log-level", given: ["warn"] });
   assert.match(refused, /"refusal":"The running relayer is .*, this command 0\.0\.9: restart the relayer/);
-  assert.match(await of({ version: "0.0.9", operation: "now" }), /"output":\{"chains":\["EVM-1"\]\}/);
   for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
     assert.match(await program(line), /^\{"refusal":"The request is not one line of JSON/);
   }
-});
-
-Deno.test("operation: what a running program of another version answers is shown as far as its form fits", async () => {
-  const answer = (output: unknown) => () => Promise.resolve(JSON.stringify({ version: "0.0.9", output }));
-  assert.deepEqual((await run(["now"], answer({ chains: ["EVM-1"], more: 1 }))).shown, ["EVM-1"]);
-  const { code, errors } = await run(["now"], answer({ legs: [] }));
-  assert.match(
-    errors.join(),
-    /^The running relayer is 0\.0\.9, this command .*restart the relayer.*--json\.$/,
-  );
-  assert.equal(code, 1);
-  assert.deepEqual((await run(["now", "--json"], answer({ legs: [] }))).shown, ['{"legs":[]}']);
 });
 
 Deno.test("operation: texts have the operator's names of chains, JSON has what identifies them", async () => {

@@ -99,6 +99,19 @@ Deno.test("troubles: a chain that is left out is named with its endpoint, the fa
   ]);
 });
 
+Deno.test("troubles: all that keeps a chain out at once is named, until another look finds other things", async () => {
+  const { log, clock, troubles } = open("info");
+  const look = (...found: readonly string[]): readonly (string | undefined)[] => {
+    for (const explanation of found) log.error("chain_suspended", { chain: "A", explanation });
+    return troubles.list().map(({ explanation }) => explanation.split(": ")[1]);
+  };
+  deepEqual(look("no host", "no hub"), ["no host.", "no hub."]);
+  await clock.advance(15_000);
+  deepEqual(look("no hub", "no pallet"), ["no hub.", "no pallet."]);
+  log.info("chain_available", { chain: "A" });
+  deepEqual(look(), []);
+});
+
 Deno.test("troubles: each names what to do, and ends with events that there are", () => {
   for (const [code, { endedBy = [], action }] of Object.entries(events)) {
     for (const end of endedBy) ok(Object.hasOwn(events, end), `${code}: ${end}`);

@@ -7,7 +7,8 @@ import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
 import { readStatus } from "../../../src/messaging/status/relay_status.ts";
-import { formatStatus } from "../../../src/messaging/status/status_view.ts";
+import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
+import { relayView } from "../../../src/messaging/status/status_view.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger, withDirectory } from "../../support/ledger.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
@@ -156,7 +157,10 @@ Deno.test("watch: a database that cannot be written is a reason until a write wo
       assert.match(reason?.explanation ?? "", /relayer\.db: no space left on the device\. Nothing is sent/);
       assert.equal(reason?.help, "Free some space.");
       for (
-        const shown of [watch.sources().page(), formatStatus(readStatus({ ledger, config: CONFIG, clock }))]
+        const shown of [
+          watch.sources().page(),
+          formatProgramStatus(readStatus({ ledger, config: CONFIG, clock }), relayView),
+        ]
       ) {
         assert.match(shown, /no space left on the device/);
       }
@@ -203,7 +207,10 @@ Deno.test("watch: held messages are told with what helps where somebody can end 
       await clock.advance(2 * MINUTE_MS);
       const { reasons } = await (await get("/readyz")).json();
       assert.deepEqual(reasons.map((each: Record<string, unknown>) => [each.code, each.stops]), expected);
-      const text = formatStatus({ ...JSON.parse(await (await get("/status.json")).text()) });
+      const text = formatProgramStatus(
+        { ...JSON.parse(await (await get("/status.json")).text()) },
+        relayView,
+      );
       assert.doesNotMatch(text, /Nothing is in the way/);
       if (expected.length === 0) assert.match(text, /What messages wait for stands beside their legs/);
     });
