@@ -7,8 +7,7 @@
 import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
-import type { ControlSocket } from "../runtime/control_socket.ts";
+import { ControlFault, type ControlRequest, type ControlSocket } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";

@@ -1,6 +1,6 @@
 /** `check`: tests the whole set-up once. Sends nothing. */
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
-import { ControlFault } from "../../core/runtime/control_client.ts";
+import { ControlFault } from "../../core/runtime/control_socket.ts";
 import type { MessagingRun } from "./command.ts";
 
 /** The command. */

@@ -11,7 +11,7 @@ import {
   type OperationRun,
 } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
-import { ControlFault } from "../../../src/core/runtime/control_client.ts";
+import { ControlFault } from "../../../src/core/runtime/control_socket.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
