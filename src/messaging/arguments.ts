@@ -40,8 +40,12 @@ Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
-  const line = createCommandLine(traits);
+  const line = createCommandLine({
+    name: "causeway",
+    description: DESCRIPTION,
+    afterHelp: AFTER_HELP,
+    exampleFiles: "--config=relayer.toml --db=relayer.db",
+  });
   const { command } = line;
   command.option("-d, --db <path>", "SQLite database file; created when missing");
   command.option(

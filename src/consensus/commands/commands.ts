@@ -13,7 +13,6 @@ const check = defineCheckCommand<ConsensusRun>({
   description:
     `Checks the hub, endpoints, beacon and relay nodes, light clients and accounts, all at once, and prints
 what was found and what to do. Sends nothing; it may run beside the relayer.`,
-  example: "causeway-consensus --config=consensus.toml check",
   run: async ({ deps, signal }, make) => {
     const { planChecks } = await import("../checks/plan_checks.ts");
     const { runSession } = await import("../session.ts");
@@ -26,14 +25,11 @@ what was found and what to do. Sends nothing; it may run beside the relayer.`,
 });
 
 const status = defineStatus<ConsensusControl, ConsensusStatus>({
-  afterHelp: `
-Example:
-  causeway-consensus --config=consensus.toml --cache=/var/lib/causeway-consensus status
-
-Prints what the status page shows: what is in the way, light clients, endpoints. The running relayer
-answers at its socket: name it with the --socket or --cache that the relayer was started with.
-
-Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
+  examples: ["--cache=/var/lib/causeway-consensus status"],
+  afterHelp:
+    `Prints what the status page shows: what is in the way, light clients, endpoints. The running relayer
+answers at its socket: name it with the --socket or --cache that the relayer was started with.`,
+  exitStatus: { 0: "done", 1: "no relayer answers" },
   loadView: async () => (await import("../status/consensus_view.ts")).consensusView,
 });
 

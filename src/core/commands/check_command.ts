@@ -10,8 +10,6 @@ type CheckRun = Pick<OperationRun<never>, "print" | "isJson" | "hasColour" | "na
 
 /** In what the programs differ. */
 export interface CheckCommandOptions<Run> extends Pick<CommandSyntax, "description" | "without"> {
-  /** A whole command line. */
-  readonly example: string;
   /** Prepares the checks, and has them made once. */
   readonly run: (run: Run, make: (checks: PlannedChecks) => Promise<ExitCode>) => Promise<ExitCode>;
 }
@@ -28,22 +26,22 @@ export interface PlannedChecks {
 
 /** Defines the command. */
 export function defineCheckCommand<Run extends CheckRun>(
-  { description, example, without = [], run }: CheckCommandOptions<Run>,
+  { description, without = [], run }: CheckCommandOptions<Run>,
 ): Command<Run> {
   return defineCommand({
     name: "check",
     description,
     summary: "check the whole set-up, then exit",
-    afterHelp: `
-Example:
-  ${example}
-
-The table goes to standard output, with --json as one JSON object; the log goes to standard error.
+    examples: ["check"],
+    afterHelp:
+      `The table goes to standard output, with --json as one JSON object; the log goes to standard error.
 It takes at most ten seconds: a check without a result by then is a failed one. docs/operations/check.md
-explains every check. The running relayer makes the same checks at its start and every ten minutes.
-
-Exit status: 0 everything is in order, 1 a check failed, or the configuration is invalid, 2 wrong
-command line, 3 there are warnings only.`,
+explains every check. The running relayer makes the same checks at its start and every ten minutes.`,
+    exitStatus: {
+      0: "everything is in order",
+      1: "a check failed, or the configuration is invalid",
+      3: "there are warnings only",
+    },
     without,
     tellsConfiguration: true,
     addOptions: (parser) => void parser.option("--json", "print one JSON object"),

@@ -63,43 +63,43 @@ export type ProgramCommand<Run> =
 
 /** Command that can be added to the command line of a program. */
 export interface Command<Run> {
-  readonly addTo: (program: Parser, choose: (command: ProgramCommand<Run>) => void) => void;
+  readonly addTo: (line: CommandLine, choose: (command: ProgramCommand<Run>) => void) => void;
 }
 
 /** Adds the commands to a program's command line and parses it; options that a command does without may be missing. */
 export function parseWithCommands<Run>(
-  { command, parse }: CommandLine,
+  line: CommandLine,
   commands: readonly Command<Run>[],
   args: readonly string[],
 ): ExitText | ProgramCommand<Run> {
   let asked: ProgramCommand<Run> = { kind: "relay" };
   for (const each of commands) {
-    each.addTo(command, (chosen) => {
+    each.addTo(line, (chosen) => {
       asked = chosen;
     });
   }
   const listNeeded = (): readonly FileOption[] =>
     fileOptions.filter((file) => asked.kind === "relay" || !asked.without.includes(file));
-  return parse(args, listNeeded) ?? asked;
+  return line.parse(args, listNeeded) ?? asked;
 }
 
 /** Defines a command that works with a valid configuration. */
 export function defineCommand<Run, Given extends readonly unknown[]>(
   definition: CommandDefinition<Run, Given>,
 ): Command<Run> {
-  return { addTo: (program, choose) => addSyntax(program, "command", definition, choose) };
+  return { addTo: (line, choose) => addSyntax(line, "command", definition, choose) };
 }
 
 /** Defines a command that works without a valid configuration, log or connection; any program can have it. */
 export function defineStandalone<Given extends readonly unknown[]>(
   definition: CommandDefinition<StandaloneRun, Given>,
 ): Command<unknown> {
-  return { addTo: (program, choose) => addSyntax(program, "standalone", definition, choose) };
+  return { addTo: (line, choose) => addSyntax(line, "standalone", definition, choose) };
 }
 
 /** Adds a command to the command line, below its group. */
 function addSyntax<Kind, Run, Given extends readonly unknown[]>(
-  program: Parser,
+  { command: program, exampleFiles }: CommandLine,
   kind: Kind,
   definition: CommandDefinition<Run, Given>,
   choose: (chosen: ChosenCommand<Kind, Run>) => void,
@@ -107,10 +107,13 @@ function addSyntax<Kind, Run, Given extends readonly unknown[]>(
   const { group, without = [], isLogged = false, tellsConfiguration = false, run } = definition;
   const parent = group === undefined ? program : addGroup(program, group);
   const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
-  const parser = addCommand(parent, definition).action((...all: readonly unknown[]) => {
-    const given = all as Given; // as the command's own options say
-    choose({ kind, name, given, without, isLogged, tellsConfiguration, run: (of) => run(of, ...given) });
-  });
+  const files = without.includes("config") ? "" : ` ${exampleFiles}`;
+  const parser = addCommand(parent, definition, `${program.name()}${files}`).action(
+    (...all: readonly unknown[]) => {
+      const given = all as Given; // as the command's own options say
+      choose({ kind, name, given, without, isLogged, tellsConfiguration, run: (of) => run(of, ...given) });
+    },
+  );
   definition.addOptions?.(parser);
 }
 

@@ -11,13 +11,12 @@ export const completion = defineStandalone({
   name: "completion",
   description: "Prints tab completion of this program for a shell.",
   summary: "print tab completion for bash, zsh or fish",
-  afterHelp: `
-Examples:
-  bash:  causeway completion bash > /etc/bash_completion.d/causeway
-  zsh:   causeway completion zsh > "\${fpath[1]}/_causeway"
-  fish:  causeway completion fish > ~/.config/fish/completions/causeway.fish
-
-Exit status: 0 done, 2 wrong command line.`,
+  examples: [
+    "completion bash > /etc/bash_completion.d/causeway",
+    `completion zsh > "\${fpath[1]}/_causeway"`,
+    "completion fish > ~/.config/fish/completions/causeway.fish",
+  ],
+  exitStatus: { 0: "done" },
   without: ["config", "db"],
   addOptions: (parser) =>
     void parser

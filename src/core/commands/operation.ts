@@ -278,10 +278,8 @@ export const logLevelCommand = defineOperation({
   name: "log-level",
   description: "Changes the minimum level that the running relayer logs, until it ends.",
   summary: "change the log level of the running relayer",
-  afterHelp: `
-At the next start --log-level counts again.
-
-Exit status: 0 done, 1 no relayer runs, 2 wrong command line.`,
+  afterHelp: `At the next start --log-level counts again.`,
+  exitStatus: { 0: "done", 1: "no relayer runs" },
   needs: "running",
   addOptions: (parser) =>
     void parser.addArgument(

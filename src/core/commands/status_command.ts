@@ -1,6 +1,7 @@
 /** `status` of both programs: what the status page shows, as text. */
 import type { ProgramStatus } from "../checks/program_status.ts";
 import type { ProgramView } from "../checks/program_view.ts";
+import type { CommandSyntax } from "./command.ts";
 import { defineOperation, type OperationCommand, OperationRefusal, type OperationRun } from "./operation.ts";
 
 /** What `status` works with. */
@@ -10,18 +11,17 @@ interface Watched<Status> {
 }
 
 /** In what the programs differ. */
-interface StatusCommandOptions<Status extends ProgramStatus> {
-  /** What is shown, and where it comes from; with a whole command line as an example. */
-  readonly afterHelp: string;
+interface StatusCommandOptions<Status extends ProgramStatus>
+  extends Pick<CommandSyntax, "examples" | "afterHelp" | "exitStatus"> {
   readonly loadView: () => Promise<ProgramView<Status>>;
 }
 
 /** Defines the command. */
 export const defineStatus = <Context extends Watched<Status>, Status extends ProgramStatus>(
-  { afterHelp, loadView }: StatusCommandOptions<Status>,
+  { loadView, ...help }: StatusCommandOptions<Status>,
 ): OperationCommand<OperationRun<Context>, Context> =>
   defineOperation({
-    afterHelp,
+    ...help,
     name: "status",
     description: "Shows what the relayer does now, and what is in its way.",
     summary: "show what the relayer does now",

@@ -1,5 +1,5 @@
 /** Common parts of both command lines: their layout, and parsing that neither prints nor exits. */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { nearestWord } from "../config/spelling.ts";
 import {
   formatAddress,
@@ -9,6 +9,9 @@ import {
 } from "../telemetry/http/listen_address.ts";
 import { logLevels } from "../telemetry/log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
+
+/** Width of help texts, characters. */
+const HELP_WIDTH = 100;
 
 /** Text to print instead of running, and the status to exit with. */
 export interface ExitText {
@@ -23,12 +26,14 @@ export type ParsedCommandLine<Arguments, Command> =
   | { readonly kind: "run"; readonly arguments: Arguments; readonly command: Command }
   | ExitText;
 
-/** Name and help texts of a program or command. */
+/** Name and help texts of a program. */
 export interface ProgramDescription {
   readonly name: string;
   readonly description: string;
   /** Text after the list of options. */
   readonly afterHelp: string;
+  /** Its files in the examples of commands: `--config=relayer.toml`. */
+  readonly exampleFiles: string;
 }
 
 /** Options of the program that name a file. */
@@ -40,6 +45,7 @@ export type FileOption = typeof fileOptions[number];
 /** Command line under construction: the program adds its options and commands to `command`. */
 export interface CommandLine {
   readonly command: Command;
+  readonly exampleFiles: string;
   /**
    * Parses the arguments after the program's name; `undefined`: there is nothing to print, the program may run.
    * `listNeeded` names the files without which nothing is done; default: all.
@@ -48,7 +54,9 @@ export interface CommandLine {
 }
 
 /** Creates a command line with `--config` and `--help`. */
-export function createCommandLine({ name, description, afterHelp }: ProgramDescription): CommandLine {
+export function createCommandLine(
+  { name, description, afterHelp, exampleFiles }: ProgramDescription,
+): CommandLine {
   const printed = { stdout: "", stderr: "" };
   const command = new StrictCommand(name)
     .description(description)
@@ -63,12 +71,13 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
       writeErr: (text) => void (printed.stderr += text),
       getOutHasColors: () => false,
       getErrHasColors: () => false,
-      getOutHelpWidth: () => 100,
-      getErrHelpWidth: () => 100,
+      getOutHelpWidth: () => HELP_WIDTH,
+      getErrHelpWidth: () => HELP_WIDTH,
     })
     .action(() => {});
   return {
     command,
+    exampleFiles,
     parse: (args, listNeeded = () => fileOptions) => {
       try {
         command.parse([...args], { from: "user" });
@@ -178,11 +187,17 @@ function toListenAddress(text: string): ListenAddress {
 }
 
 /** Name and help texts of a command. */
-export interface CommandDescription extends ProgramDescription {
+export interface CommandDescription extends Pick<ProgramDescription, "name" | "description"> {
   /** Text in the list of commands. */
   readonly summary: string;
   /** True: the command of its group's word alone. */
   readonly isDefault?: boolean;
+  /** Command lines, without the program and its files. */
+  readonly examples?: readonly string[];
+  /** Text after the list of options and the examples. */
+  readonly afterHelp?: string;
+  /** What its exit statuses mean; that of a wrong command line is added. */
+  readonly exitStatus?: Readonly<Record<number, string>>;
 }
 
 /** Adds the first word of commands of two words, or finds it. */
@@ -195,17 +210,31 @@ export function addGroup(
     .showHelpAfterError(`(${program.name()} ${name} --help lists the commands)`);
 }
 
-/** Adds a command with its own help. */
-export function addCommand(
-  parent: Command,
-  { name, description, summary, afterHelp, isDefault = false }: CommandDescription,
-): Command {
+/** Adds a command with its own help. @param before what stands in front of the command in its examples */
+export function addCommand(parent: Command, command: CommandDescription, before: string): Command {
+  const { name, description, summary, isDefault = false } = command;
   return parent.command(name, { isDefault })
     .description(description.replaceAll("\n", " ")) // the library breaks the lines
     .summary(summary)
-    .addHelpText("after", afterHelp)
+    .addHelpText("after", formatAfterHelp(command, before))
     .allowExcessArguments(false)
     .showHelpAfterError(`(${wordsOf(parent)} ${name} --help lists the options)`);
+}
+
+/** Examples, explanation and exit statuses, each with an empty line before it. */
+function formatAfterHelp(
+  { examples = [], afterHelp = "", exitStatus }: CommandDescription,
+  before: string,
+): string {
+  const lines = examples.map((example) => `  ${before} ${example}`);
+  const statuses = Object.entries({ ...exitStatus, 2: "wrong command line" })
+    .map(([status, meaning]) => `${status} ${meaning}`).join(", ");
+  const texts = [
+    lines.length === 0 ? "" : [lines.length === 1 ? "Example:" : "Examples:", ...lines].join("\n"),
+    afterHelp.replace(/^\n/, ""),
+    exitStatus === undefined ? "" : new Help().boxWrap(`Exit status: ${statuses}.`, HELP_WIDTH),
+  ];
+  return texts.filter((text) => text !== "").map((text) => `\n${text}`).join("\n");
 }
 
 /** The program's name and the words of a command. */

@@ -7,30 +7,26 @@ import type { AccumulateOptions, claimAndWithdraw } from "./run_accumulation.ts"
 const DESCRIPTION = `Claims the fees of deliveries on the hub, prints a table by pair of chains, and exits.
 A running relayer does it with its own connections, never at the same time as its own claims.`;
 
-const AFTER_HELP = `
-  (no option)        claims what the hub can verify now, skips the rest
-  --wait             claims everything
-  --withdraw         withdraws what was claimed before, claims nothing
-  --wait --withdraw  claims everything, then withdraws it
-
-Example:
-  causeway --config=relayer.toml --db=relayer.db accumulate-fees --wait --withdraw
-
-The hub pays on the chain that the fees come from. Where the host's manager accepts the network's
-relayer only, that one delivers the payment, and --wait awaits it; elsewhere the account there needs
-native tokens for that. Amounts below 10 whole units of the fee token, or below the hub's own minimum,
-stay on the hub and add up.
-
-Exit status: 0 everything was done, dispatched or is not available yet, or stopped by a signal (run it
-again to continue); 1 something failed, which the tables name, or the database is in use; 2 wrong
-command line; 130 stopped by a second signal.`;
-
 /** The command. */
 export const accumulateFees = defineOperation({
   name: "accumulate-fees",
   description: DESCRIPTION,
   summary: "claim and withdraw the fees of deliveries once, then exit",
-  afterHelp: AFTER_HELP,
+  examples: ["accumulate-fees --wait --withdraw"],
+  afterHelp: `  (no option)        claims what the hub can verify now, skips the rest
+  --wait             claims everything
+  --withdraw         withdraws what was claimed before, claims nothing
+  --wait --withdraw  claims everything, then withdraws it
+
+The hub pays on the chain that the fees come from. Where the host's manager accepts the network's
+relayer only, that one delivers the payment, and --wait awaits it; elsewhere the account there needs
+native tokens for that. Amounts below 10 whole units of the fee token, or below the hub's own minimum,
+stay on the hub and add up.`,
+  exitStatus: {
+    0: "everything was done, dispatched or is not available yet, or stopped by a signal (run it again to continue)",
+    1: "something failed, which the tables name, or the database is in use",
+    130: "stopped by a second signal",
+  },
   needs: "chains",
   isLong: true,
   isLogged: true,

@@ -16,15 +16,12 @@ import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
 
 const status = defineStatus<OperationContext, RelayStatus>({
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db status
-
-Prints what the status page shows: what is in the way, chains with their endpoints, heights and wallets,
+  examples: ["status"],
+  afterHelp:
+    `Prints what the status page shows: what is in the way, chains with their endpoints, heights and wallets,
 legs with what waits, the last deliveries, claims, withdrawals and warnings. Without a running relayer
-it shows what the database knows.
-
-Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
+it shows what the database knows.`,
+  exitStatus: { 0: "done", 1: "the database cannot be read" },
   loadView: async () => (await import("../status/status_view.ts")).relayView,
 });
 

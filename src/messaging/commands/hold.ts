@@ -18,16 +18,11 @@ export const holdCommand = defineOperation({
   name: "hold",
   description: "Holds the messages of a module, or from one chain to another, until they are released.",
   summary: "hold the messages of a module or route",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db hold 0x00000000000000000000000000000000000000aa
-  causeway --config=relayer.toml --db=relayer.db hold ethereum:EVM-56
-  causeway --config=relayer.toml --db=relayer.db hold '*:EVM-56'
-
-A module is the sender or receiver of the request. What is in a transaction already is not called back,
-and what times out meanwhile ends. Holds survive a restart; release ends them.
-
-Exit status: 0 done, 1 it is no module or route, or the database cannot be used, 2 wrong command line.`,
+  examples: ["hold 0x00000000000000000000000000000000000000aa", "hold ethereum:EVM-56", "hold '*:EVM-56'"],
+  afterHelp:
+    `A module is the sender or receiver of the request. What is in a transaction already is not called back,
+and what times out meanwhile ends. Holds survive a restart; release ends them.`,
+  exitStatus: { 0: "done", 1: "it is no module or route, or the database cannot be used" },
   needs: "write",
   addOptions: (parser) =>
     void parser.argument("<module or route>", "0x..., or chain:chain with * for any chain"),
@@ -82,20 +77,17 @@ export const releaseCommand = defineOperation({
   name: "release",
   description: "Lets the messages travel again that the operator holds, and those that are suspended.",
   summary: "release held and suspended messages",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db release ethereum:EVM-56
-  causeway --config=relayer.toml --db=relayer.db release 0x00000000000000000000000000000000000000aa
-  causeway --config=relayer.toml --db=relayer.db release
-
-Releases what "hold" holds, and messages that are suspended because deliveries from their sender to
+  examples: ["release ethereum:EVM-56", "release 0x00000000000000000000000000000000000000aa", "release"],
+  afterHelp:
+    `Releases what "hold" holds, and messages that are suspended because deliveries from their sender to
 their receiver cost gas and had no effect (after two retries the relayer stops retrying on its
 own): by sender or receiver, or with *:<chain> all that go to a chain. Modules that take deliveries
 of another account only are read again at once. Without an argument everything is released. Each
-release is printed.
-
-Exit status: 0 also when nothing is held, 1 it is no module or route, or the database cannot be used,
-2 wrong command line.`,
+release is printed.`,
+  exitStatus: {
+    0: "also when nothing is held",
+    1: "it is no module or route, or the database cannot be used",
+  },
   needs: "write",
   addOptions: (parser) => void parser.argument("[module or route]", "0x..., or chain:chain as it was held"),
   work: (context: OperationContext, [text]: readonly [string?]) => {

@@ -15,15 +15,11 @@ export const listCommand = defineOperation({
   name: "list",
   description: "Lists messages with their status and why they wait.",
   summary: "list messages",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db list --status=held --since=2h
-  causeway --config=relayer.toml --db=relayer.db list --source=ethereum --dest=EVM-56 --json
-
-Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
-it is attempted; "-": it is sent, or over, or is not attempted by itself.
-
-Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command line.`,
+  examples: ["list --status=held --since=2h", "list --source=ethereum --dest=EVM-56 --json"],
+  afterHelp:
+    `Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
+it is attempted; "-": it is sent, or over, or is not attempted by itself.`,
+  exitStatus: { 0: "also when nothing matches", 1: "it cannot be read" },
   needs: "read",
   addOptions: (parser) =>
     void addFilterOptions(parser).option("--limit <count>", "number of messages, at most 1000", toLimit, 50),
@@ -68,16 +64,12 @@ export const retryCommand = defineOperation({
   name: "retry",
   description: "Attempts messages again now that wait for a later time or would never be attempted again.",
   summary: "attempt held messages now",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db retry --reason=unprofitable --dest=EVM-56
-  causeway --config=relayer.toml --db=relayer.db retry
-
-Every rule still applies: what does not pay is held again, what you hold or what is suspended stays
+  examples: ["retry --reason=unprofitable --dest=EVM-56", "retry"],
+  afterHelp:
+    `Every rule still applies: what does not pay is held again, what you hold or what is suspended stays
 (release lets it go, relay delivers one message whatever the profit rule says). Without a running
-relayer the messages are attempted when it starts.
-
-Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong command line.`,
+relayer the messages are attempted when it starts.`,
+  exitStatus: { 0: "also when nothing matches", 1: "the database cannot be used" },
   needs: "write",
   addOptions: (parser) => void addFilterOptions(parser),
   work: (context: OperationContext, [options]: readonly [FilterOptions]) => {

@@ -29,16 +29,12 @@ export const profitCommand = defineOperation({
   name: "profit",
   description: "Shows fees earned against gas spent, what was wasted and why, and claims outstanding.",
   summary: "show fees earned against gas spent",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db profit --since=7d
-  causeway --config=relayer.toml --db=relayer.db profit --by=day --since=30d --json
-
-Dollars are those of the time of each transaction; one whole fee token counts as one dollar. By module
+  examples: ["profit --since=7d", "profit --by=day --since=30d --json"],
+  afterHelp:
+    `Dollars are those of the time of each transaction; one whole fee token counts as one dollar. By module
 the cost of a transaction is shared equally by its messages; messages older than 30 days are "older".
-Costs are kept for 90 days. --json has native tokens spent in all their digits.
-
-Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
+Costs are kept for 90 days. --json has native tokens spent in all their digits.`,
+  exitStatus: { 0: "done", 1: "the database cannot be read" },
   needs: "read",
   addOptions: (parser) =>
     void parser

@@ -20,20 +20,15 @@ export const relayCommand = defineOperation({
   name: "relay",
   description: "Delivers one message now, regardless of the profit rule.",
   summary: "deliver one message now, regardless of the profit rule",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db relay 0x6f... --dry-run
-  causeway --config=relayer.toml --db=relayer.db relay 0x6f...
-
-Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended
+  examples: ["relay 0x6f... --dry-run", "relay 0x6f..."],
+  afterHelp:
+    `Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended
 modules. The cost counts as every other one. Where an EVM chain does not know the hub's block yet, the
 consensus proofs that it lacks go in front of the message, or ahead of it where they do not fit. A
 message goes by the leg that is not over; when the hub has it, call it again for the leg from the hub.
 --dry-run does everything but the sending, and prints the numbers. Without a running relayer the command
-sends it, and the relayer settles it when it starts.
-
-Exit status: 0 sent, possible (--dry-run) or delivered already, 1 not now, with the reason, 2 wrong
-command line.`,
+sends it, and the relayer settles it when it starts.`,
+  exitStatus: { 0: "sent, possible (--dry-run) or delivered already", 1: "not now, with the reason" },
   needs: "chains",
   addOptions: (parser) =>
     void parser.argument(

@@ -17,14 +17,11 @@ export const scanCommand = defineOperation({
   name: "scan",
   description: "Reads blocks of a chain again and reports what was missed.",
   summary: "read blocks again and report what was missed",
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db scan ethereum --from=21000000 --to=21000500
-
-Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has
-read them before, and records those that are missing: there should be none.
-
-Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
+  examples: ["scan ethereum --from=21000000 --to=21000500"],
+  afterHelp:
+    `Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has
+read them before, and records those that are missing: there should be none.`,
+  exitStatus: { 0: "done", 1: "blocks could not be read" },
   needs: "chains",
   isLong: true,
   addOptions: (parser) =>

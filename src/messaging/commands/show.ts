@@ -21,15 +21,12 @@ export const showCommand = defineOperation({
   description:
     "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",
   summary: "show the whole life of a message",
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db show 0x6f...
-
-Prints, for each leg of the message, what happened when and why, the numbers of the last decision of
+  examples: ["show 0x6f..."],
+  afterHelp:
+    `Prints, for each leg of the message, what happened when and why, the numbers of the last decision of
 the profit rule, our transactions with it and what they cost, and what happens next.
-Given one of our transactions, it shows every message in it.
-
-Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
+Given one of our transactions, it shows every message in it.`,
+  exitStatus: { 0: "done", 1: "nothing is known of it" },
   needs: "read",
   addOptions: (parser) =>
     void parser.argument(

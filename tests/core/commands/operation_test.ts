@@ -25,7 +25,6 @@ const placeIn = (name: string, naming?: "own" | "full") =>
     name,
     description: "Says where it is.",
     summary: "says where it is",
-    afterHelp: "",
     needs: "read",
     ...naming && { naming },
     work: (_: LevelSetter) => ({ chain: "EVM-8453" }),
@@ -37,7 +36,6 @@ const add = defineOperation({
   name: "add",
   description: "Adds one.",
   summary: "adds one",
-  afterHelp: "",
   needs: "read",
   addOptions: (parser) => void parser.argument("<number>", "what it is added to"),
   work: (_: LevelSetter, [number]: readonly [string]) => {
@@ -66,7 +64,7 @@ interface Outcome {
 
 /** Runs a command line; `answer` is the running program, with `undefined` none runs. */
 async function run(args: readonly string[], answer?: (line: string) => Promise<string>): Promise<Outcome> {
-  const line = createCommandLine({ name: "program", description: "", afterHelp: "" });
+  const line = createCommandLine({ name: "program", description: "", afterHelp: "", exampleFiles: "" });
   const asked = parseWithCommands<OperationRun<LevelSetter>>(line, commands, ["--config=x", ...args]);
   assert.ok(asked.kind === "command", JSON.stringify(asked));
   const [shown, errors]: [string[], string[]] = [[], []];

@@ -382,7 +382,7 @@ Deno.test("operations: the table of profit fits 120 columns, with 32-byte module
     ledger.spending.note(id, { result, gas, price27, revenueUsd18: result === "delivered" ? huge : 0n });
   }
   for (const by of ["chain", "route", "day", "module"]) {
-    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "" });
+    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "", exampleFiles: "" });
     const args = ["--config=c", "profit", `--by=${by}`];
     const asked = parseWithCommands<OperationRun<OperationContext>>(line, [profitCommand], args);
     assert.ok(asked.kind === "command");
