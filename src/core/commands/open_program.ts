@@ -32,7 +32,7 @@ export interface ProgramParts<C, Run> extends Pick<RereadOptions<C>, "reading" |
     & { readonly checks: Pick<ProgramWatch<ProgramStatus>["checks"], "noteUnknown"> };
 }
 
-/** A program with a valid configuration; the log is written when it is disposed of. */
+/** A program with a valid configuration; signals are watched until it is disposed of. */
 export interface OpenProgram<C> extends Disposable {
   readonly config: C;
   readonly log: Log;
@@ -40,14 +40,14 @@ export interface OpenProgram<C> extends Disposable {
   readonly setLogLevel: (level: LogLevel) => void;
   /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
   readonly signal: AbortSignal;
-  /** Ends the program at once, when everything that was logged is written. */
+  /** Ends the program at once. */
   readonly exitNow: (code: ExitCode) => void;
   /**
    * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
    * terminal SIGHUP says that the terminal is gone, and ends the program.
    */
   readonly inRounds: (work: (config: C, signal: AbortSignal) => Promise<ExitCode>) => Promise<ExitCode>;
-  /** What every command gets; it prints after everything that was logged before. */
+  /** What every command gets. */
   readonly commandRun: Omit<OperationRun<never>, "askRunning" | "here">;
   readonly webhook: Webhook;
   /** Serves the status pages, where they are wanted, while `work` runs. */
@@ -73,13 +73,8 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
   const log = openProgramLog(parts, logOutput, { secrets, isJournal });
   const isNews = command.kind === "relay" || command.tellsConfiguration;
   tellConfiguration(log, { file: args.config, reading, isNews });
-  const exitNow = (code: ExitCode): void => {
-    log.flush();
-    logOutput.flush();
-    world.exit(code);
-  };
   const { signal, dispose } = abortOnSignals({
-    exit: exitNow,
+    exit: world.exit,
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
   const { listen: address, listenName } = args;
@@ -95,17 +90,14 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     log,
     setLogLevel: log.setLevel,
     signal,
-    exitNow,
+    exitNow: world.exit,
     inRounds: (round) => {
       const read = rereader({ ...parts, file: args.config, log }, config);
       const onRequest = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
       return runRounds({ read, watch: onRequest }, { first: config, signal }, round);
     },
     commandRun: {
-      print: (text) => {
-        log.flush();
-        output.write(text);
-      },
+      print: (text) => output.write(text),
       printError: (text) => world.writeError(`${text}\n`),
       hasColour: output.isTerminal && world.isColourWelcome,
       isJson: args.logFormat === "json",
@@ -121,11 +113,7 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
       names,
     }),
     serve: (work) => serveStatus(server, work),
-    [Symbol.dispose]: () => {
-      dispose();
-      log.flush();
-      output.flush();
-    },
+    [Symbol.dispose]: dispose,
   };
 }
 
@@ -139,7 +127,6 @@ function openProgramLog<C, Run>(
     format: logFormat,
     level: logLevel,
     write: (text) => output.write(text),
-    flush: () => output.flush(),
     clock: systemClock,
     hasColour: output.isTerminal && world.isColourWelcome,
     names,

@@ -38,8 +38,6 @@ export interface LogOptions {
   readonly level: LogLevel;
   /** Writes a finished line without its line break; must not throw. */
   readonly write: (line: string) => void;
-  /** Flushes lines that `write` has buffered; called after an error and at the end. */
-  readonly flush?: () => void;
   readonly clock: Pick<Clock, "now">;
   /** Terminal colours for the human format; default off. */
   readonly hasColour?: boolean;
@@ -57,10 +55,8 @@ export interface LogOptions {
   readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
 }
 
-/** Log that can be flushed. */
+/** Log of a program, whose owner changes what it shows. */
 export interface OpenLog extends Log {
-  /** Flushes everything. */
-  flush(): void;
   /** Changes the minimum level that is written, at once and for every log made from this one. */
   setLevel(level: LogLevel): void;
   /** Adds secret values that must never appear in a line. */
@@ -98,11 +94,9 @@ export function openLog(options: LogOptions): OpenLog {
     const entry = { timeMs, level, event: name, code, message, fields: { ...fields, ...next } };
     const admitted = repeats.admit(entry);
     if (admitted !== undefined) write(admitted);
-    if (level === "error") options.flush?.();
   };
   return {
     ...createLog({}, take),
-    flush: () => options.flush?.(),
     setLevel: (level) => {
       minimum = level;
     },

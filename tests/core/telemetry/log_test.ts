@@ -281,7 +281,6 @@ Deno.test("output: writes whole lines through short writes and full pipes", () =
     return Math.min(3, length);
   });
   output.write("hello world");
-  output.flush();
   equal(writes.join(""), "hello world\n");
 });
 
@@ -294,40 +293,10 @@ Deno.test("output: a reader that is gone is no reason to stop, and a full disk c
       return length;
     });
     output.write("a");
-    output.flush();
     isOver = true;
     output.write("b");
-    output.flush();
     deepEqual(writes, taken);
   }
-});
-
-Deno.test("output: lines of one stretch of work go out together at its end, in order, each once", async () => {
-  const { output, writes } = newOutput();
-  output.write("a");
-  output.write("b");
-  deepEqual(writes, []);
-  await Promise.resolve();
-  deepEqual(writes, ["a\nb\n"]);
-  output.write("c");
-  output.flush();
-  await Promise.resolve();
-  deepEqual(writes, ["a\nb\n", "c\n"]);
-});
-
-Deno.test("output: much of one stretch of work is not gathered without bound", () => {
-  const { output, writes } = newOutput();
-  for (let line = 0; line < 100; line++) output.write("x".repeat(999));
-  ok(writes.join("").length >= 60_000);
-});
-
-Deno.test("output: an error is written at once", () => {
-  const seen: string[] = [];
-  const { log } = newScene({ write: (line) => seen.push(line), flush: () => seen.push("flush") });
-  log.info("batch_sent");
-  log.error("chain_suspended");
-  equal(seen.length, 3);
-  equal(seen.at(-1), "flush");
 });
 
 Deno.test("log: the level can be changed while the program runs, for every log that was made before", () => {
