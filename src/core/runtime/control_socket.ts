@@ -131,19 +131,25 @@ function serveSocket({ clock, log }: ControlSocketDeps, source: Deno.UnixListene
       gone.unlink();
     }
   };
-  const accepting = serveConnections({
-    clock,
-    source,
-    limit: MAX_CONNECTIONS,
-    surplus: "newest", // a command that is being answered continues
-    talk,
-    onError: (error) => log.debug("control_request_failed", { error }),
-  }, closed.signal);
+  const accept = (): Promise<void> =>
+    serveConnections({
+      clock,
+      source,
+      limit: MAX_CONNECTIONS,
+      surplus: "newest", // a command that is being answered continues
+      talk,
+      onError: (error) => log.debug("control_request_failed", { error }),
+    }, closed.signal);
+  let accepting: Promise<void> | undefined;
   return {
-    close: () => closed.abort(new Error("The socket is closed")),
+    close: () => {
+      if (accepting === undefined) closeQuietly(source);
+      closed.abort(new Error("The socket is closed"));
+    },
     serve: async (answer, signal) => {
       const ends = linkedAbort(signal, closed.signal);
       const conversations = new Set<Promise<void>>();
+      accepting ??= accept();
       next.resolve({ answer, signal: ends.signal, conversations });
       await orAbort(new Promise(() => {}), ends.signal).catch(() => undefined);
       next = Promise.withResolvers();
