@@ -1,9 +1,8 @@
 /** Every command. A new one is a file of its own and one line here; those of both programs are in the core. */
 import type { Command } from "../../core/commands/command.ts";
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
-import { logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
+import { defineStatus, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
-import { defineStatus } from "../../core/commands/status_command.ts";
 import type { ConsensusControl, ConsensusRun } from "./command.ts";
 import { logConsensusState } from "./log_consensus_state.ts";
 import { prove } from "./prove.ts";

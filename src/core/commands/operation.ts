@@ -4,6 +4,8 @@
  * its socket. Request and answer are one line of JSON each. Both come from the same build, which the request names, so
  * that the compiler's types are their shapes.
  */
+import type { ProgramStatus } from "../checks/program_status.ts";
+import type { ProgramView } from "../checks/program_view.ts";
 import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -292,3 +294,36 @@ export const logLevelCommand = defineOperation({
   },
   show: ({ level }) => `The relayer logs from level ${level} on.`,
 });
+
+/** What `status` works with. */
+interface Watched<Status> {
+  /** The snapshot; `undefined`: nobody watches. */
+  readonly status: () => Status | undefined;
+}
+
+/** In what `status` differs between the programs. */
+interface StatusCommandOptions<Status extends ProgramStatus>
+  extends Pick<CommandSyntax, "examples" | "afterHelp" | "exitStatus"> {
+  readonly loadView: () => Promise<ProgramView<Status>>;
+}
+
+/** Defines `status`: what the status page shows, as text. */
+export const defineStatus = <Context extends Watched<Status>, Status extends ProgramStatus>(
+  { loadView, ...help }: StatusCommandOptions<Status>,
+): OperationCommand<OperationRun<Context>, Context> =>
+  defineOperation({
+    ...help,
+    name: "status",
+    description: "Shows what the relayer does now, and what is in its way.",
+    summary: "show what the relayer does now",
+    needs: "status",
+    isWatched: true,
+    naming: "own",
+    work: ({ status }: Context) => {
+      const found = status();
+      if (found === undefined) throw new OperationRefusal("The running relayer has no status.");
+      return found;
+    },
+    show: async (found) =>
+      (await import("../checks/program_view.ts")).formatProgramStatus(found, await loadView()),
+  });

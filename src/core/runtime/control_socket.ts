@@ -174,7 +174,7 @@ async function untilClosed(connection: Deno.UnixConn): Promise<void> {
  * Reads up to the first line break; `undefined`: the other side has closed before.
  * @throws {Error} when the line is longer than `maxBytes`.
  */
-export async function readLine(
+async function readLine(
   connection: Pick<Deno.UnixConn, "read">,
   maxBytes: number,
 ): Promise<string | undefined> {
