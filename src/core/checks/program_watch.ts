@@ -11,7 +11,7 @@ import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { StatusSources } from "../telemetry/http/status_server.ts";
 import type { EventCode, LogFields } from "../telemetry/log.ts";
 import { MetricRegistry, type SnapshotGauges } from "../telemetry/metrics.ts";
-import type { RecentWarning } from "../telemetry/open_log.ts";
+import type { RecentWarning, UnknownThing } from "../telemetry/open_log.ts";
 import { type NotReadyReason, ReasonMemory } from "../telemetry/readiness.ts";
 import { endsTrouble, StandingTroubles } from "../telemetry/troubles.ts";
 import { CheckBoard } from "./check_board.ts";
@@ -89,6 +89,11 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
       const isOver = endsTrouble({ event, fields }, { event: line.event, fields: kept.fields });
       return { ...kept, line: isOver ? { endedAtMs: this.clock.now(), ...line } : line };
     });
+  }
+
+  /** Lists an unknown thing among the checks; false: it is listed already. */
+  noteUnknown(thing: UnknownThing, nowMs: number): boolean {
+    return this.checks.noteUnknown(thing, nowMs);
   }
 
   /** Counts a restart of a worker. */

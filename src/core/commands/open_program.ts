@@ -17,7 +17,7 @@ import { systemClock } from "../runtime/system_clock.ts";
 import { platformListener } from "../telemetry/http/http_listener.ts";
 import { serveStatus } from "../telemetry/http/status_server.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
-import { type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
+import { type LogObserver, type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
 import { isJournalStream, type LineOutput, openErrorOutput, openOutput } from "../telemetry/output.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
@@ -27,9 +27,7 @@ export interface ProgramParts<C, Run> extends Pick<RereadOptions<C>, "reading" |
   readonly request: ProgramRequest<CommonArguments & ListenOptions, Run>;
   readonly world: ProcessEnv;
   readonly names: ChainNames;
-  readonly watch:
-    & Pick<ProgramWatch<ProgramStatus>, "noteWarning" | "noteEvent" | "reasons" | "sources">
-    & { readonly checks: Pick<ProgramWatch<ProgramStatus>["checks"], "noteUnknown"> };
+  readonly watch: LogObserver & Pick<ProgramWatch<ProgramStatus>, "reasons" | "sources">;
 }
 
 /** A program with a valid configuration; signals are watched until it is disposed of. */
@@ -130,8 +128,6 @@ function openProgramLog<C, Run>(
     clock: systemClock,
     hasColour: output.isTerminal && world.isColourWelcome,
     names,
-    onWarning: (...warning) => watch.noteWarning(...warning),
-    onEvent: (...event) => watch.noteEvent(...event),
-    onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
+    observer: watch,
   });
 }

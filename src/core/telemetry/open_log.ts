@@ -47,12 +47,17 @@ export interface LogOptions {
   readonly secrets?: readonly string[];
   /** Names of chains, for lines that people read. */
   readonly names?: ChainNames | undefined;
-  /** Called with each warning and error that is written, without secrets, and with its values; must not throw. */
-  readonly onWarning?: (line: RecentWarning, fields: LogFields) => void;
-  /** Called with every event of whatever level; `said` gives its explanation without secrets. Must not throw. */
-  readonly onEvent?: ((event: EventCode, fields: LogFields, said: () => string) => void) | undefined;
-  /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
-  readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
+  readonly observer?: LogObserver | undefined;
+}
+
+/** Observes a log, without secrets. Nothing of it may throw. */
+export interface LogObserver {
+  /** Takes each warning and error that is written, with its values. */
+  noteWarning?(line: RecentWarning, fields: LogFields): void;
+  /** Takes every event of whatever level; `said` gives its explanation. */
+  noteEvent?(event: EventCode, fields: LogFields, said: () => string): void;
+  /** Takes what `unknown_met` names; false: it was named before, and is not written again. */
+  noteUnknown?(thing: UnknownThing, nowMs: number): boolean;
 }
 
 /** Log of a program, whose owner changes what it shows. */
@@ -67,7 +72,7 @@ export interface OpenLog extends Log {
 
 /** Opens a log. */
 export function openLog(options: LogOptions): OpenLog {
-  const { clock, names, isJournal = false, onWarning, onUnknown } = options;
+  const { clock, names, isJournal = false, observer } = options;
   const format = options.format === "json" ? jsonLine : humanLine;
   const hasColour = options.format === "human" && options.hasColour === true && !isJournal;
   const hidden = new Set(options.secrets);
@@ -78,14 +83,20 @@ export function openLog(options: LogOptions): OpenLog {
     const { level, event, timeMs: atMs, fields } = entry;
     const shown = { hasColour, isJournal, names, withStack: minimum === "debug" };
     options.write(redact(safely(() => format(entry, shown), entry)));
-    if (onWarning === undefined || (level !== "warn" && level !== "error")) return;
-    onWarning({ atMs, level, event, text: redact(safely(() => plainText(entry), entry)) }, fields);
+    if (level !== "warn" && level !== "error") return;
+    observer?.noteWarning?.(
+      { atMs, level, event, text: redact(safely(() => plainText(entry), entry)) },
+      fields,
+    );
   };
   const isKnown = ({ chain = "", what, cost }: LogFields, nowMs: number): boolean =>
-    onUnknown?.({ chain: String(chain), what: redact(String(what)), cost: redact(String(cost)) }, nowMs) ===
+    observer?.noteUnknown?.(
+      { chain: String(chain), what: redact(String(what)), cost: redact(String(cost)) },
+      nowMs,
+    ) ===
       false;
   const take: TakeEvent = (level, event, fields) => {
-    options.onEvent?.(event, fields, () => redact(explain(fields)));
+    observer?.noteEvent?.(event, fields, () => redact(explain(fields)));
     if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
     const timeMs = clock.now();
     if (event === "unknown_met" && isKnown(fields, timeMs)) return;

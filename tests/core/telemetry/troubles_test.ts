@@ -1,7 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { events, type Log } from "../../../src/core/telemetry/log.ts";
-import { openLog } from "../../../src/core/telemetry/open_log.ts";
+import { type LogObserver, openLog } from "../../../src/core/telemetry/open_log.ts";
 import { StandingTroubles } from "../../../src/core/telemetry/troubles.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -124,7 +124,7 @@ function open(
 ): { readonly log: Log; readonly clock: FakeClock; readonly troubles: StandingTroubles } {
   const clock = new FakeClock(START_MS);
   const troubles = new StandingTroubles(clock);
-  const onEvent = (...event: Parameters<StandingTroubles["note"]>): void => troubles.note(...event);
-  const log = openLog({ format: "human", level, write: () => {}, clock, onEvent, secrets: ["hunter22"] });
+  const observer: LogObserver = { noteEvent: (...event) => troubles.note(...event) };
+  const log = openLog({ format: "human", level, write: () => {}, clock, observer, secrets: ["hunter22"] });
   return { log, clock, troubles };
 }

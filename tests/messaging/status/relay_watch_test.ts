@@ -308,52 +308,50 @@ Deno.test("watch: a scrape and a look at the page every 100 ms read the database
     assert.equal(reads, 2);
   }));
 
-Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", async () => {
-  const clock = new FakeClock(START_MS);
-  const watch = new RelayWatch(clock);
-  const { checks: board } = watch;
-  const ledger = openMemoryLedger({ clock });
-  watch.open(ledger, watch.observe(connectionsOf(clock)));
-  assert.match(watch.sources().page(), /no checks made yet/);
-  const row = {
-    chain: ethereum,
-    check: "host",
-    result: "failed",
-    found: "Wrong <b>",
-    advice: "Correct it",
-  } as const;
-  board.update([row, { ...row, check: "logs", endpoint: "a.example" }, {
-    ...row,
-    check: "price",
-    result: "ok",
-  }, { ...row, check: "client_expiring", result: "warning" }], START_MS);
-  await clock.advance(5_000);
-  const found = {
-    chain: ethereum,
-    leg: undefined,
-    sinceMs: START_MS,
-    explanation: "Wrong <b>.",
-    help: "Correct it.",
-  };
-  assert.deepEqual(watch.reasons(), [
-    { ...found, code: "check_host", isWarning: false },
-    { ...found, code: "check_client_expiring", isWarning: true },
-  ]);
-  const page = watch.sources().page();
-  assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
-  assert.doesNotMatch(page, /price/);
-  // The check and the messages name one cause.
-  board.update([{ ...row, check: "balance", found: "it has 0" }], START_MS);
-  const explain = async (): Promise<readonly unknown[]> => {
+Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const { checks: board } = watch;
+    assert.match(watch.sources().page(), /no checks made yet/);
+    const row = {
+      chain: ethereum,
+      check: "host",
+      result: "failed",
+      found: "Wrong <b>",
+      advice: "Correct it",
+    } as const;
+    board.update([row, { ...row, check: "logs", endpoint: "a.example" }, {
+      ...row,
+      check: "price",
+      result: "ok",
+    }, { ...row, check: "client_expiring", result: "warning" }], START_MS);
     await clock.advance(5_000);
-    return watch.reasons().map(({ code, explanation }) => [code, explanation]);
-  };
-  assert.deepEqual(await explain(), [["wallet_empty", "It has 0."]]);
-  ledger.messages.record(newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }));
-  const held = "Our account cannot pay for gas (balance unknown); a message waits for it.";
-  assert.deepEqual(await explain(), [["wallet_empty", held]]);
-  ledger.close();
-});
+    const found = {
+      chain: ethereum,
+      leg: undefined,
+      sinceMs: START_MS,
+      explanation: "Wrong <b>.",
+      help: "Correct it.",
+    };
+    assert.deepEqual(watch.reasons(), [
+      { ...found, code: "check_host", isWarning: false },
+      { ...found, code: "check_client_expiring", isWarning: true },
+    ]);
+    const page = watch.sources().page();
+    assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
+    assert.doesNotMatch(page, /price/);
+    // The check and the messages name one cause.
+    board.update([{ ...row, check: "balance", found: "it has 0" }], START_MS);
+    const explain = async (): Promise<readonly unknown[]> => {
+      await clock.advance(5_000);
+      return watch.reasons().map(({ code, explanation }) => [code, explanation]);
+    };
+    assert.deepEqual(await explain(), [["wallet_empty", "It has 0."]]);
+    ledger.messages.record(
+      newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }),
+    );
+    const held = "Our account cannot pay for gas (balance unknown); a message waits for it.";
+    assert.deepEqual(await explain(), [["wallet_empty", held]]);
+  }));
 
 Deno.test("watch: a paused leg shows why beside its messages, and its warning fades when it resumes", () =>
   withServer(async ({ get, watch, clock }) => {
@@ -397,64 +395,58 @@ Deno.test("watch: messages are served page by page, by state and by the names of
     assert.match(await (await get("/messages.json")).text(), /No database is open/);
   }));
 
-Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", async () => {
-  const clock = new FakeClock(START_MS);
-  const watch = new RelayWatch(clock);
-  const ledger = openMemoryLedger({ clock });
-  const log = new RecordedLog();
-  const connections = watch.observe(connectionsOf(clock, {
-    fetchBalance: () => {
-      const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
-      return Promise.reject(new RpcFault("timeout", where));
-    },
+Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const log = new RecordedLog();
+    const connections = watch.observe(connectionsOf(clock, {
+      fetchBalance: () => {
+        const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
+        return Promise.reject(new RpcFault("timeout", where));
+      },
+    }));
+    watch.open(ledger, connections);
+    const stop = new AbortController();
+    const balances = watch.workers(log).find(({ name }) => name === "balances");
+    const running = balances?.run(stop.signal).catch(() => {});
+    await clock.advance(0);
+    assert.deepEqual(log.events("debug"), ["read_failed.balance"]);
+    stop.abort();
+    await running;
   }));
-  watch.open(ledger, connections);
-  const stop = new AbortController();
-  const balances = watch.workers(log).find(({ name }) => name === "balances");
-  const running = balances?.run(stop.signal).catch(() => {});
-  await clock.advance(0);
-  assert.deepEqual(log.events("debug"), ["read_failed.balance"]);
-  stop.abort();
-  await running;
-  ledger.close();
-});
 
-Deno.test("watch: a light client that was old at the start has its age, by the word of the chain that holds it", async () => {
-  const clock = new FakeClock(START_MS);
-  const watch = new RelayWatch(clock);
-  const ledger = openMemoryLedger({ clock });
-  const connections = connectionsOf(clock);
-  const storedSec = BigInt(START_MS / 1_000 - 7 * 3_600);
-  const asked: bigint[] = [];
-  let height = 90n;
-  const reads = withMethods(connections.hub.reads, {
-    fetchView: () => Promise.resolve({ height, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false }),
-    fetchUpdateTime: (at: { readonly height: bigint }) => {
-      asked.push(at.height);
-      return Promise.resolve(storedSec);
-    },
-  });
-  const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
-  watch.open(ledger, observed);
-  const stop = new AbortController();
-  const see = async (): Promise<unknown> => {
-    await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), stop.signal);
-    await clock.advance(MINUTE_MS);
-    return watch.status().lightClients.map(({ roseAtMs }) => (clock.now() - roseAtMs) / MINUTE_MS);
-  };
-  const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
-  const running = worker?.run(stop.signal).catch(() => {});
-  assert.deepEqual(await see(), [7 * 60 + 1]);
-  // Named although no message waits for it.
-  const named = (): readonly unknown[] =>
-    watch.reasons().map(({ code, leg, isWarning }) => [code, leg, isWarning]);
-  assert.deepEqual(named(), [["light_client_stalled", `${ethereum} -> ${hub}`, true]]);
-  assert.deepEqual(await see(), [7 * 60 + 2]);
-  height++; // seen to rise: nothing is asked
-  assert.deepEqual(await see(), [1]);
-  assert.deepEqual(named(), []);
-  assert.deepEqual(asked, [90n]);
-  stop.abort();
-  await running;
-  ledger.close();
-});
+Deno.test("watch: a light client that was old at the start has its age, by the word of the chain that holds it", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const connections = connectionsOf(clock);
+    const storedSec = BigInt(START_MS / 1_000 - 7 * 3_600);
+    const asked: bigint[] = [];
+    let height = 90n;
+    const reads = withMethods(connections.hub.reads, {
+      fetchView: () => Promise.resolve({ height, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false }),
+      fetchUpdateTime: (at: { readonly height: bigint }) => {
+        asked.push(at.height);
+        return Promise.resolve(storedSec);
+      },
+    });
+    const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
+    watch.open(ledger, observed);
+    const stop = new AbortController();
+    const see = async (): Promise<unknown> => {
+      await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), stop.signal);
+      await clock.advance(MINUTE_MS);
+      return watch.status().lightClients.map(({ roseAtMs }) => (clock.now() - roseAtMs) / MINUTE_MS);
+    };
+    const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
+    const running = worker?.run(stop.signal).catch(() => {});
+    assert.deepEqual(await see(), [7 * 60 + 1]);
+    // Named although no message waits for it.
+    const named = (): readonly unknown[] =>
+      watch.reasons().map(({ code, leg, isWarning }) => [code, leg, isWarning]);
+    assert.deepEqual(named(), [["light_client_stalled", `${ethereum} -> ${hub}`, true]]);
+    assert.deepEqual(await see(), [7 * 60 + 2]);
+    height++; // seen to rise: nothing is asked
+    assert.deepEqual(await see(), [1]);
+    assert.deepEqual(named(), []);
+    assert.deepEqual(asked, [90n]);
+    stop.abort();
+    await running;
+  }));
