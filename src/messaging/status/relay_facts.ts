@@ -17,7 +17,7 @@ import { countGaps } from "../relay/scan.ts";
 
 /** Where the facts come from. */
 export interface StatusInput extends SnapshotPlace {
-  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals" | "fault" | "suspensions">;
+  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals" | "fault">;
   readonly hub: StateMachine;
   /** Configured chains without the hub. */
   readonly chains: readonly StateMachine[];
@@ -94,8 +94,6 @@ export const readFacts = (input: StatusInput) => ({
   claims: listClaims(input),
   /** Newest first. */
   withdrawals: listWithdrawals(input),
-  /** Pairs of modules that are suspended. */
-  suspendedPairs: input.chains.flatMap((chain) => input.ledger.suspensions.listActive(chain)).length,
   /** Gaps that reconciliations have ever found. */
   reconciliationGaps: countGaps(input.ledger),
   /** False while the database cannot be read or written. */

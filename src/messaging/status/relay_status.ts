@@ -19,7 +19,7 @@ export type RelayStatus = Omit<ProgramStatus, "chains"> & RelayFacts;
 export function emptyStatus(place: SnapshotPlace, found: readonly FoundReason[]): RelayStatus {
   return toProgramStatus<RelayFacts>(place, {
     ...{ chains: [], wallets: [], money: [], lightClients: [], legs: [] },
-    ...{ delivered: [], claims: [], withdrawals: [], reconciliationGaps: 0, suspendedPairs: 0 },
+    ...{ delivered: [], claims: [], withdrawals: [], reconciliationGaps: 0 },
     isDatabaseUp: found.every(({ code }) => code !== "database_fault"),
   }, found);
 }
@@ -132,7 +132,6 @@ export const relayGauges: SnapshotGauges<RelayStatus> = {
     causeway_claims: ["Deliveries by the state of their claim", ({ count }) => count],
   }),
   ...gaugesOf((status) => [status], [], {
-    causeway_suspended_pairs: ["Pairs of modules that are suspended", (each) => each.suspendedPairs],
     causeway_reconciliation_gaps: [
       "Gaps that reconciliations ever found: 0 is right",
       (each) => each.reconciliationGaps,

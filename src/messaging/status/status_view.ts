@@ -35,7 +35,6 @@ export const relayView: ProgramView<RelayStatus> = {
     return [
       `messages open: ${countWaiting(status)}`,
       `delivered in 24 h: ${ended}`,
-      `pairs of modules suspended: ${status.suspendedPairs}`,
       ...status.money.length === 0 ? [] : [`profit in 24 h: ${dollars(profit)}`],
     ];
   },
