@@ -13,7 +13,6 @@ import { profitCommand } from "./profit.ts";
 import { relayCommand } from "./relay.ts";
 import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
-import { suspendedCommand } from "./suspended.ts";
 
 const status = defineStatus<OperationContext, RelayStatus>({
   examples: ["status"],
@@ -38,7 +37,6 @@ export const operations: readonly OperationCommand<MessagingRun, OperationContex
   profitCommand,
   logLevelCommand,
   accumulateFees,
-  suspendedCommand,
 ];
 
 /** In the order of the help. */
