@@ -18,13 +18,11 @@ function defineKeystoreCommand(
   return defineStandalone({
     ...texts,
     group: keysGroup,
-    afterHelp: `
-The file is new, readable by its owner only, and an existing one is never overwritten. Without
+    afterHelp: `The file is new, readable by its owner only, and an existing one is never overwritten. Without
 --password-file the password is asked for at the terminal. In the configuration:
   signer = "keystore:account.json"
-  keystore_password_file = "account.password"
-
-Exit status: 0 written, 1 nothing was written, 2 wrong command line.`,
+  keystore_password_file = "account.password"`,
+    exitStatus: { 0: "written", 1: "nothing was written" },
     without: ["config", "db"],
     addOptions: (parser) =>
       void addArgument(parser)
@@ -75,12 +73,6 @@ export const keysEncrypt = defineKeystoreCommand(
   (parser) => parser.argument("<key-file>", "file with the key as hex"),
 );
 
-const AFTER_HELP = `
-Shows no secret. A chain that does not answer within ten seconds is said to, and its address is shown
-anyway. Balances of Substrate accounts are in the smallest unit of their chain.
-
-Exit status: 0 shown, 1 the configuration cannot be used, 2 wrong command line.`;
-
 /** The command. */
 export const keysList = defineStandalone({
   group: keysGroup,
@@ -88,7 +80,10 @@ export const keysList = defineStandalone({
   isDefault: true,
   description: "Shows address and native balance of every configured account. Sends nothing.",
   summary: "show address and balance of every configured account (default)",
-  afterHelp: AFTER_HELP,
+  afterHelp:
+    `Shows no secret. A chain that does not answer within ten seconds is said to, and its address is shown
+anyway. Balances of Substrate accounts are in the smallest unit of their chain.`,
+  exitStatus: { 0: "shown", 1: "the configuration cannot be used" },
   without: ["db"],
   run: async ({ arguments: args, env, file, print }) => {
     const path = requireConfig(args);

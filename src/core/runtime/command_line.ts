@@ -231,7 +231,7 @@ function formatAfterHelp(
     .map(([status, meaning]) => `${status} ${meaning}`).join(", ");
   const texts = [
     lines.length === 0 ? "" : [lines.length === 1 ? "Example:" : "Examples:", ...lines].join("\n"),
-    afterHelp.replace(/^\n/, ""),
+    afterHelp,
     exitStatus === undefined ? "" : new Help().boxWrap(`Exit status: ${statuses}.`, HELP_WIDTH),
   ];
   return texts.filter((text) => text !== "").map((text) => `\n${text}`).join("\n");
