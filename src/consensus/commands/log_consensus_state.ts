@@ -14,7 +14,6 @@ creates it, then exits. Submits nothing.`;
 export const logConsensusState = defineCommand({
   name: "log-consensus-state",
   description: DESCRIPTION,
-  summary: "print the initial consensus state of a chain and exit",
   examples: ["log-consensus-state EVM-1"],
   afterHelp: `The state goes to standard output, as one JSON object with --log-format=json; the log goes to
 standard error.`,

@@ -16,7 +16,6 @@ export const prove = defineOperation({
   name: "prove",
   description:
     "Builds and verifies an update of a chain now, and submits it to the hub or, of the hub, to --to.",
-  summary: "build, verify and submit an update of a chain now",
   examples: [
     "prove EVM-1 --dry-run",
     "--cache=/var/lib/causeway-consensus prove EVM-1",

@@ -31,7 +31,6 @@ export function defineCheckCommand<Run extends CheckRun>(
   return defineCommand({
     name: "check",
     description,
-    summary: "check the whole set-up, then exit",
     examples: ["check"],
     afterHelp:
       `The table goes to standard output, with --json as one JSON object; the log goes to standard error.

@@ -120,13 +120,13 @@ function addSyntax<Kind, Run, Given extends readonly unknown[]>(
 /** `config`: the first word of the commands about the configuration file. */
 export const configGroup: CommandGroup = {
   name: "config",
-  description: "check, show and explain the configuration file",
+  description: "Checks, shows and explains the configuration file",
 };
 
 /** `keys`: the first word of the commands about keys. */
 export const keysGroup: CommandGroup = {
   name: "keys",
-  description: "show accounts and their balances, write encrypted keystores",
+  description: "Shows accounts and their balances, writes encrypted keystores",
 };
 
 /** Arguments of such a command: files are there unless it does without them. */

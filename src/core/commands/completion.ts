@@ -10,7 +10,6 @@ const WORDS = "words";
 export const completion = defineStandalone({
   name: "completion",
   description: "Prints tab completion of this program for a shell.",
-  summary: "print tab completion for bash, zsh or fish",
   examples: [
     "completion bash > /etc/bash_completion.d/causeway",
     `completion zsh > "\${fpath[1]}/_causeway"`,

@@ -15,7 +15,6 @@ export const configShow = defineStandalone({
   group: configGroup,
   name: "show",
   description: "Shows the values that apply, and where each comes from. Shows no secret.",
-  summary: "show the values that apply and where each comes from",
   afterHelp:
     `Every key of every section, as TOML, with the line that sets it or "default". Private keys and API keys
 are shown as [secret], of endpoints only scheme and host.`,
@@ -80,7 +79,6 @@ export const configCheck = defineStandalone({
   group: configGroup,
   name: "check",
   description: "Checks the configuration file offline and lists everything that is wrong with it.",
-  summary: "list everything that is wrong with the configuration file",
   afterHelp:
     `The same problems, warnings and notes as at the start of the program; keys that are named by path are
 read. Connects to nothing.`,
@@ -99,7 +97,6 @@ export const configSchema = defineStandalone({
   group: configGroup,
   name: "schema",
   description: "Prints the JSON schema of the configuration file, for editors.",
-  summary: "print the JSON schema of the configuration file",
   afterHelp:
     `Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:
   #:schema ./causeway.schema.json`,

@@ -30,7 +30,6 @@ export const configInit = defineStandalone({
   group: configGroup,
   name: "init",
   description: "Writes a commented configuration file for chains of the live networks. Overwrites nothing.",
-  summary: "write a commented configuration file for named chains",
   examples: ["config init --out=file.toml --chain=ethereum,base --hub-url=wss://hub.example.org"],
   afterHelp: `Chains: ${namedChains.map(({ name }) => name).join(", ")}.
 Host contracts, consensus ids and the hub are those of the live networks; chains of one network go

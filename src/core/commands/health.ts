@@ -15,7 +15,6 @@ const SHOWN_CHARACTERS = 4_000;
 export const health = defineStandalone({
   name: "health",
   description: "Asks a program that runs with --listen for its health, and prints the answer.",
-  summary: "ask a running program for its health, then exit",
   examples: ["health --url=http://127.0.0.1:9180", "health --url=http://127.0.0.1:9180/readyz"],
   afterHelp:
     `Without a path it asks /healthz: whether the program answers at all. /readyz also tells whether something

@@ -11,7 +11,7 @@ type Work = typeof import("./keystore_work.ts");
 
 /** Defines a command that writes a keystore. @param findKey finds the key to write */
 function defineKeystoreCommand(
-  texts: { readonly name: string; readonly description: string; readonly summary: string },
+  texts: { readonly name: string; readonly description: string },
   findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Checked<Uint8Array>,
   addArgument: (parser: Parser) => Parser = (parser) => parser,
 ): Command<unknown> {
@@ -45,7 +45,6 @@ function defineKeystoreCommand(
 export const keysNew = defineKeystoreCommand({
   name: "new",
   description: "Makes a key and writes it as an encrypted keystore. Prints the address.",
-  summary: "make a key and write it as an encrypted keystore",
 }, ({ makeKey }, _, { type }) => makeKey(type));
 
 /** The command. */
@@ -53,7 +52,6 @@ export const keysImport = defineKeystoreCommand({
   name: "import",
   description:
     "Asks for a private key (hex) at the terminal, without showing it, and writes it as an encrypted keystore.",
-  summary: "ask for a key and write it as an encrypted keystore",
 }, ({ readKeyText }, { env }, { type }) => {
   if (env.terminal === undefined) {
     return { found: "no terminal to ask for a key; use keys encrypt for a key in a file" };
@@ -67,7 +65,6 @@ export const keysEncrypt = defineKeystoreCommand(
     name: "encrypt",
     description:
       "Encrypts a file with a private key (hex) into a keystore. The file stays: remove it once the keystore works.",
-    summary: "encrypt a key file into a keystore",
   },
   ({ readKeyFile }, run, { type, keyFile = "" }) => readKeyFile(run, type, keyFile),
   (parser) => parser.argument("<key-file>", "file with the key as hex"),
@@ -79,7 +76,6 @@ export const keysList = defineStandalone({
   name: "list",
   isDefault: true,
   description: "Shows address and native balance of every configured account. Sends nothing.",
-  summary: "show address and balance of every configured account (default)",
   afterHelp:
     `Shows no secret. A chain that does not answer within ten seconds is said to, and its address is shown
 anyway. Balances of Substrate accounts are in the smallest unit of their chain.`,

@@ -279,7 +279,6 @@ export interface LevelSetter {
 export const logLevelCommand = defineOperation({
   name: "log-level",
   description: "Changes the minimum level that the running relayer logs, until it ends.",
-  summary: "change the log level of the running relayer",
   afterHelp: `At the next start --log-level counts again.`,
   exitStatus: { 0: "done", 1: "no relayer runs" },
   needs: "running",
@@ -315,7 +314,6 @@ export const defineStatus = <Context extends Watched<Status>, Status extends Pro
     ...help,
     name: "status",
     description: "Shows what the relayer does now, and what is in its way.",
-    summary: "show what the relayer does now",
     needs: "status",
     isWatched: true,
     naming: "own",

@@ -188,8 +188,6 @@ function toListenAddress(text: string): ListenAddress {
 
 /** Name and help texts of a command. */
 export interface CommandDescription extends Pick<ProgramDescription, "name" | "description"> {
-  /** Text in the list of commands. */
-  readonly summary: string;
   /** True: the command of its group's word alone. */
   readonly isDefault?: boolean;
   /** Command lines, without the program and its files. */
@@ -206,16 +204,17 @@ export function addGroup(
   { name, description }: { readonly name: string; readonly description: string },
 ): Command {
   const known = program.commands.find((command) => command.name() === name);
-  return known ?? program.command(name).description(description).summary(description)
+  return known ?? program.command(name).description(description)
     .showHelpAfterError(`(${program.name()} ${name} --help lists the commands)`);
 }
 
 /** Adds a command with its own help. @param before what stands in front of the command in its examples */
 export function addCommand(parent: Command, command: CommandDescription, before: string): Command {
-  const { name, description, summary, isDefault = false } = command;
+  const { name, description, isDefault = false } = command;
+  const [firstSentence = ""] = description.split(/\.(?:\s|$)/);
   return parent.command(name, { isDefault })
     .description(description.replaceAll("\n", " ")) // the library breaks the lines
-    .summary(summary)
+    .summary(firstSentence.replaceAll("\n", " "))
     .addHelpText("after", formatAfterHelp(command, before))
     .allowExcessArguments(false)
     .showHelpAfterError(`(${wordsOf(parent)} ${name} --help lists the options)`);

@@ -11,7 +11,6 @@ A running relayer does it with its own connections, never at the same time as it
 export const accumulateFees = defineOperation({
   name: "accumulate-fees",
   description: DESCRIPTION,
-  summary: "claim and withdraw the fees of deliveries once, then exit",
   examples: ["accumulate-fees --wait --withdraw"],
   afterHelp: `  (no option)        claims what the hub can verify now, skips the rest
   --wait             claims everything

@@ -8,7 +8,6 @@ import type { MessagingRun } from "./command.ts";
 export const backupCommand = defineCommand({
   name: "backup",
   description: "Writes a consistent copy of the database to a new file.",
-  summary: "copy the database, also while the relayer runs",
   examples: ["backup /backups/relayer-2026-01-31.db"],
   afterHelp:
     `The copy is a whole database that the relayer can be started with (--db). It appears under its name

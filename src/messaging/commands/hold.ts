@@ -17,7 +17,6 @@ import { chainSections } from "./message_filter.ts";
 export const holdCommand = defineOperation({
   name: "hold",
   description: "Holds the messages of a module, or from one chain to another, until they are released.",
-  summary: "hold the messages of a module or route",
   examples: ["hold 0x00000000000000000000000000000000000000aa", "hold ethereum:EVM-56", "hold '*:EVM-56'"],
   afterHelp:
     `A module is the sender or receiver of the request. What is in a transaction already is not called back,
@@ -76,7 +75,6 @@ function countWaiting({ ledger }: OperationContext, subject: HoldSubject): numbe
 export const releaseCommand = defineOperation({
   name: "release",
   description: "Lets the messages travel again that the operator holds, and those that are suspended.",
-  summary: "release held and suspended messages",
   examples: ["release ethereum:EVM-56", "release 0x00000000000000000000000000000000000000aa", "release"],
   afterHelp:
     `Releases what "hold" holds, and messages that are suspended because deliveries from their sender to

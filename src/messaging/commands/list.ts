@@ -14,7 +14,6 @@ interface ListOptions extends FilterOptions {
 export const listCommand = defineOperation({
   name: "list",
   description: "Lists messages with their status and why they wait.",
-  summary: "list messages",
   examples: ["list --status=held --since=2h", "list --source=ethereum --dest=EVM-56 --json"],
   afterHelp:
     `Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
@@ -63,7 +62,6 @@ function toLimit(text: string): number {
 export const retryCommand = defineOperation({
   name: "retry",
   description: "Attempts messages again now that wait for a later time or would never be attempted again.",
-  summary: "attempt held messages now",
   examples: ["retry --reason=unprofitable --dest=EVM-56", "retry"],
   afterHelp:
     `Every rule still applies: what does not pay is held again, what you hold or what is suspended stays

@@ -28,7 +28,6 @@ const PAGE = 2_000;
 export const profitCommand = defineOperation({
   name: "profit",
   description: "Shows fees earned against gas spent, what was wasted and why, and claims outstanding.",
-  summary: "show fees earned against gas spent",
   examples: ["profit --since=7d", "profit --by=day --since=30d --json"],
   afterHelp:
     `Dollars are those of the time of each transaction; one whole fee token counts as one dollar. By module

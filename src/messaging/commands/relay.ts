@@ -19,7 +19,6 @@ type RelayResult = Awaited<ReturnType<typeof relayRow>>;
 export const relayCommand = defineOperation({
   name: "relay",
   description: "Delivers one message now, regardless of the profit rule.",
-  summary: "deliver one message now, regardless of the profit rule",
   examples: ["relay 0x6f... --dry-run", "relay 0x6f..."],
   afterHelp:
     `Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended

@@ -16,7 +16,6 @@ interface ScanOptions {
 export const scanCommand = defineOperation({
   name: "scan",
   description: "Reads blocks of a chain again and reports what was missed.",
-  summary: "read blocks again and report what was missed",
   examples: ["scan ethereum --from=21000000 --to=21000500"],
   afterHelp:
     `Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has

@@ -20,7 +20,6 @@ export const showCommand = defineOperation({
   name: "show",
   description:
     "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",
-  summary: "show the whole life of a message",
   examples: ["show 0x6f..."],
   afterHelp:
     `Prints, for each leg of the message, what happened when and why, the numbers of the last decision of

@@ -24,7 +24,6 @@ const placeIn = (name: string, naming?: "own" | "full") =>
   defineOperation({
     name,
     description: "Says where it is.",
-    summary: "says where it is",
     needs: "read",
     ...naming && { naming },
     work: (_: LevelSetter) => ({ chain: "EVM-8453" }),
@@ -35,7 +34,6 @@ const placeIn = (name: string, naming?: "own" | "full") =>
 const add = defineOperation({
   name: "add",
   description: "Adds one.",
-  summary: "adds one",
   needs: "read",
   addOptions: (parser) => void parser.argument("<number>", "what it is added to"),
   work: (_: LevelSetter, [number]: readonly [string]) => {

@@ -11,7 +11,7 @@ function parse(...args: readonly string[]): { readonly code: number; readonly st
   });
   command.option("-d, --db <path>", "database");
   addCommonOptions(command, "program 0");
-  addCommand(command, { name: "collect", description: "", summary: "" }, "program")
+  addCommand(command, { name: "collect", description: "" }, "program")
     .option("-w, --wait", "wait")
     .action(() => {});
   return parse(args);
