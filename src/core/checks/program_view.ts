@@ -39,19 +39,23 @@ export interface Shows {
 
 /** Makes the page. */
 export function renderProgramPage<S extends ProgramStatus>(status: S, view: ProgramView<S>): string {
-  const { program: title, version, hub, nowMs, startedAtMs } = status;
-  const subtitle = `${view.role} ${version}${hub === "" ? "" : ` of ${namesOf(status).full(hub)}`}`;
-  return renderPage({ title, subtitle, nowMs, startedAtMs, sections: allSections(status, view) });
+  const { program, version, hub, nowMs } = status;
+  const place = hub === "" ? "" : ` of ${namesOf(status).full(hub)}`;
+  const subtitle = `${view.role} ${version}${place}${runsFor(status)}`;
+  return renderPage(program, subtitle, { nowMs, sections: allSections(status, view) });
 }
 
 /** Formats the snapshot for a terminal. */
 export function formatProgramStatus<S extends ProgramStatus>(status: S, view: ProgramView<S>): string {
-  const { program, version, hub, nowMs, startedAtMs } = status;
-  const runs = startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
+  const { program, version, hub } = status;
   return [
-    `${program} ${version}, hub ${namesOf(status).full(hub)}${runs}`,
+    `${program} ${version}, hub ${namesOf(status).full(hub)}${runsFor(status)}`,
     ...allSections(status, view).flatMap((section) => formatSection(section) ?? []),
   ].join("\n");
+}
+
+function runsFor({ startedAtMs, nowMs }: ProgramStatus): string {
+  return startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
 }
 
 function namesOf({ chains }: ProgramStatus): ChainNames {

@@ -107,7 +107,7 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
   }
 
   /** Worker that measures how late a timer comes, and worker that takes snapshots nobody asks for. */
-  protected watchers(): readonly Worker[] {
+  watchers(): readonly Worker[] {
     let dueMs = Infinity;
     const measure = (): void => {
       const nowMs = this.clock.now();

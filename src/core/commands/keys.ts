@@ -89,7 +89,7 @@ anyway. Balances of Substrate accounts are in the smallest unit of their chain.`
       return exitCodes.failed;
     }
     const { listAccounts } = await import("./list_accounts.ts");
-    for (const line of await listAccounts(reading.config, systemClock)) print(line);
+    print(await listAccounts(reading.config, systemClock));
     return exitCodes.ok;
   },
 });

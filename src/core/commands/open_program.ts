@@ -14,11 +14,10 @@ import type { ListenOptions } from "../runtime/command_line.ts";
 import { rereader, type RereadOptions, runRounds, tellConfiguration } from "../runtime/config_rounds.ts";
 import type { ExitCode } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
-import { platformListener } from "../telemetry/http/http_listener.ts";
 import { serveStatus } from "../telemetry/http/status_server.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
-import { type LogObserver, type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
-import { isJournalStream, type LineOutput, openErrorOutput, openOutput } from "../telemetry/output.ts";
+import { type LogObserver, openLog } from "../telemetry/open_log.ts";
+import { isJournalStream, openErrorOutput, openOutput } from "../telemetry/output.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
 
@@ -68,7 +67,17 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
   const logOutput = hasResult ? openErrorOutput() : output;
   const secrets = [...listSecrets(config), ...reading.secrets];
   const isJournal = isJournalStream(hasResult ? 2 : 1, journal);
-  const log = openProgramLog(parts, logOutput, { secrets, isJournal });
+  const log = openLog({
+    format: args.logFormat,
+    level: args.logLevel,
+    write: (text) => logOutput.write(text),
+    clock: systemClock,
+    hasColour: logOutput.isTerminal && world.isColourWelcome,
+    isJournal,
+    secrets,
+    names,
+    observer: watch,
+  });
   const isNews = command.kind === "relay" || command.tellsConfiguration;
   tellConfiguration(log, { file: args.config, reading, isNews });
   const { signal, dispose } = abortOnSignals({
@@ -76,13 +85,7 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
   const { listen: address, listenName } = args;
-  const server = {
-    openListener: platformListener,
-    log,
-    address,
-    names: listenName,
-    sources: watch.sources(),
-  };
+  const server = { log, address, names: listenName, sources: watch.sources() };
   return {
     config,
     log,
@@ -113,21 +116,4 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     serve: (work) => serveStatus(server, work),
     [Symbol.dispose]: dispose,
   };
-}
-
-function openProgramLog<C, Run>(
-  { request: { arguments: { logFormat, logLevel } }, world, names, watch }: ProgramParts<C, Run>,
-  output: LineOutput,
-  options: Pick<LogOptions, "secrets" | "isJournal">,
-): OpenLog {
-  return openLog({
-    ...options,
-    format: logFormat,
-    level: logLevel,
-    write: (text) => output.write(text),
-    clock: systemClock,
-    hasColour: output.isTerminal && world.isColourWelcome,
-    names,
-    observer: watch,
-  });
 }

@@ -130,7 +130,7 @@ Deno.test("consensus watch: a light client that has expired, and a chain whose e
     });
     const request = { chain: "EVM-1", endpointHost: "a.example", calls: [], tookMs: 1, head: 5n };
     const stop = new AbortController();
-    const looking = watch.workers().find(({ name }) => name === "reasons")?.run(stop.signal).catch(() => {});
+    const looking = watch.watchers().find(({ name }) => name === "reasons")?.run(stop.signal).catch(() => {});
     for (let minute = 0; minute < 11; minute++) {
       watch.endpoints.noteRequest(request);
       await clock.advance(60_000);

@@ -214,10 +214,11 @@ Deno.test("keys: the free balance of a Substrate account is what a node has in i
     maxRpcPayloadSizeBytes: 150_000_000,
     maxConcurrentQueries: 10,
   } as const;
-  const [rich = "", poor = ""] = await listAccounts([
+  const text = await listAccounts([
     { ...account, signer: new Secret(`0x${KEY}`) },
     { ...account, signer: new Secret(toHex(new Uint8Array(32).fill(17))) },
   ], systemClock);
+  const [rich = "", poor = ""] = text.split("\n");
   assert.match(rich, / {2}12345678901234567890 of the smallest unit$/);
   assert.ok(rich.includes(toHex(funded)), rich);
   assert.match(poor, / {2}0 of the smallest unit$/);

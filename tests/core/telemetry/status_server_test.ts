@@ -269,7 +269,7 @@ Deno.test("status server: with its port in use nothing is started, and the log s
     const log = new RecordedLog();
     const address = { host: "127.0.0.1", port: Number(new URL(base).port) };
     let isStarted = false;
-    const code = await serveStatus({ openListener: platformListener, log, address, sources }, () => {
+    const code = await serveStatus({ log, address, sources }, () => {
       isStarted = true;
       return Promise.resolve(exitCodes.ok);
     });
@@ -288,7 +288,7 @@ Deno.test("status server: an address of another machine is refused by the system
 
 Deno.test("status server: it ends with the work, also when that fails; without --listen there is none", async () => {
   const log = new RecordedLog();
-  const server = { openListener: platformListener, log, sources };
+  const server = { log, sources };
   const address = { host: "127.0.0.1", port: 0 };
   let base = "";
   const failing = serveStatus({ ...server, address }, async () => {
@@ -358,13 +358,7 @@ Deno.test("page: what stands in cells is escaped in text and attributes, and wha
       { name: "empty", cell: () => undefined },
     ],
   );
-  const page = renderPage({
-    title: "causeway",
-    subtitle: "",
-    nowMs: 0,
-    startedAtMs: undefined,
-    sections: [section],
-  });
+  const page = renderPage("causeway", "", { nowMs: 0, sections: [section] });
   assert.equal(page.split(shown).length - 1, 2 * (1 + 4) + cells.length);
   assert.match(page, /<div>1<\/div>/);
   assert.doesNotMatch(page, /<b onclick|\u202e|empty<\/th>/);
