@@ -221,33 +221,28 @@ export interface RequestServer<Context> {
 
 /** Answers one request line; whatever is wrong with it becomes a text. */
 export async function answerRequest<Context>(
-  server: RequestServer<Context>,
+  { commands, context, isExpected }: RequestServer<Context>,
   line: string,
   signal: AbortSignal,
 ): Promise<string> {
   try {
-    return JSON.stringify({ output: await workOn(server, line, signal) });
+    const { version, operation: name, given } = readRequest(line);
+    const operation = commands.find((command) => command.operation.name === name)?.operation;
+    if (version !== VERSION) {
+      throw new OperationRefusal(
+        `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
+      );
+    }
+    if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
+    const level = operation.needs === "status" ? "debug" : "info";
+    context.log[level]("operator_request", { operation: name, input: given });
+    return JSON.stringify({ output: await operation.work(context, given, signal) });
   } catch (error) {
-    return JSON.stringify({ refusal: explain(server, error) });
+    const text = error instanceof Error ? error.message : String(error);
+    if (error instanceof OperationRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
+    context.log.warn("control_request_failed", { error });
+    return JSON.stringify({ refusal: `It failed: ${text}` });
   }
-}
-
-async function workOn<Context>(
-  { commands, context }: RequestServer<Context>,
-  line: string,
-  signal: AbortSignal,
-): Promise<unknown> {
-  const { version, operation: name, given } = readRequest(line);
-  const operation = commands.find((command) => command.operation.name === name)?.operation;
-  if (version !== VERSION) {
-    throw new OperationRefusal(
-      `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
-    );
-  }
-  if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
-  const level = operation.needs === "status" ? "debug" : "info";
-  context.log[level]("operator_request", { operation: name, input: given });
-  return await operation.work(context, given, signal);
 }
 
 /** @throws {OperationRefusal} */
@@ -260,13 +255,6 @@ function readRequest(line: string): Request {
     if (!(error instanceof SyntaxError)) throw error;
   }
   throw new OperationRefusal("The request is not one line of JSON of the known form.");
-}
-
-function explain<Context>({ context, isExpected }: RequestServer<Context>, error: unknown): string {
-  if (error instanceof OperationRefusal) return error.message;
-  if (error instanceof Error && isExpected?.(error) === true) return error.message;
-  context.log.warn("control_request_failed", { error });
-  return `It failed: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /** What changes the level of a program's log. */
