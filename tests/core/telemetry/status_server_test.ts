@@ -349,15 +349,9 @@ Deno.test("page: what stands in cells is escaped in text and attributes, and wha
     undefined,
     0,
   ];
-  const section = tableSection<Cell>(
-    "All",
-    cells,
-    [
-      { name: hostile, cell: (cell) => cell },
-      { name: hostile, cell: (cell) => cell },
-      { name: "empty", cell: () => undefined },
-    ],
-  );
+  const same = (cell: Cell): Cell => cell;
+  const columns = { [hostile]: same, [`again ${hostile}`]: same, empty: () => undefined };
+  const section = tableSection<Cell>("All", cells, columns);
   const page = renderPage("causeway", "", { nowMs: 0, sections: [section] });
   assert.equal(page.split(shown).length - 1, 2 * (1 + 4) + cells.length);
   assert.match(page, /<div>1<\/div>/);
