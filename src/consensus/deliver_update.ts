@@ -1,9 +1,8 @@
 /**
- * Submits what a prover has found and reports it: to the log, to the observer, and to those who wait for the height. The
- * worker of a chain does it, and an operator's `prove`.
+ * Submits what a prover has found and reports it to the log and to the observer. The worker of a chain does it, and an
+ * operator's `prove`.
  */
 import { delayAbort, type ObservedUpdate, SHUTDOWN_GRACE_MS, type UpdateObserver } from "./poll_loop.ts";
-import type { HeightNotifier } from "./height_notifier.ts";
 import type { ConsensusProver, ProverFinding } from "./prover.ts";
 import type { ConsensusTarget, TargetReads, UpdateOutcome } from "../core/chains/consensus_target.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
@@ -21,7 +20,6 @@ import type { Log } from "../core/telemetry/log.ts";
 export interface DeliverDeps extends Omit<SubmitDeps, "hub"> {
   /** The chain to prove to. */
   readonly hub: ConsensusTarget;
-  readonly notifier: HeightNotifier;
   /** Notified of updates; absent: nobody observes. */
   readonly observer?: UpdateObserver | undefined;
 }
@@ -43,7 +41,7 @@ export async function deliverUpdate(
   { prover, finding, findMs }: UpdateToDeliver,
   signal: AbortSignal,
 ): Promise<SubmitResult> {
-  const { clock, log, hub, notifier, observer } = deps;
+  const { clock, log, hub, observer } = deps;
   const { chain, commitmentId } = prover;
   const { proofs, height, summary } = finding;
   log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
@@ -58,13 +56,9 @@ export async function deliverUpdate(
     submitMs: clock.now() - startMs,
     detail: describeResult(summary, result),
   });
-  if (result.kind === "accepted") {
-    result.advanced.forEach((height) => notifier.notify(height));
-    logAccepted(deps, finding, result);
-  }
+  if (result.kind === "accepted") logAccepted(deps, finding, result);
   if (result.kind === "overtaken") {
     log.info("update_overtaken.already_submitted", { height, hubHeight: result.hubHeight });
-    if (result.hubHeight !== undefined) notifier.notify({ id: commitmentId, height: result.hubHeight });
   }
   return result;
 }

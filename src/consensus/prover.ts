@@ -177,7 +177,7 @@ export interface InitialStateMaker {
 
 /** Proves the finality of one chain to the hub. Methods may throw `RpcFault` and {@link ProverFault}. */
 export interface ConsensusProver extends InitialStateMaker {
-  /** Of rollups: their L1 as the hub knows it; a new height of it wakes the worker. */
+  /** Of rollups: their L1 as the hub knows it; they are polled at each new height of it. */
   readonly l1?: StateMachineId;
   /** Id under which the hub stores the heights: for rollups with the L1's client. */
   readonly commitmentId: StateMachineId;

@@ -7,7 +7,6 @@ import { proveNow, type ProveRequest, type Proving } from "../../../src/consensu
 import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
 import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
 import { ProverTurns } from "../../../src/consensus/poll_loop.ts";
-import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -34,7 +33,6 @@ class Scene implements Proving {
   readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
   readonly turns = new ProverTurns();
-  readonly notifier = new HeightNotifier();
   readonly prover = new ScriptedProver(this.clock, { id: "EVM-1/ETH0" });
   readonly proved = [this.prover];
   readonly sections = [{ section: "ethereum", stateMachine: chain }];

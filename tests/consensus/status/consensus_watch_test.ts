@@ -1,7 +1,6 @@
 /** What the status server of a consensus relayer answers, with workers on targets in memory. */
 import assert from "node:assert/strict";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
-import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
 import { describeFailure } from "../../../src/consensus/poll_loop.ts";
 import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
@@ -54,7 +53,7 @@ async function withServer(
   prepare(prover);
   const log = new RecordedLog();
   const stop = new AbortController();
-  const shared = { clock, random: fixedRandomness(0), log, notifier: new HeightNotifier() };
+  const shared = { clock, random: fixedRandomness(0), log };
   const worker = chainWorker({ ...shared, hub, observer: watch.updates }, prover);
   watch.plan({ hub, proved: [prover] });
   const running = worker.run(stop.signal).catch(() => {});

@@ -175,10 +175,10 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
   const files = { readFile: () => new TextEncoder().encode(toml) };
   const { config } = messagingFile.readAccounts(files, "relayer.toml");
   assert.ok(config !== undefined);
-  const [hub, chain, para] = await listAccounts(config, fastClock(4));
+  const [hub, chain, para] = (await listAccounts(config, fastClock(4))).split("\n");
   const remote = new RemoteSigner("https://operator:opensesame@signer.example.org:9000", ADDRESS);
   const held = config.map((account) => account.kind === "evm" ? { ...account, signer: remote } : account);
-  const [, heldElsewhere] = await listAccounts(held, fastClock(4));
+  const [, heldElsewhere] = (await listAccounts(held, fastClock(4))).split("\n");
   // The signer is not asked.
   assert.match(
     heldElsewhere ?? "",

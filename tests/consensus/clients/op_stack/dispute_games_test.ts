@@ -1,7 +1,7 @@
 // What games claim, and which block a second means.
 import { deepStrictEqual as equal } from "node:assert/strict";
 import { concatHex, hexToBytes, keccak256, numberToHex } from "viem";
-import { type BlockTime, findBlockAt } from "../../../../src/consensus/clients/op_stack/game_reads.ts";
+import { type BlockTime, findBlockAt } from "../../../../src/consensus/clients/op_stack/dispute_games.ts";
 import { readClaim } from "../../../../src/consensus/clients/op_stack/spec/build_update.ts";
 import type { DisputeGameKind } from "../../../../src/consensus/clients/op_stack/spec/update.ts";
 import { fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
@@ -33,55 +33,29 @@ Deno.test("games: a claim is about the block in the first word, or about the sec
   }
 });
 
-/** Looks a second up in a chain whose blocks have these times; the blocks that were read come along. */
-async function blockAt(times: readonly number[], second: number): Promise<[unknown, number]> {
-  const blocks = times.map((time, number): BlockTime => ({
-    number: BigInt(number),
-    timestampSec: BigInt(time),
-  }));
-  const at = (number: bigint): BlockTime => {
-    const block = blocks[Number(number)];
-    if (block === undefined) throw new Error(`No block ${number}`);
-    return block;
-  };
-  const [head, previous] = [at(BigInt(times.length - 1)), at(BigInt(times.length - 2))];
-  const blockSec = head.timestampSec - previous.timestampSec;
-  let reads = 0;
-  const found = await findBlockAt(
-    BigInt(second),
-    { head, blockSec: blockSec > 0n ? blockSec : 1n },
-    (number) => {
-      reads++;
-      return Promise.resolve([at(number), at(number + 1n)]);
-    },
-  );
-  return [found, reads];
-}
-
-Deno.test("block of a second: the newest at or before it; the head while no later block can be", async () => {
-  const regular = Array.from({ length: 1_000 }, (_, number) => 100 + 2 * number);
-  equal(await blockAt(regular, 100), [0n, 1]);
-  equal(await blockAt(regular, 101), [0n, 1]);
-  equal(await blockAt(regular, 702), [301n, 1]);
-  equal(await blockAt(regular, 703), [301n, 1]);
-  equal(await blockAt(regular, 2_097), [998n, 1]);
-  equal(await blockAt(regular, 2_098), [999n, 0]);
-  equal(await blockAt(regular, 2_099), [999n, 0]);
-  equal(await blockAt(regular, 2_100), ["undecided", 0]);
-  equal((await blockAt(regular, 99))[0], "before_first_block");
-});
-
-Deno.test("block of a second: in chains of any block times each second is found, in few reads", async () => {
+Deno.test("block of a second: whatever the first guess, it is the newest at or before it", async () => {
   const gap = (number: number): number => number % 97 === 0 ? 1_000 : number < 500 ? 12 : number % 3;
   let time = 50;
   const times = Array.from({ length: 900 }, (_, number) => time += gap(number));
-  for (const end of [900, 490, 98]) {
-    const chain = times.slice(0, end);
-    const last = chain.at(-1) ?? 0;
-    for (let second = chain[0] ?? 0; second < last; second += 7) {
-      const [found, reads] = await blockAt(chain, second);
-      equal(found, BigInt(chain.findLastIndex((each) => each <= second)), `second ${second} of ${end}`);
-      equal(reads <= 40, true, `${reads} reads`);
+  const at = (number: bigint): BlockTime => ({ number, timestampSec: BigInt(times[Number(number)] ?? NaN) });
+  const find = async (second: number, estimate: bigint): Promise<[unknown, number]> => {
+    let reads = 0;
+    const around = { estimate, newest: 899n };
+    const found = await findBlockAt(BigInt(second), around, (number) => {
+      reads++;
+      return Promise.resolve([at(number), at(number + 1n)]);
+    });
+    return [found, reads];
+  };
+  const last = times.at(-1) ?? 0;
+  for (let second = times[0] ?? 0; second < last; second += 7) {
+    const expected = BigInt(times.findLastIndex((each) => each <= second));
+    equal(await find(second, expected), [expected, 1]);
+    for (const estimate of [-5n, 0n, 450n, 898n]) {
+      const [found, reads] = await find(second, estimate);
+      equal([found, reads <= 12], [expected, true], `second ${second}, ${reads} reads`);
     }
   }
+  equal((await find((times[0] ?? 0) - 1, 450n))[0], undefined);
+  equal(await find(last, 899n), [899n, 0], "no later block is known");
 });
