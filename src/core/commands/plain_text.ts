@@ -4,9 +4,6 @@ import { formatTable, shownTime } from "../runtime/text_table.ts";
 /** Maximum number of columns of a table; a list of larger items is a block for each. */
 const MAX_COLUMNS = 7;
 
-/** What is aligned to the right; behind a count stands its amount: `3 (1.5)`. */
-const NUMBER = /^-?[\d.]+(?: \([\d.]+\))?$/;
-
 /**
  * Formats an object: single values below each other, then every list and object under its name. Members without a value are
  * left out. The name of a member is its label: `gasPriceGwei` becomes `gas price gwei`, and `costUsd` becomes `cost $`.
@@ -22,15 +19,13 @@ export function formatData(data: object): string {
   ].join("\n");
 }
 
-/** Formats a list as a table, numbers aligned to the right, or as blocks. */
+/** Formats a list as a table, or as blocks. */
 export function formatList(items: readonly object[]): string {
   const names = [...new Set(items.flatMap((item) => Object.keys(item)))]
     .filter((name) => items.some((item) => hasValue(Reflect.get(item, name))));
   const cells = items.map((item) => names.map((name): unknown => Reflect.get(item, name)));
   if (names.length > MAX_COLUMNS || !cells.flat().every(isSingle)) return items.map(formatData).join("\n\n");
-  const texts = cells.map((row) => row.map(toText));
-  const areNumbers = names.map((_, column) => texts.every((row) => NUMBER.test(row[column] ?? "")));
-  return formatTable([names.map(toLabel), ...texts], { toTheRight: (column) => areNumbers[column] === true });
+  return formatTable([names.map(toLabel), ...cells.map((row) => row.map(toText))]);
 }
 
 function formatMember(value: object): string {

@@ -1,5 +1,5 @@
 /** Sections of a status: made once, shown on the page and at a terminal. Pure. */
-import { formatTable } from "../runtime/text_table.ts";
+import { formatTable, isNumberText } from "../runtime/text_table.ts";
 
 /** A value in the colour of its state, and what is said less loudly behind it. */
 export interface Shown {
@@ -99,7 +99,7 @@ export function tableSection<Row>(
 /** True for amounts, ages and counts, also with their unit, and where nothing stands. */
 function isNumber(cell: Cell): boolean {
   if (typeof cell === "object" && "text" in cell) return isNumber(cell.text);
-  return typeof cell === "string" ? /^(?:-?\$?\d(?!x).{0,24})?$/.test(cell) : typeof cell !== "object";
+  return typeof cell === "string" ? isNumberText(cell) : typeof cell !== "object";
 }
 
 /** True when nothing stands in a cell, or nothing that can be drawn. */
@@ -131,7 +131,7 @@ export function formatSection({ title, head, facts = [], columns, rows }: Status
   const said = [...head === undefined ? [] : [head.text], ...facts.length === 0 ? [] : [facts.join(", ")]];
   if (rows.length === 0 && said.length === 0) return undefined;
   const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(cellText))];
-  const table = formatTable(lines, { toTheRight: (column) => columns[column]?.isNumber === true });
+  const table = formatTable(lines);
   const below = [...said, ...rows.length === 0 ? [] : table.split("\n")];
   return `\n${title}\n${below.map((line) => `  ${line}`).join("\n")}`;
 }
