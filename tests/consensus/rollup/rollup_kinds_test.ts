@@ -229,11 +229,12 @@ for (const { noun, rollup, on, missing, differs, l1Lies, blocksBy } of kinds) {
       ? ["accountProof.0", "accountProof.1", "storageHash"]
       : [];
     const lies = [
-      ...headerFields.map((field) => lieAbout(blocksBy, field)),
-      ...proofs.map((path) => lieAbout("eth_getProof", path)),
+      ...headerFields.map((field) => [blocksBy, field] as const),
+      ...proofs.map((path) => ["eth_getProof", path] as const),
     ];
-    for (const [index, lie] of lies.entries()) {
-      assert.equal(await outcomeOf(scene.prover({ l2Transport: alteringFetch(lie) })), named, `lie ${index}`);
+    for (const [method, path] of lies) {
+      const prover = scene.prover({ l2Transport: alteringFetch(lieAbout(method, path)) });
+      assert.equal(await outcomeOf(prover).catch(String), named, path);
     }
     if (proofs.length === 0) {
       const absent: AlterAnswer = (method, result) => method === blocksBy ? null : result;
