@@ -231,9 +231,9 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2775,
+  "consensus": 2760,
   "consensus/checks": 194,
-  "consensus/clients/arbitrum": 766,
+  "consensus/clients/arbitrum": 756,
   "consensus/clients/beefy": 2608,
   "consensus/clients/bsc": 1262,
   "consensus/clients/grandpa": 1483,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 76_256,
+  "lines of src": 76_231,
   "lines of devnet": 32_507,
-  "lines of tests": 91_754,
+  "lines of tests": 91_601,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 82,
