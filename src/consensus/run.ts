@@ -78,11 +78,11 @@ export function runConsensus(
 
 /** Creates the worker that checks the whole set-up every ten minutes, where the program has what it needs. */
 function planChecking(
-  { machine, board, config, clock, log }: RunDeps,
+  { configured, board, config, clock, log }: RunDeps,
   connections: Connections,
 ): readonly Worker[] {
-  if (machine === undefined || board === undefined) return [];
-  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, machine }))];
+  if (configured === undefined || board === undefined) return [];
+  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, configured }))];
 }
 
 /** Gates of the hub, of the chains that are proved to it, and of those that follow it. */

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { mapLimited } from "../../src/core/runtime/limit.ts";
 import { describeProblems } from "../../src/core/config/diagnostics.ts";
 import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
-import { GOOD_TOML, wrongConfigs } from "../messaging/config/wrong_configs.ts";
+import { wrongConfigs } from "../messaging/config/wrong_configs.ts";
 import { inMemory, type WrongConfig } from "../support/wrong_configs.ts";
 import { runRelayerOnce, type RunResult } from "./support/run_once.ts";
 
@@ -57,54 +57,4 @@ Deno.test("bad configuration: wrong files are refused with all of their lines, a
   }
   assert.deepEqual(differences, [], differences.join("\n"));
   assert.ok(tried.length >= 20);
-});
-
-Deno.test("bad configuration: a file that is missing, a directory, or no text is named", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "config-" });
-  try {
-    await Deno.mkdir(`${folder}/directory.toml`);
-    await Deno.writeFile(`${folder}/binary.toml`, new Uint8Array([0x5b, 0x68, 0xff, 0xfe, 0x00]));
-    const texts: string[] = [];
-    for (const name of ["missing.toml", "directory.toml", "binary.toml"]) {
-      const result = await runRelayerOnce([`--config=${name}`, "--db=relayer.db"], { cwd: folder });
-      assert.equal(result.code, 1, name);
-      assert.equal(result.stdout, "", name);
-      texts.push(result.stderr);
-    }
-    const end = "1 problem in the configuration; nothing was started\n";
-    assert.deepEqual(texts, [
-      `missing.toml: found no file at this path, expected a readable TOML file\n${end}`,
-      `directory.toml: found a directory, expected a readable TOML file\n${end}`,
-      `binary.toml:1: found bytes that are not UTF-8, expected a TOML file in UTF-8\n${end}`,
-    ]);
-    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name).sort(), [
-      "binary.toml",
-      "directory.toml",
-    ]);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
-
-Deno.test("bad configuration: no secret of a wrong file is repeated", async () => {
-  const secrets = ["hubrpckey1", "evmrpcpassword", "evmrpckey1", "ETHERSCANKEY1", "ac0974bec39a17e36ba4a6b4"];
-  const folder = await Deno.makeTempDir({ prefix: "config-" });
-  try {
-    // Each line once with something behind it that no value can have.
-    for (const [at] of GOOD_TOML.split("\n").entries()) {
-      const lines = GOOD_TOML.split("\n");
-      if (!secrets.some((secret) => lines[at]?.includes(secret))) continue;
-      lines[at] = `${lines[at]} ?`;
-      await Deno.writeTextFile(`${folder}/relayer.toml`, lines.join("\n"), { mode: 0o600 });
-      const { code, stdout, stderr } = await runRelayerOnce(["--config=relayer.toml", "--db=r.db"], {
-        cwd: folder,
-      });
-      assert.equal(code, 1);
-      for (const secret of secrets) {
-        assert.ok(!`${stdout}${stderr}`.includes(secret), `line ${at + 1}: ${stderr}`);
-      }
-    }
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
 });

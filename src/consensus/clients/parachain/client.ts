@@ -1,11 +1,11 @@
 /** Light client of parachains on chains of the same relay chain, as the registry lists it: of siblings, of Polkadot Hub. */
-import { cappedSeconds, webSocketUrl } from "../../../core/config/values.ts";
-import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
+import { webSocketUrl } from "../../../core/config/values.ts";
+import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, type ParachainClient, toProverOptions } from "../../client.ts";
-import { hostForeign, updateFrequency } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
@@ -19,12 +19,11 @@ export const parachainClient: ParachainClient = {
 
 /** polytope-labs/hyperbridge: tesseract/consensus/parachain/src/lib.rs, `ParachainConfig`, `CONSENSUS_UPDATE_FREQUENCY`. */
 const hostKeys = {
-  relayRpcWs: required(webSocketUrl, {
-    name: "relay_rpc_ws",
+  relayRpcWs: required("relay_rpc_ws", webSocketUrl, {
     description: "A node of the relay chain of hub and chain. Any full node: the newest blocks are enough.",
     example: "wss://relay.example.org",
   }),
-  consensusUpdateFrequencySec: withDefault(cappedSeconds, 30, updateFrequency),
+  consensusUpdateFrequencySec: frequencyKey(30),
 };
 
 /** `type = "substrate_evm"`: Polkadot Hub, a sibling of the hub that is stored as an EVM chain. */
@@ -35,7 +34,6 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
   host: {
     description: "Of type `substrate_evm`: heads of Polkadot Hub in the state of the relay chain.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["relay_rpc_ws"],
   checkSection: ({ location, stateMachine }, hub) => {
