@@ -46,59 +46,55 @@ export function planEvmChecks(
     );
   const isReachable = createReach(findAnswering);
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
-  const endpointJob = job("endpoint", (signal) =>
-    checkEndpoints(endpoints, {
-      clock,
-      chain,
-      chainId: BigInt(chainId),
-      key: "rpc_urls",
-      logsOf: host,
-      blocksPerQuery: blocksPerEventQuery,
-      simulateFrom: context.signs ? sender : undefined,
-    }, signal));
-  const hostJob = job("host", async (signal) => {
-    const own = await findAnswering(signal);
-    const rows = await checkChain(own, hub, signal);
-    return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
-  });
-  const hubJob = job("host_view", async (signal) => {
-    const client = new EvmHubClient(await findAnswering(signal));
-    const view = await client.fetchConsensusView(hub, signal);
-    const kind = await client.fetchClientKind(view.consensusClient, signal);
-    return [judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
-  });
-  const proofJob = job("state_proof", async (signal) => {
-    const height = await fetchKnownHeight(signal);
-    if (height === undefined) return [];
-    return await probe(height, signal);
-  });
-  const accountJob = job("balance", async (signal) => {
-    const gas = new EvmGas(await findAnswering(signal));
-    const [balanceWei, { gasPriceWei }] = await Promise.all([
-      gas.fetchBalance(signal),
-      gas.fetchGasQuote(signal),
-    ]);
-    return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
-  });
-  const signerJob = job("signer", async (signal) => [await checkSigner(chain, account, signal)]);
-  const nonceJob = judgeNonces && job("nonce", async (signal) => {
-    return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
-  });
+  const answered = (
+    check: CheckJob["check"],
+    run: (own: EvmContext, signal: AbortSignal) => Promise<readonly CheckRow[]>,
+  ): CheckJob =>
+    whileReachable(isReachable, job(check, async (signal) => await run(await findAnswering(signal), signal)));
   // A remote signer is there or not whether the chain answers or not.
-  const isRemote = account.remoteHost !== undefined;
-  const others = [
-    hostJob,
-    hubJob,
-    proofJob,
-    isRemote ? undefined : signerJob,
-    ...context.signs ? [accountJob, nonceJob] : [],
-  ].filter((job) => job !== undefined);
-  return {
-    jobs: [
-      endpointJob,
-      ...isRemote ? [signerJob] : [],
-      ...others.map((job) => whileReachable(isReachable, job)),
+  const signer = job("signer", async (signal) => [await checkSigner(chain, account, signal)]);
+  const jobs = [
+    job("endpoint", (signal) =>
+      checkEndpoints(endpoints, {
+        clock,
+        chain,
+        chainId: BigInt(chainId),
+        key: "rpc_urls",
+        logsOf: host,
+        blocksPerQuery: blocksPerEventQuery,
+        simulateFrom: context.signs ? sender : undefined,
+      }, signal)),
+    account.remoteHost === undefined ? whileReachable(isReachable, signer) : signer,
+    answered("host", async (own, signal) => {
+      const rows = await checkChain(own, hub, signal);
+      return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
+    }),
+    answered("host_view", async (own, signal) => {
+      const client = new EvmHubClient(own);
+      const view = await client.fetchConsensusView(hub, signal);
+      const kind = await client.fetchClientKind(view.consensusClient, signal);
+      return [judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
+    }),
+    answered("state_proof", async (_, signal) => {
+      const height = await fetchKnownHeight(signal);
+      return height === undefined ? [] : await probe(height, signal);
+    }),
+  ];
+  const paying = [
+    answered("balance", async (own, signal) => {
+      const gas = new EvmGas(own);
+      const [balanceWei, quote] = await Promise.all([gas.fetchBalance(signal), gas.fetchGasQuote(signal)]);
+      return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei: quote.gasPriceWei })];
+    }),
+    ...judgeNonces === undefined ? [] : [
+      answered(
+        "nonce",
+        async (own, signal) => [judgeNonces(await new EvmReplacement(own).fetchNonces(signal))],
+      ),
     ],
+  ];
+  return {
+    jobs: context.signs ? [...jobs, ...paying] : jobs,
     isReachable,
     fetchRouterPrice: async (signal) =>
       await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
