@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 447,
   "core/beefy": 456,
-  "core/chains": 12_536,
+  "core/chains": 12_542,
   "core/checks": 1253,
   "core/commands": 1745,
   "core/config": 3084,
@@ -261,13 +261,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 962,
   "core/pricing": 379,
   "core/rpc": 3556,
-  "core/runtime": 1976,
+  "core/runtime": 1975,
   "core/substrate": 270,
   "core/telemetry": 2630,
   "messaging": 1062,
   "messaging/checks": 302,
   "messaging/commands": 1919,
-  "messaging/config": 608,
+  "messaging/config": 611,
   "messaging/fees": 2877,
   "messaging/ledger": 4432,
   "messaging/relay": 7573,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_249,
+  "lines of src": 77_257,
   "lines of devnet": 34_110,
   "lines of tests": 96_523,
   "lines of the longest function of src": 78,
-  "files of src below 40 lines": 34,
+  "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_866,
+  "words of docs": 59_863,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -29,10 +29,10 @@ import {
   type FleetConfig,
   type HubConfig,
   type MessagingConfig,
+  type MessagingSections,
   messagingSections,
   type RelayerConfig,
   type RelayerValues,
-  type Sections,
 } from "./schema.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
@@ -46,7 +46,7 @@ export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigRe
   return readDocument(files, text, (document) => readSections(messagingSections(files), document));
 }
 
-function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {
+function readSections(sections: MessagingSections, document: ConfigDocument): MessagingConfig | undefined {
   const hub = readHub(sections, document);
   const relayer = readRelayer(sections, document);
   const chains = findChainSections(document, chainType.expected)
@@ -65,7 +65,10 @@ function readSections(sections: Sections, document: ConfigDocument): MessagingCo
   };
 }
 
-function readHub({ hub }: Sections, document: ConfigDocument): SectionReading<HubConfig> | undefined {
+function readHub(
+  { hub }: MessagingSections,
+  document: ConfigDocument,
+): SectionReading<HubConfig> | undefined {
   const found = findHubSection(document);
   if (found === undefined) return undefined;
   const { name: section, table } = found;
@@ -85,7 +88,7 @@ interface RelayerReading {
 }
 
 function readRelayer(
-  { relayer, fleet, notify }: Sections,
+  { relayer, fleet, notify }: MessagingSections,
   document: ConfigDocument,
 ): RelayerReading | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
@@ -124,7 +127,7 @@ function checkFleet(fleet: ReturnType<typeof readOptional<FleetConfig>>): void {
 }
 
 function readChain(
-  sections: Sections,
+  sections: MessagingSections,
   entry: NamedTable,
   document: ConfigDocument,
 ): SectionReading<ChainConfig> {

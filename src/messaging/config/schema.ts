@@ -203,11 +203,11 @@ const typeKey = <const T extends string>(type: T) => ({
 });
 
 /** Sections of this file. */
-export type Sections = ReturnType<typeof messagingSections>;
+export type MessagingSections = ReturnType<typeof messagingSections>;
 
 /** Values of the section of a chain other than the hub. */
 export type ChainValues = {
-  [T in "evm" | "substrate_evm" | "substrate"]: SectionValues<Sections[T]["keys"]>;
+  [T in "evm" | "substrate_evm" | "substrate"]: SectionValues<MessagingSections[T]["keys"]>;
 }["evm" | "substrate_evm" | "substrate"];
 
 /** Chain other than the hub, with the name of its section in the file. */

@@ -6,7 +6,7 @@ import { type CheckRow, checkSubjects, judgeConfiguration } from "../../../src/c
 import { Secret } from "../../../src/core/config/redact.ts";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
-import { modeOf } from "../../../src/core/runtime/machine_facts.ts";
+import { modeOf } from "../../../src/core/runtime/file_access.ts";
 
 /** The EVM key of the example. */
 const INLINE_KEY = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';

@@ -7,7 +7,7 @@ import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
-import { modeOf } from "../../../src/core/runtime/machine_facts.ts";
+import { modeOf } from "../../../src/core/runtime/file_access.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { parseArguments } from "../../../src/messaging/arguments.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";

@@ -81,11 +81,7 @@ export function planEvmChecks(
     }),
   ];
   const paying = [
-    answered("balance", async (own, signal) => {
-      const gas = new EvmGas(own);
-      const [balanceWei, quote] = await Promise.all([gas.fetchBalance(signal), gas.fetchGasQuote(signal)]);
-      return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei: quote.gasPriceWei })];
-    }),
+    answered("balance", checkBalance),
     ...judgeNonces === undefined ? [] : [
       answered(
         "nonce",
@@ -99,6 +95,16 @@ export function planEvmChecks(
     fetchRouterPrice: async (signal) =>
       await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
   };
+}
+
+async function checkBalance(own: EvmContext, signal: AbortSignal): Promise<readonly CheckRow[]> {
+  const { id: { stateMachine: chain }, sender: account } = own.at;
+  const gas = new EvmGas(own);
+  const [balanceWei, { gasPriceWei }] = await Promise.all([
+    gas.fetchBalance(signal),
+    gas.fetchGasQuote(signal),
+  ]);
+  return [judgeBalance(chain, { account, balanceWei, gasPriceWei })];
 }
 
 /**
