@@ -12,7 +12,7 @@ import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
-import { judgeConfiguration } from "../core/checks/check_row.ts";
+import { type CheckRow, judgeConfiguration } from "../core/checks/check_row.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { ProcessEnv } from "../core/runtime/app.ts";
@@ -32,14 +32,15 @@ export async function runProgram(
 ): Promise<ExitCode> {
   const { arguments: args, command } = request;
   const chainNames = new ChainNames();
-  let reading: ConfigResult<ConsensusConfig>;
+  let configured: CheckRow | undefined;
   const read = (): ConfigResult<ConsensusConfig> => {
-    reading = readConsensusConfig(world, args.config);
+    const reading = readConsensusConfig(world, args.config);
+    configured = judgeConfiguration(args.config, reading);
     const { hub, chains = [] } = reading.config ?? {};
     if (hub !== undefined) chainNames.set([{ ...hub.substrate, section: hub.section }, ...chains]);
     return reading;
   };
-  reading = read();
+  const reading = read();
   const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "", chainNames);
   const parts = { request, world, names: chainNames, watch, reading, readAgain: read, keepFixed: keepHub };
   using program = openProgram(parts);
@@ -72,14 +73,7 @@ export async function runProgram(
       if (!isRelay) dropWriteAccess(log);
       return connectChains(deps, current);
     };
-    return {
-      ...deps,
-      config: current,
-      connect,
-      configured: judgeConfiguration(args.config, reading),
-      board: watch.checks,
-      controlSocket,
-    };
+    return { ...deps, config: current, connect, configured, board: watch.checks, controlSocket };
   };
   if (command.kind !== "relay") {
     const of = depsWith(config);

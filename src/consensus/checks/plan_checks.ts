@@ -2,7 +2,7 @@
  * The checks of the consensus relayer: the hub, endpoints and light client of every chain, its followers, and the
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { formatAge, judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
+import { formatAge, judgeKnownHeight } from "../../core/chains/chain_checks.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { about, type CheckJob, type CheckRow, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
@@ -42,9 +42,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   return [
     ...ofHub.jobs,
     ...knownRows([about(stateMachine).ok("signer", found)]),
-    ...proved.flatMap((prover) =>
-      planProver(hub, prover).map((job) => whileReachable(ofHub.isReachable, job))
-    ),
+    ...proved.flatMap((prover) => planProver(hub, prover)),
     ...subjects.planEndpointChecks?.() ?? [],
     ...hosts,
     ...knownRows(losses),

@@ -1,7 +1,6 @@
 /** Checks of a chain for the operator, as the adapters list them: one list per round. */
 import { about, type CheckJob, type CheckRow } from "../checks/check_row.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
-import { RpcFault } from "../rpc/call.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
@@ -18,32 +17,8 @@ export interface ChainCheckContext {
 /** Checks of a chain in one round. */
 export interface ChainChecks {
   readonly jobs: readonly CheckJob[];
-  /** False when every endpoint refuses: then there is one row about that, and nothing else is checked. */
-  readonly isReachable: (signal: AbortSignal) => Promise<boolean>;
   /** Price of the native token by the host's router, as {@link ChainGas} reads it; absent: there is no router. */
   readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];
-}
-
-/**
- * Asks a chain once per round whether it answers. A slow one is waited for as long as its checks may take: what they have no
- * time for then is a row of theirs, and nothing is left out in silence.
- */
-export function createReach(ask: (signal: AbortSignal) => Promise<unknown>): ChainChecks["isReachable"] {
-  let asked: Promise<boolean> | undefined;
-  return (signal) =>
-    asked ??= ask(signal).then(() => true, (error) => {
-      if (error instanceof RpcFault) return false;
-      throw error;
-    });
-}
-
-/** Makes a job that has nothing to say while the chain does not answer. */
-export function whileReachable(isReachable: ChainChecks["isReachable"], job: CheckJob): CheckJob {
-  return {
-    ...job,
-    run: async (signal): Promise<readonly CheckRow[]> =>
-      await isReachable(signal) ? await job.run(signal) : [],
-  };
 }
 
 /** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */

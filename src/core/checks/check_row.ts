@@ -136,8 +136,19 @@ export async function runChecks(
   jobs: readonly CheckJob[],
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
-  return eachOnce(rows.flat());
+  const results = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
+  const rows = results.flatMap((result) => result instanceof RpcFault ? [] : result);
+  const silent = new Set(
+    rows.flatMap(({ check, result, endpoint }) =>
+      check === "endpoint" && result === "failed" ? [endpoint] : []
+    ),
+  );
+  return eachOnce(results.flatMap((result, at): readonly CheckRow[] => {
+    if (!(result instanceof RpcFault)) return result;
+    // An endpoint that does not answer has its row: what else could not be asked there is the same fact.
+    const { chain = "", check = "endpoint" } = jobs[at] ?? {};
+    return silent.has(result.where.endpointHost) ? [] : [faultRow({ chain, check }, result)];
+  }));
 }
 
 /** Sections may share an endpoint: what two jobs find of it is one row, the worse one. */
@@ -150,14 +161,18 @@ function eachOnce(rows: readonly CheckRow[]): readonly CheckRow[] {
   return [...found.values()];
 }
 
-async function runJob(clock: Clock, job: CheckJob, signal: AbortSignal): Promise<readonly CheckRow[]> {
+async function runJob(
+  clock: Clock,
+  job: CheckJob,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[] | RpcFault> {
   const { chain, check } = job;
   try {
     const deadline = { what: `check ${check} of ${chain}`, afterMs: CHECK_TIMEOUT_MS, signal };
     return await withDeadline(clock, deadline, job.run);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof RpcFault) return [faultRow({ chain, check }, error)];
+    if (error instanceof RpcFault) return error;
     if (!(error instanceof DeadlineFault)) throw error;
     const found = `no result within ${CHECK_TIMEOUT_MS / 1_000} s`;
     const advice = "check the endpoints of the chain, or run the check again";

@@ -3,7 +3,7 @@
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
-import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
@@ -39,7 +39,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   return [
     ...ofHub.jobs,
     ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
-    ...chains.flatMap((entry) => planChain(subjects, entry, ofHub.isReachable)),
+    ...chains.flatMap((entry) => planChain(subjects, entry)),
     ...knownRows([configured, ...subjects.databaseRows]),
   ];
 }
@@ -48,7 +48,6 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
 function planChain(
   subjects: CheckSubjects,
   entry: ConfiguredChain,
-  isHubReachable: (signal: AbortSignal) => Promise<boolean>,
 ): readonly CheckJob[] {
   const { hub } = subjects;
   const { chain } = entry;
@@ -58,7 +57,6 @@ function planChain(
   const fetchView = (signal: AbortSignal): Promise<CounterpartyView> =>
     view ??= hub.reads.fetchView(id, signal);
   const fetchKnownHeight = async (signal: AbortSignal): Promise<bigint | undefined> => {
-    if (!await isHubReachable(signal)) return undefined;
     const { height } = await fetchView(signal);
     return height === 0n ? undefined : height;
   };
@@ -72,8 +70,7 @@ function planChain(
     fetchKnownHeight,
     judgeNonces: judgeOwn,
   });
-  const { jobs, isReachable } = planned;
-  const viewJob = whileReachable(isHubReachable, {
+  const viewJob: CheckJob = {
     chain: name,
     check: "hub_view",
     run: async (signal) => {
@@ -88,11 +85,10 @@ function planChain(
       const names = { chain: name, observer: hub.id.stateMachine, id: id.consensusStateId };
       return [judgeKnownHeight(names, { ...known, storedSec }), ...rows];
     },
-  });
+  };
   // The adapter of an EVM chain checks its signer.
-  const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : [])
-    .map((job) => whileReachable(isReachable, job));
-  return [...jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
+  const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : []);
+  return [...planned.jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 
 function planPrices(

@@ -4,13 +4,7 @@ import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import {
-  type ChainCheckContext,
-  type ChainChecks,
-  createReach,
-  formatAge,
-  whileReachable,
-} from "../chain_checks.ts";
+import { type ChainCheckContext, type ChainChecks, formatAge } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { checkEndpoints } from "./endpoint_checks.ts";
@@ -44,15 +38,11 @@ export function planEvmChecks(
     answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
       new EvmContext({ ...context.at, endpoints: endpoint })
     );
-  const isReachable = createReach(findAnswering);
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const answered = (
     check: CheckJob["check"],
     run: (own: EvmContext, signal: AbortSignal) => Promise<readonly CheckRow[]>,
-  ): CheckJob =>
-    whileReachable(isReachable, job(check, async (signal) => await run(await findAnswering(signal), signal)));
-  // A remote signer is there or not whether the chain answers or not.
-  const signer = job("signer", async (signal) => [await checkSigner(chain, account, signal)]);
+  ): CheckJob => job(check, async (signal) => await run(await findAnswering(signal), signal));
   const jobs = [
     job("endpoint", (signal) =>
       checkEndpoints(endpoints, {
@@ -64,7 +54,7 @@ export function planEvmChecks(
         blocksPerQuery: blocksPerEventQuery,
         simulateFrom: context.signs ? sender : undefined,
       }, signal)),
-    account.remoteHost === undefined ? whileReachable(isReachable, signer) : signer,
+    job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
     answered("host", async (own, signal) => {
       const rows = await checkChain(own, hub, signal);
       return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
@@ -91,7 +81,6 @@ export function planEvmChecks(
   ];
   return {
     jobs: context.signs ? [...jobs, ...paying] : jobs,
-    isReachable,
     fetchRouterPrice: async (signal) =>
       await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
   };

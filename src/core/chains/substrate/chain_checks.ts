@@ -16,7 +16,7 @@ import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { FindingCode } from "../../checks/findings.ts";
-import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
+import { type ChainChecks, judgeClock } from "../chain_checks.ts";
 import { type ChainUse, findUnmet } from "./assumptions.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 import { hashFunction } from "../../merkle/substrate_proof.ts";
@@ -53,26 +53,15 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
   const { id: { stateMachine: chain } } = node;
   const { hub, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
   const { check = (signal) => checkNode(node, hub, signal) } = options;
-  const isReachable = createReach((signal) => askNode(node, signal));
-  const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
-    whileReachable(isReachable, { chain, check: name, run });
+  const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const jobs: readonly (CheckJob | undefined)[] = [
-    { chain, check: "endpoint", run: (signal) => checkEndpoint(node, key, signal) },
-    later("node", (signal) => checkNodeRow(node, check, signal)),
+    job("endpoint", (signal) => checkEndpoint(node, key, signal)),
+    job("node", (signal) => checkNodeRow(node, check, signal)),
     fetchNeededHeight &&
-    later("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
-    checkOffchain && later("offchain_index", checkOffchain),
+    job("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
+    checkOffchain && job("offchain_index", checkOffchain),
   ];
-  return { jobs: jobs.filter((job) => job !== undefined), isReachable };
-}
-
-/** Asks the node whether it is there: one that is only slow is. @throws {RpcFault} of one that is not */
-async function askNode({ client }: SubstrateNode, signal: AbortSignal): Promise<void> {
-  try {
-    await client.probe([calls.bestHash()], { signal, timeoutMs: REQUEST_TIMEOUT_MS });
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code !== "timeout") throw fault;
-  }
+  return { jobs: jobs.filter((each) => each !== undefined) };
 }
 
 async function checkNodeRow(
