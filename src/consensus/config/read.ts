@@ -18,9 +18,10 @@ import {
   readOptional,
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { checkLimits, noteUnconfiguredL1 } from "./checks.ts";
 import { HUB_TYPES, hubClients, type HubConsensusConfig } from "../registry.ts";
-import { type ChainContext, type ChainReading, readChain, type Sections } from "./read_chain.ts";
+import { type ChainReading, readChain, type Sections } from "./read_chain.ts";
 import type { ConsensusConfig, ConsensusHubConfig, ConsensusRelayerConfig } from "./schema.ts";
 import { chainTypeName, consensusSections } from "./schema.ts";
 
@@ -39,7 +40,7 @@ function readSections(sections: Sections, document: ConfigDocument): ConsensusCo
   const relayer = readRelayer(sections, document);
   const hubName = hub?.known.stateMachine;
   const chains = findChainSections(document, chainTypeName.expected)
-    .map((entry) => readChain({ sections, document, hub: hubName }, entry));
+    .map((entry) => readChain(sections, document, entry));
   const known = chains.map((chain) => chain.known);
   const stored = chains.map(storedAs);
   checkChains(hub?.known, known, stored);
@@ -76,7 +77,7 @@ function readHub(
 function readHubConsensus(
   sections: Sections,
   { name, table }: NamedTable,
-  { document, hub }: Pick<ChainContext, "document" | "hub">,
+  { document, hub }: { readonly document: ConfigDocument; readonly hub: StateMachine | undefined },
 ): HubConsensusConfig | undefined {
   const { diagnostics } = document;
   const { complete } = readSection(table, diagnostics.section(name), sections.hub);

@@ -8,7 +8,6 @@ import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
 import { type ConfigDocument, type NamedTable, readInner, readType } from "../../core/config/sections.ts";
 import { isTable } from "../../core/config/toml.ts";
-import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
 import { chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
 import type { EvmChainSection, ReceiveOnlyConfig } from "./keys.ts";
 import { checkChainOfType, type KnownL1, ownRollupId } from "./checks.ts";
@@ -17,14 +16,6 @@ import { chainTypeName, type ConsensusChainConfig, type consensusSections, EVM_T
 /** Sections of this file. */
 export type Sections = ReturnType<typeof consensusSections>;
 
-/** File that a chain's section is read from. */
-export interface ChainContext {
-  readonly sections: Sections;
-  readonly document: ConfigDocument;
-  /** The hub; `undefined`: its name is wrong. */
-  readonly hub: StateMachine | undefined;
-}
-
 /** Result of reading a chain's section. */
 export interface ChainReading<C = ConsensusChainConfig> extends SectionReading<C> {
   /** L1 of a rollup. */
@@ -32,8 +23,11 @@ export interface ChainReading<C = ConsensusChainConfig> extends SectionReading<C
 }
 
 /** Reads the section of a chain with its host section. */
-export function readChain(context: ChainContext, { name, table }: NamedTable): ChainReading {
-  const { sections, document } = context;
+export function readChain(
+  sections: Sections,
+  document: ConfigDocument,
+  { name, table }: NamedTable,
+): ChainReading {
   const location = document.diagnostics.section(name);
   if (isTable(table["consensus"])) {
     reportNewerLayout(location);
@@ -52,9 +46,9 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
   const evm = { ...sections.evm, hintFor: liveHints(table) };
   const { partial, complete } = readSection(table, location, evm);
   const known = { ...partial, location, type: kind.is };
-  checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
+  checkChainOfType(known, type, kind.chainIds);
   const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };
-  return readEvmChain(kind.is, entry, context);
+  return readEvmChain(kind.is, entry, document);
 }
 
 /**
@@ -82,7 +76,7 @@ interface ChainEntry extends NamedTable {
 function readEvmChain(
   type: ChainType,
   entry: ChainEntry,
-  { document, hub }: ChainContext,
+  document: ConfigDocument,
 ): ChainReading<ProvedChainConfig | ReceiveOnlyConfig> {
   const client = chainClients[type];
   const { known, complete } = entry;
@@ -93,7 +87,6 @@ function readEvmChain(
     }
     return { known, config: complete && { ...complete, type: "receive_only" } };
   }
-  client.checkSection?.(known, hub);
   const host = readInner(entry, { name: "host", section: client.host }, document);
   const l1 = client.findL1 && {
     stateMachine: undefined,

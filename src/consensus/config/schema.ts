@@ -67,17 +67,21 @@ const hubKeys = {
   }),
 };
 
-/** A type of chains, and the chain that a network's name stands for. */
-export interface NamedType {
+/** A type of chains, and the only chains that can be of it: of a network's name that network's. */
+interface NamedType {
   readonly is: ChainType;
-  readonly chainId?: number;
+  /** `undefined`: any. */
+  readonly chainIds: readonly number[] | undefined;
 }
 
 /** Values of `type` in sections of EVM chains: types first, then names of networks. */
 export const EVM_TYPES: ReadonlyMap<string, NamedType> = new Map<string, NamedType>([
-  ...CHAIN_TYPES.map((is) => [is, { is }] as const),
+  ...CHAIN_TYPES.map((is) => {
+    const { isClosed, knownChains } = chainClients[is];
+    return [is, { is, chainIds: isClosed ? knownChains : undefined }] as const;
+  }),
   ...CHAIN_TYPES.flatMap((is) =>
-    Object.entries(chainClients[is].networks).map(([name, chainId]) => [name, { is, chainId }] as const)
+    Object.entries(chainClients[is].networks).map(([name, id]) => [name, { is, chainIds: [id] }] as const)
   ),
 ]);
 

@@ -52,6 +52,7 @@ interface BscHost {
 /** `type = "bsc"`: votes in the chain's own headers. */
 export const bscClient: ChainClient<BscHost> = {
   knownChains: [56, 97],
+  isClosed: true,
   networks: { bsc_testnet: 97 },
   host: {
     description: "Of type `bsc`: votes in the chain's own headers.",
@@ -62,13 +63,6 @@ export const bscClient: ChainClient<BscHost> = {
         description: "Length of an epoch.",
       }),
     },
-  },
-  checkSection: ({ location, stateMachine }) => {
-    if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
-    location.child("state_machine").problem(
-      `"${stateMachine}", which the hub has no BSC client for`,
-      '"EVM-56" or "EVM-97"',
-    );
   },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),

@@ -2,7 +2,7 @@
 import { webSocketUrl } from "../../../core/config/values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
+import { POLKADOT_HUB_PARA_ID } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, type ParachainClient, toProverOptions } from "../../client.ts";
 import { frequencyKey } from "../../config/keys.ts";
@@ -29,6 +29,7 @@ const hostKeys = {
 /** `type = "substrate_evm"`: Polkadot Hub, a sibling of the hub that is stored as an EVM chain. */
 export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
   knownChains: [420420419, 420420417],
+  isClosed: true,
   typeText: "`substrate_evm` of Polkadot Hub, by its heads on the relay chain",
   networks: {},
   host: {
@@ -36,17 +37,6 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     keys: hostKeys,
   },
   nodeKeys: ["relay_rpc_ws"],
-  checkSection: ({ location, stateMachine }, hub) => {
-    if (stateMachine === undefined) return;
-    const at = location.child("state_machine");
-    const expected = hub && polkadotHubBeside(hub);
-    if (!isPolkadotHub(stateMachine)) {
-      const names = expected === undefined ? '"EVM-420420419" or "EVM-420420417"' : `"${expected}"`;
-      at.problem(`"${stateMachine}", which is not Polkadot Hub`, names);
-    } else if (expected !== undefined && stateMachine !== expected) {
-      at.problem(`"${stateMachine}", which is on another relay chain than ${hub}`, `"${expected}"`);
-    }
-  },
   createChecks: (deps, { section, stateMachine: chain, rpcUrls: urls, ismpHost, host }) => {
     const endpoints = checkEvmEndpoints(deps, {
       chain,

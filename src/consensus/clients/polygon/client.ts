@@ -50,6 +50,7 @@ const hostKeys = {
 /** `type = "polygon"`: milestones in the state of Heimdall. */
 export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
   knownChains: [137, 80002],
+  isClosed: true,
   networks: {},
   host: {
     description: "Of type `polygon`: milestones of Heimdall, which make blocks of the chain final.",
@@ -57,13 +58,6 @@ export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
   },
   nodeKeys: ["heimdall_rpc_url"],
   isSwitchedOff: ({ disable }) => disable,
-  checkSection: ({ location, stateMachine }) => {
-    if (stateMachine === undefined || findPolygonNetwork(evmChainId(stateMachine)) !== undefined) return;
-    location.child("state_machine").problem(
-      `"${stateMachine}", which the hub has no Polygon client for`,
-      '"EVM-137" or "EVM-80002"',
-    );
-  },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
     const bor = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
     const { heimdallChain } = networkOf(chain);
