@@ -35,14 +35,12 @@ export function runConsensus(
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { clock, log, setLogLevel, watch, board, controlSocket: socket } = deps;
+  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   return runSession(deps, async (connections) => {
     watch?.plan(connections);
-    const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-    const gateDeps = { ...deps, board, listAsked };
-    const gates = createGates(gateDeps, deps, connections);
+    const gates = createGates(deps, deps, connections);
     const others = [...gates.provers.values(), ...gates.followers.values()];
-    await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
+    await using _checking = await openGates(deps, [gates.hub, ...others], signal);
     const turns = new ProverTurns();
     const notifier = new HeightNotifier();
     const sections = provableSections(deps.config);

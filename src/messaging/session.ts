@@ -116,9 +116,8 @@ export async function openSession(
   ledger: Ledger,
 ): Promise<Session & AsyncDisposable> {
   const { hub, chains } = deps.connect(config);
-  const { watch, checks } = deps;
-  const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-  const gateDeps = { ...deps, board: checks?.board, listAsked };
+  const { checks } = deps;
+  const gateDeps = { ...deps, board: checks?.board };
   const { hubGate, gated } = createGates(gateDeps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
   await using closing = new AsyncDisposableStack();
   closing.defer(async () => {
