@@ -105,12 +105,15 @@ export function findNamedChain(chain: string): NamedChain | undefined {
   return namedChains.find(({ chainId }) => chain === `EVM-${chainId}`);
 }
 
-/** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses. */
-export function liveHints({ state_machine: given }: TomlTable): (key: string) => string | undefined {
+/** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses, or what to write. */
+export function liveHints(
+  { state_machine: given, signer }: TomlTable,
+): (key: string) => string | undefined {
   const live = typeof given === "string" ? findNamedChain(given) : undefined;
-  const hints = live && {
-    consensus_state_id: `the live hub uses "${live.consensusStateId}" for this chain`,
-    ismp_host: `the live host of this chain is ${live.ismpHost}`,
+  const hints: Readonly<Record<string, string | undefined>> = {
+    signer: signer === undefined ? "of a chain that is only a source, write inbound_only = true" : undefined,
+    consensus_state_id: live && `the live hub uses "${live.consensusStateId}" for this chain`,
+    ismp_host: live && `the live host of this chain is ${live.ismpHost}`,
   };
-  return (key) => key === "consensus_state_id" || key === "ismp_host" ? hints?.[key] : undefined;
+  return (key) => Object.hasOwn(hints, key) ? hints[key] : undefined;
 }
