@@ -4,7 +4,7 @@ import { type ArbitrumClaim, arbitrumClaims } from "./arbitrum_claims.ts";
 import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey } from "./spec/update.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
 import type { ConsensusProver } from "../../prover.ts";
-import { Claims, type RollupDeps } from "../../rollup/claims.ts";
+import { Claims, type RollupClaim, type RollupDeps } from "../../rollup/claims.ts";
 import {
   checkRollup,
   decodeContract,
@@ -77,7 +77,7 @@ function arbitrumKind(
   deps: RollupDeps,
   { rollupCore }: ArbitrumOptions,
 ): RollupKind<ArbitrumConsensusState, Address | undefined> {
-  const claims = new Claims<ArbitrumClaim>(deps);
+  const claims = new Claims<ArbitrumClaim & RollupClaim>(deps);
   return {
     clientId: consensusClientIds.arbitrum,
     noun: "assertions of BoLD",
