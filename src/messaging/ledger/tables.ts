@@ -162,7 +162,6 @@ CREATE TABLE submission (
   block_hash TEXT,
   replaces INTEGER REFERENCES submission (id) ON DELETE SET NULL,
   detail TEXT,
-  broadcasts INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL
 ) STRICT;
