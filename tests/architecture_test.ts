@@ -266,19 +266,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2576,
   "messaging": 978,
   "messaging/checks": 287,
-  "messaging/commands": 1806,
+  "messaging/commands": 1810,
   "messaging/config": 611,
   "messaging/fees": 2741,
-  "messaging/ledger": 4417,
+  "messaging/ledger": 4396,
   "messaging/relay": 7386,
   "messaging/status": 1058,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_969,
+  "lines of src": 74_952,
   "lines of devnet": 32_507,
-  "lines of tests": 91_240,
+  "lines of tests": 91_242,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 83,
