@@ -7,7 +7,6 @@ import { BalancesPallet } from "./pallets/balances.ts";
 import { BandwidthPallet } from "./pallets/bandwidth.ts";
 import { BeefyProofsPallet, BeefyProofStorage } from "./pallets/beefy_proofs.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
-import { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
 import { networksOf } from "./pallets/consensus_verifiers.ts";
 import { chainRouter, hubRouter } from "./pallets/chain_router.ts";
 import { HostExecutivePallet } from "./pallets/host_executive.ts";
@@ -26,8 +25,6 @@ export interface HubPallets {
   readonly hostExecutive: HostExecutivePallet;
   readonly bandwidth: BandwidthPallet;
   readonly relayer: RelayerPallet;
-  /** Nexus only. */
-  readonly incentives: ConsensusIncentivesPallet | undefined;
   readonly beefy: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage };
 }
 
@@ -50,9 +47,6 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
   const balances = new BalancesPallet(metadata);
   const { stateMachine } = identity;
   const hasGate = options.bandwidthGate === true;
-  const incentives = metadata.hasPallet("ConsensusIncentives")
-    ? new ConsensusIncentivesPallet(metadata)
-    : undefined;
   const ismp: IsmpPallet = new IsmpPallet(metadata, {
     stateMachine,
     coprocessor: stateMachine,
@@ -60,8 +54,6 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
     balances,
     evmHost: (execution, chain) => hostExecutive.evmHosts.get(execution.overlay, chain),
     networks: networksOf[name],
-    onExecuted: (execution, messages, events): void =>
-      incentives?.reward({ balances, ismp }, execution, messages, events),
     module: hubRouter({
       hub: stateMachine,
       refusesRetiredGateways: name === "nexus",
@@ -78,7 +70,7 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
     wordChains: new Set(),
   });
   const beefyStorage = new BeefyProofStorage(metadata);
-  const beefy = new BeefyProofsPallet({ storage: beefyStorage, ismp, balances, ...identity });
+  const beefy = new BeefyProofsPallet({ storage: beefyStorage, ismp, ...identity });
   const coprocessor = new StateCoprocessorPallet(metadata, {
     ismp,
     charge: hasGate
@@ -95,7 +87,6 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
     hostExecutive,
     bandwidth,
     relayer,
-    incentives,
     beefy: { pallet: beefy, storage: beefyStorage },
   };
   return { runtime, ismp, balances, hubOnly };

@@ -11,7 +11,6 @@ import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
-import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
 import { type BeaconRuntime, consensusSettings } from "./pallets/consensus_verifiers.ts";
 import type { RelayerPallet } from "./pallets/relayer.ts";
 import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
@@ -26,7 +25,6 @@ export type Enqueue = (run: AdminAction) => Promise<BlockName>;
 export interface GovernedPallets {
   readonly balances: BalancesPallet;
   readonly relayer: RelayerPallet | undefined;
-  readonly incentives: ConsensusIncentivesPallet | undefined;
 }
 
 /** Account that is noted with claims that {@link Governance} rules out. */
@@ -137,13 +135,6 @@ export class Governance {
     return this.#enqueue(({ overlay }) =>
       consensusSettings.blacklistedClaim.put(overlay, fisherman, id, claim)
     );
-  }
-
-  /** Sets what relayers get for each block of a chain, native units. @throws {Error} on gargantua. */
-  setCostPerBlock(id: StateMachineId, amount: bigint): Promise<BlockName> {
-    const { incentives } = this.#pallets;
-    if (incentives === undefined) throw new Error("This chain has no pallet ConsensusIncentives");
-    return this.#enqueue((execution) => incentives.setCostPerBlock(execution, id, amount));
   }
 
   /** Fees credited to an address for requests paid on `chain`. */

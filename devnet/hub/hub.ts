@@ -87,11 +87,7 @@ export class Hub extends SimulatedNode {
     this.#node = this.#makeNode(options, { ...parts, mmr: parts.hubOnly?.mmr });
     const enqueue: Enqueue = (run) => this.#enqueue(run);
     this.governance = new Governance(
-      {
-        balances: parts.balances,
-        relayer: parts.hubOnly?.relayer,
-        incentives: parts.hubOnly?.incentives,
-      },
+      { balances: parts.balances, relayer: parts.hubOnly?.relayer },
       enqueue,
       () => this.#node.chain.bestState,
     );

@@ -58,7 +58,7 @@ export function authorMethods(node: HubNode): RpcMethods {
     author_pendingExtrinsics: () => node.pool.pending().map(toHex),
     offchain_localStorageGet: ([kind, key]) => {
       if (kind !== "PERSISTENT" && kind !== "LOCAL") throw new RpcError(-32602, "Invalid params", "kind");
-      const value = kind === "PERSISTENT" ? node.chain.offchain.get(hexParam(key, "key")) : undefined;
+      const value = kind === "PERSISTENT" ? node.chain.offchain.get(toHex(hexParam(key, "key"))) : undefined;
       return value === undefined ? null : toHex(value);
     },
   };
