@@ -172,11 +172,6 @@ export class BeefyProofsPallet {
     ismp.storage.insertCommitment(execution.overlay, at, commitment, execution.nowSec);
     ismp.storage.storeLatestHeight(execution.overlay, at);
     storage.lastRewardedDispatchRoot.remove(execution.overlay);
-    execution.emit("BeefyConsensusProofs", "StateInitialized", {
-      current_set_id: u64.enc(state.current.id),
-      next_set_id: u64.enc(state.next.id),
-      latest_beefy_height: u32.enc(state.latestBeefyHeight),
-    });
   }
 
   /**

@@ -78,11 +78,7 @@ export function systemMethods(node: HubNode): RpcMethods {
   return {
     system_chain: () => node.identity.chainName,
     system_name: () => "Hub simulator",
-    system_properties: () => ({
-      ss58Format: 0,
-      tokenDecimals: 12,
-      tokenSymbol: node.identity.tokenSymbol,
-    }),
+    system_properties: () => ({}),
     system_health: () => ({ peers: 0, isSyncing: false, shouldHavePeers: false }),
     system_dryRun: ([extrinsic, at]) => dryRun(node, hexParam(extrinsic, "extrinsic"), at),
   };
