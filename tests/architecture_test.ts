@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 74_952,
   "lines of devnet": 31_895,
-  "lines of tests": 91_242,
+  "lines of tests": 91_108,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 83,
