@@ -4,7 +4,7 @@
  */
 import { delayAbort, type ObservedUpdate, SHUTDOWN_GRACE_MS, type UpdateObserver } from "./poll_loop.ts";
 import type { ConsensusProver, ProverFinding } from "./prover.ts";
-import type { ConsensusTarget, TargetReads, UpdateOutcome } from "../core/chains/consensus_target.ts";
+import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_target.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
 import {
@@ -17,7 +17,9 @@ import { awaitLogged } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
 /** Dependencies of the delivery. */
-export interface DeliverDeps extends Omit<SubmitDeps, "hub"> {
+export interface DeliverDeps {
+  readonly clock: Clock;
+  readonly log: Log;
   /** The chain to prove to. */
   readonly hub: ConsensusTarget;
   /** Notified of updates; absent: nobody observes. */
@@ -96,15 +98,6 @@ function logAccepted(
   log.info(height === undefined ? "update_accepted" : "update_overtaken.superseded", { height, ...fields });
 }
 
-/** Dependencies of the submission. */
-interface SubmitDeps {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly hub: Pick<ConsensusTarget, "updates" | "sender" | "outcomes"> & {
-    readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight">;
-  };
-}
-
 /** Outcome of the submission. */
 export type SubmitResult =
   /** Included. `advanced`: the heights that the hub stored, possibly none. */
@@ -131,7 +124,7 @@ const INCLUSION_TIMEOUT_MS = 600_000;
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
 /** Updates of one poll, and the client that they advance. */
-interface Submission extends SubmitDeps {
+interface Submission extends Omit<DeliverDeps, "observer"> {
   readonly client: UpdateToDeliver["prover"];
   readonly found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">;
 }

@@ -58,15 +58,6 @@ export function usualPeriods(
   return { unbondingSec: USUAL_UNBONDING_SEC, challengePeriods: new Map([[chain, 300n]]) };
 }
 
-/** What prevents an update, and where. */
-export interface ProverProblem {
-  readonly chain: StateMachine;
-  /** Host of the endpoint; absent where several took part. */
-  readonly endpoint?: string | undefined;
-  /** Problem and advice. */
-  readonly detail: string;
-}
-
 /** Reason that no update can be built: invalid or missing data, or an unusable client. */
 export class ProverFault extends Error {
   override readonly name = "ProverFault";
@@ -91,7 +82,9 @@ export class ProverFault extends Error {
       | "hub_state"
       | "unrecoverable"
       | "fork_not_followed",
-    { chain, endpoint, detail }: ProverProblem,
+    { chain, endpoint, detail }: Pick<ProverFault, "chain" | "detail"> & {
+      readonly endpoint?: string | undefined;
+    },
     options?: ErrorOptions,
   ) {
     super(`${chain}${endpoint === undefined ? "" : ` (${endpoint})`}: ${detail}`, options);

@@ -26,6 +26,7 @@ import { openSession, type ProgramRun, type RunDeps, type Session } from "./sess
 import { readStatus, type RelayStatus } from "./status/relay_status.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/call.ts";
+import * as z from "zod";
 
 /** Dependencies of the long-running relayer. */
 interface RelayerDeps extends RunDeps {
@@ -123,10 +124,9 @@ export function wakeChanged(ledger: Ledger, { hub, relayer, chains }: MessagingC
   ];
   ledger.transaction(() => {
     for (const [name, value, act] of settings) {
-      const [key, text] = [`setting ${name}`, JSON.stringify(value ?? null)];
-      const noted = ledger.meta.find(key);
-      if (noted === text) continue;
-      ledger.meta.write(key, text);
+      const [noted, now] = [ledger.notes.find("setting", name, z.unknown()), value ?? null];
+      if (JSON.stringify(noted) === JSON.stringify(now)) continue;
+      ledger.notes.write("setting", name, now);
       if (noted !== undefined) act();
     }
   });

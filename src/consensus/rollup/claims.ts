@@ -334,9 +334,9 @@ export class Claims<Claim extends RollupClaim> {
     return this.#conclude(refused);
   }
 
-  #logRefused(claim: string, { code: reason }: ClaimRefusal): void {
+  #logRefused(claim: string, { code }: ClaimRefusal): void {
     const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
-    this.#deps.log.warn("rollup_claim_skipped", { claim, reason, l1, l2 });
+    this.#deps.log.warn("rollup_claim_skipped", { claim, explanation: code.replaceAll("_", " "), l1, l2 });
   }
 
   /** @throws {ProverFault} `bad_data` when the L1 endpoint is at fault. @throws {RpcFault} */

@@ -134,8 +134,7 @@ function releaseGated(context: OperationContext, subject: HoldSubject | undefine
     for (const { target } of context.relaying().legs) target.gates?.forget(module);
   }
   const { ledger } = context;
-  return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }))
-    .reduce((sum, { count }) => sum + count, 0);
+  return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }));
 }
 
 /** Releases suspended pairs, in a transaction of its own, and clears their failures; their messages are due again. */

@@ -73,7 +73,11 @@ relayer the messages are attempted when it starts.`,
   work: (context: OperationContext, [options]: readonly [FilterOptions]) => {
     const { ledger, wake } = context;
     const filter = toMessageFilter(context, options);
-    const reasons = ledger.transaction(() => ledger.messages.wakeMatching(filter));
+    const reasons = ledger.transaction(() => {
+      const waiting = ledger.messages.countOpenByReason(filter);
+      ledger.messages.wakeMatching(filter);
+      return waiting;
+    });
     wake();
     // By the reason for which they waited; none: they had their turn.
     return { reasons };

@@ -4,7 +4,7 @@
  */
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import type { WaitNotices } from "../../core/runtime/waiting.ts";
-import { routeName } from "../fees/claims/claim_context.ts";
+import { routeName } from "../fees/claims/claim_pair.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/claims_worker.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import { claimStates } from "../ledger/deliveries.ts";

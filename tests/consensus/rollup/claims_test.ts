@@ -128,10 +128,10 @@ Deno.test("claims: one that is refused is logged once, and one that is not in th
   await assert.rejects(scene.poll(20n), { code: "bad_data", endpoint: "l1.example" });
   const reasons = scene.log.linesOf("rollup_claim_skipped").map((
     { fields },
-  ) => [fields.claim, fields.reason]);
-  assert.deepEqual(reasons, [["claim 20", "false_claim"], ["claim 0", "forged"], [
+  ) => [fields.claim, fields.explanation]);
+  assert.deepEqual(reasons, [["claim 20", "false claim"], ["claim 0", "forged"], [
     "claim 10",
-    "false_claim",
+    "false claim",
   ]]);
   scene.bad.clear();
   assert.equal(await scene.poll(20n), 20n);

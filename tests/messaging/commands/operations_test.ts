@@ -268,7 +268,6 @@ Deno.test("operations: hold and release keep what the operator named, once", asy
     failures: 3,
     isActive: true,
     nextTryAtMs: neverMs,
-    trial: undefined,
     lastTransaction: hashOf(9),
   });
   const nothing = { holds: [], pairs: [], gated: 0, left: [route] };

@@ -217,7 +217,7 @@ Deno.test("watch: held messages are told with what helps where somebody can end 
 Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, and one that stands still are told", () =>
   withServer(async ({ watch, ledger, clock }) => {
     const untilMs = START_MS + 30 * MINUTE_MS;
-    ledger.meta.write(`losses on ${ethereum}`, JSON.stringify({ untilMs, lastReportedMs: START_MS }));
+    ledger.notes.write("loss_stop", ethereum, { untilMs, lastReportedMs: START_MS });
     const connections = connectionsOf(clock);
     const reads = withMethods(connections.hub.reads, {
       fetchView: async (...args) => ({ ...await connections.hub.reads.fetchView(...args), isFrozen: true }),

@@ -95,10 +95,7 @@ export const messageEvents = {
     text: "A row of the database cannot be decoded",
     action: "Report it with the line.",
     reaction: "what the row describes is skipped, everything else continues",
-    codes: {
-      message: "Cannot decode stored message; quarantined",
-      price: "Cannot decode stored price; reading a new one",
-    },
+    codes: { message: "Cannot decode stored message; quarantined" },
   },
   batch_sent: { text: "Batch sent" },
   transaction_replaced: {

@@ -38,8 +38,8 @@ test("arbitrum: an assertion with a competitor is skipped, and so is one that is
   await contracts.contestAssertion(contested);
   await fixture.advanceL1();
   assert.equal(await relay(hub, prover), good.l2Height);
-  const reasons = fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields["reason"]);
-  assert.deepEqual(reasons, ["block_does_not_exist", "assertion_challenged"]);
+  const reasons = fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields.explanation);
+  assert.deepEqual(reasons, ["block does not exist", "assertion challenged"]);
 
   const next = await fixture.claimAssertion({ parent: good.assertionHash, blockHash: wrongHash });
   // It is a third child of a parent that has two.

@@ -52,16 +52,6 @@ test("op stack: games of every kind are used while they are not contested", asyn
   }
 });
 
-test("op stack: a game that is challenged between two polls is skipped", async (fixture) => {
-  const { contracts } = fixture;
-  const prover = fixture.prover();
-  const game = await fixture.propose();
-  updatesOf(await prover.next(never));
-  await contracts.challengeGame(game.proxy);
-  await fixture.advanceL1();
-  await reasonForNothing(prover);
-});
-
 test("op stack: of several games the highest true one is proved, whatever else is claimed", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const older = await contracts.proposeOutput(nodes.l2);
@@ -77,8 +67,8 @@ test("op stack: of several games the highest true one is proved, whatever else i
   const prover = fixture.prover();
   assert.equal(await relay(hub, prover), newest.l2Height);
   const warned = fixture.log.lines.filter(({ level }) => level === "warn");
-  assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
-    [`game ${falseAboveAll.proxy}`, "false_claim"],
+  assert.deepEqual(warned.map(({ fields }) => [fields.claim, fields.explanation]), [
+    [`game ${falseAboveAll.proxy}`, "false claim"],
   ]);
   assert.match(await reasonForNothing(prover), /none of 1 claims can be proved \(game 0x.*: false_claim\)/);
   assert.ok(
@@ -99,8 +89,8 @@ test("op stack: a claim that looks false at one node stays open, is reported onc
   isLying = false;
   for (let poll = 0; poll < 15; poll++) assert.match(await reasonForNothing(prover), /false_claim/);
   const warned = fixture.log.linesOf("rollup_claim_skipped");
-  assert.deepEqual(warned.map(({ fields }) => [fields["claim"], fields["reason"]]), [
-    [`game ${falseOne.proxy}`, "false_claim"],
+  assert.deepEqual(warned.map(({ fields }) => [fields.claim, fields.explanation]), [
+    [`game ${falseOne.proxy}`, "false claim"],
   ]);
   // The next is about the same block, and tried before the one that has failed.
   isLying = true;
@@ -126,29 +116,6 @@ test("op stack: games that were made while no relayer ran are found, and offered
   // Without a newer L1 block it is offered again as well.
   assert.equal(await relay(hub, prover), game.l2Height);
   await reasonForNothing(prover);
-});
-
-test("op stack: a claim that the hub does not accept is offered again, behind the others", async (fixture) => {
-  const { contracts, hub, nodes } = fixture;
-  const older = await contracts.proposeOutput(nodes.l2);
-  await mineL2(fixture);
-  const newer = await fixture.propose();
-  const prover = fixture.prover();
-  const offered: (bigint | undefined)[] = [];
-  for (let poll = 0; poll < 4; poll++) offered.push(updatesOf(await prover.next(never)).height);
-  assert.deepEqual(offered, [newer, older, newer, older].map(({ l2Height }) => l2Height));
-  assert.equal(await relay(hub, prover), newer.l2Height);
-});
-
-test("op stack: only games up to the L1 block that the hub knows count", async (fixture) => {
-  const { contracts, hub, nodes } = fixture;
-  const prover = fixture.prover();
-  assert.match(await reasonForNothing(prover), /the hub knows no block of EVM-11155111/);
-  const height = await fixture.advanceL1();
-  const game = await contracts.proposeOutput(nodes.l2);
-  assert.match(await reasonForNothing(prover), new RegExp(`in L1 blocks 0 to ${height}`));
-  await fixture.advanceL1();
-  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 test("op stack: a game is not lost when the hub falls back to an older L1 block", async (fixture) => {

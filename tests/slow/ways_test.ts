@@ -10,14 +10,14 @@ import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
 import { isRelayerOutdated } from "../../devnet/programs/relayer_build.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
-import { CONTAINER_COMMANDS, prepareContainers } from "./support/containers.ts";
-import { haveCommands } from "./support/debian.ts";
+import { CONTAINER_COMMANDS, prepareContainers } from "../release/support/containers.ts";
+import { haveCommands } from "../release/support/debian.ts";
 import { say } from "../support/notes.ts";
-import { readBlock } from "./support/document_blocks.ts";
-import { type ReleaseServer, startReleaseServer } from "./support/release_server.ts";
-import { canMakeNamespaces, onServiceHost, prepareServiceHost } from "./support/service_host.ts";
-import { runBlock, type RunningBlock, startBlock } from "./support/shell_block.ts";
-import { type Certificates, makeCertificates, startTlsFront } from "./support/tls.ts";
+import { readBlock } from "../release/support/document_blocks.ts";
+import { type ReleaseServer, startReleaseServer } from "../release/support/release_server.ts";
+import { canMakeNamespaces, onServiceHost, prepareServiceHost } from "../release/support/service_host.ts";
+import { runBlock, type RunningBlock, startBlock } from "../release/support/shell_block.ts";
+import { type Certificates, makeCertificates, startTlsFront } from "../release/support/tls.ts";
 
 const TARGET = "x86_64-unknown-linux-gnu";
 /** Of the release that is gone back to: a script that tells its version. */

@@ -1,11 +1,17 @@
 /** Nodes that keep few states, and several nodes behind one URL. */
 import { isHex, keccak256 } from "viem";
 import { answerAtHead, laggingHead } from "./lagging_node.ts";
-import { headOf } from "./log_stages.ts";
-import { playedOf } from "./profile.ts";
 import { refuseCall } from "./refusal.ts";
-import { type Ask, type Call, STATE_METHODS } from "./rpc_behaviour.ts";
-import { byCall, type Of, type Stage, type Strike } from "./stage.ts";
+import {
+  type Ask,
+  byCall,
+  type Call,
+  headOf,
+  limited,
+  type LimitedBehaviour,
+  type RpcBehaviour,
+  STATE_METHODS,
+} from "./rpc_behaviour.ts";
 
 /** Methods of Substrate nodes that read the state of the block that is their last parameter. */
 const SUBSTRATE_STATE = /^(state|childstate|ismp|mmr|system_dryRun)/;
@@ -13,17 +19,21 @@ const SUBSTRATE_STATE = /^(state|childstate|ismp|mmr|system_dryRun)/;
 /** Those that read the states of a range, whose first block is their first parameter. */
 const SUBSTRATE_EVENTS = /^ismp_queryEvents/;
 
-/** Old states, or only proofs of old states, are gone. */
-export function statesStage({ kind, blocks, refusal }: Of<"states" | "proofs">, strike: Strike): Stage {
-  const max = BigInt(playedOf(blocks));
-  return byCall(async (call, next, ask) => {
-    if (kind === "proofs" && call.method !== "eth_getProof") return await next(call);
-    const age = await ageOf(call, ask);
-    if (age === undefined || age.blocks < max) return await next(call);
-    strike();
-    return refuseCall(call, refusal, { max, block: age.block, head: age.head });
-  });
+function keeping(kind: string, isMeant: (method: string) => boolean): LimitedBehaviour {
+  return limited(kind, (max, refusal, strike) =>
+    byCall(async (call, next, ask) => {
+      const age = isMeant(call.method) ? await ageOf(call, ask) : undefined;
+      if (age === undefined || age.blocks < BigInt(max)) return await next(call);
+      strike();
+      return refuseCall(call, refusal, { max, block: age.block, head: age.head });
+    }));
 }
+
+/** States of the newest blocks only. */
+export const newestStates: LimitedBehaviour = keeping("states", () => true);
+
+/** Proofs (`eth_getProof`) of the newest blocks only; other reads of old states work. */
+export const newestProofs: LimitedBehaviour = keeping("proofs", (method) => method === "eth_getProof");
 
 interface Age {
   readonly blocks: bigint;
@@ -79,31 +89,42 @@ function numberIn(block: unknown): bigint | undefined {
   return number === undefined ? undefined : BigInt(String(number));
 }
 
-/** One URL, several nodes, some of them behind. */
-export function fleetStage({ lags, spread }: Of<"fleet">, strike: Strike): Stage {
-  let turn = 0;
-  const nextLag = (): bigint => BigInt(lags[turn++ % lags.length] ?? 0);
-  return () => {
-    const ofRequest = spread === "request" ? nextLag() : undefined;
-    return {
-      answer: async (call, next) => {
-        const lag = ofRequest ?? nextLag();
-        if (lag === 0n) return await next(call);
-        strike();
-        return await answerAtHead(call, await laggingHead(lag, next), next);
-      },
-    };
+/**
+ * Several nodes behind one URL, each so many blocks behind: every request, or every call of a batch, is answered by the
+ * next one.
+ */
+export function fleet(lags: readonly number[], spread: "request" | "call"): RpcBehaviour {
+  return {
+    kind: "fleet",
+    start: (strike) => {
+      let turn = 0;
+      const nextLag = (): bigint => BigInt(lags[turn++ % lags.length] ?? 0);
+      return () => {
+        const ofRequest = spread === "request" ? nextLag() : undefined;
+        return {
+          answer: async (call, next) => {
+            const lag = ofRequest ?? nextLag();
+            if (lag === 0n) return await next(call);
+            strike();
+            return await answerAtHead(call, await laggingHead(lag, next), next);
+          },
+        };
+      };
+    },
   };
 }
 
-/** A node without peers. */
-export function standingStage(strike: Strike): Stage {
-  let head: Promise<bigint> | undefined;
-  return byCall(async (call, next, ask) => {
-    const known = await (head ??= headOf(ask));
-    const [raw] = call.params;
-    if (call.method !== "eth_sendRawTransaction") return await answerAtHead(call, known, next);
-    strike();
-    return { id: call.id, result: keccak256(isHex(raw) ? raw : "0x") };
-  });
-}
+/** A node without peers: it stands still at the block that was its newest when it was asked first, and passes nothing on. */
+export const standing: RpcBehaviour = {
+  kind: "standing",
+  start: (strike) => {
+    let head: Promise<bigint> | undefined;
+    return byCall(async (call, next, ask) => {
+      const known = await (head ??= headOf(ask));
+      const [raw] = call.params;
+      if (call.method !== "eth_sendRawTransaction") return await answerAtHead(call, known, next);
+      strike();
+      return { id: call.id, result: keccak256(isHex(raw) ? raw : "0x") };
+    });
+  },
+};

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import { sendPing } from "../../devnet/traffic/messages.ts";
-import { playScene } from "./support/scene.ts";
+import { playScene } from "../scenario/support/scene.ts";
 
 /** Connections of the attack: more than the relayer may have descriptors. */
 const CONNECTIONS = 1_500;

@@ -9,9 +9,9 @@ import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { serveLocally } from "../support/test_server.ts";
-import { startRpcProxy } from "./support/rpc_proxy.ts";
+import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { DEADLINE_MS } from "../../devnet/waiting.ts";
-import { playScene } from "./support/scene.ts";
+import { playScene } from "../scenario/support/scene.ts";
 
 /** Age of a light client that a host accepts nothing of any more. */
 const OLD_SEC = 30n * 86_400n;

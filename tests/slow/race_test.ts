@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readDeliverers, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { playScene, type SceneRelayer } from "./support/scene.ts";
+import { playScene, type SceneRelayer } from "../scenario/support/scene.ts";
 
 const BURSTS = 6;
 const PER_BURST = 6;

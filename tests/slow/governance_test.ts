@@ -7,7 +7,7 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { replaceHandler, setChallengePeriod } from "../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { DEADLINE_MS } from "../../devnet/waiting.ts";
-import { playScene, type Scene } from "./support/scene.ts";
+import { playScene, type Scene } from "../scenario/support/scene.ts";
 
 /** Messages of A for which the hub has bandwidth at first, and those that it has none for. */
 const PAID = 4;

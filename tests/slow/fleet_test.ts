@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
 import { readDeliverers, sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
 import { fleetWaitMs } from "../../src/messaging/relay/due_messages.ts";
-import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
+import { playScene, type Scene, type SceneRelayer } from "../scenario/support/scene.ts";
 
 const ROLES: readonly DevnetRole[] = ["relayer", "relayer2", "proposer"];
 const BURSTS = 5;

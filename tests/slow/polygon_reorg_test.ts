@@ -8,7 +8,7 @@ import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import type { DevnetChain } from "../../devnet/devnet.ts";
 import { delivered, sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
-import { playScene } from "./support/scene.ts";
+import { playScene } from "../scenario/support/scene.ts";
 
 /** Blocks of Bor that are not final while milestones are held. */
 const UNSURE = 8n;
