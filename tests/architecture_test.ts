@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3558,
   "core/runtime": 2054,
   "core/substrate": 270,
-  "core/telemetry": 2576,
+  "core/telemetry": 2565,
   "messaging": 980,
   "messaging/checks": 309,
   "messaging/commands": 1806,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 75_668,
+  "lines of src": 75_657,
   "lines of devnet": 32_507,
   "lines of tests": 91_449,
   "lines of the longest function of src": 72,
