@@ -120,7 +120,7 @@ function headOf(
   );
 }
 
-/** TableColumns of chains that both programs show. */
+/** Columns of chains that both programs show. */
 export function chainColumns(
   { nowMs }: Pick<ProgramStatus, "nowMs">,
   { age }: Shows,
