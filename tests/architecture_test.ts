@@ -231,13 +231,13 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 795,
-  "consensus": 2764,
+  "consensus": 2763,
   "consensus/checks": 194,
-  "consensus/clients/arbitrum": 756,
+  "consensus/clients/arbitrum": 752,
   "consensus/clients/beefy": 2608,
   "consensus/clients/bsc": 1262,
   "consensus/clients/grandpa": 1483,
-  "consensus/clients/op_stack": 1407,
+  "consensus/clients/op_stack": 1396,
   "consensus/clients/parachain": 611,
   "consensus/clients/polygon": 1895,
   "consensus/clients/sync_committee": 4956,
@@ -246,7 +246,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/followers": 80,
   "consensus/relay_chain": 458,
   "consensus/rest": 253,
-  "consensus/rollup": 1073,
+  "consensus/rollup": 1078,
   "consensus/spec": 179,
   "consensus/status": 419,
   "core/beefy": 456,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 75_668,
+  "lines of src": 75_657,
   "lines of devnet": 32_507,
-  "lines of tests": 91_449,
+  "lines of tests": 91_277,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 83,
