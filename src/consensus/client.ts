@@ -37,8 +37,6 @@ export interface ProverContext {
   readonly hub: ConsensusTarget;
   /** Readers of the L1s that rollups share. */
   readonly l1Readers: L1Readers;
-  /** Text of the chain that outlives the program; `undefined`: none (see {@link ChainClient.cachedAs}). */
-  readonly cachedText: PersistedText | undefined;
 }
 
 /** Dependencies of the checks of endpoints. */
@@ -71,8 +69,6 @@ export interface ChainClient<Host extends object = object> {
   readonly host: Section<Host>;
   /** Keys of the host section that name nodes, which only the operator knows; absent: none. */
   readonly nodeKeys?: readonly string[];
-  /** Extension of the chain's file in the folder of `--cache`; absent: nothing is kept. */
-  readonly cachedAs?: string;
   /** Reason that nothing is proved of a chain of this type, which then only receives; absent: all are proved. */
   findUnprovable?(chain: StateMachine): string | undefined;
   /** True when the host section switches the proofs of the chain off, which then only receives; absent: none can. */

@@ -3,7 +3,7 @@ import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { toTokenUnits } from "../core/encoding/bytes.ts";
-import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
+import { stateMachineParts } from "../core/ismp/state_machine.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import { createBudgets } from "../core/rpc/request_budget.ts";
 import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
@@ -12,7 +12,7 @@ import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { FollowerContext, HubContext, LightClientWatch, LossOptions } from "./client.ts";
 import type { ConsensusChainConfig, ConsensusConfig } from "./config/schema.ts";
-import { memoryText, type PersistedText } from "./persisted_text.ts";
+import { memoryText } from "./persisted_text.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { chainClients, hubClients, parachains, type ProvedChainConfig } from "./registry.ts";
 import { connectFinality } from "./relay_chain/relay_chain.ts";
@@ -28,8 +28,6 @@ export interface ConnectDeps {
   readonly observer?: RpcObserver | undefined;
   /** Watches light clients; absent: nobody does. */
   readonly watch?: LightClientWatch | undefined;
-  /** Persistent storage of chains (`--cache`); absent: none. */
-  readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
   /** Texts with the transactions of EVM hosts, which outlive a change of the configuration; absent: none do. */
   readonly spentTexts?: LossOptions["textOf"] | undefined;
 }
@@ -57,12 +55,9 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const hub = deps.watch?.observe(target) ?? target;
   const l1Readers = new L1Readers();
   const proved = [
-    ...config.chains.flatMap((chain) => {
-      const cachedText = deps.cachedTexts?.get(chain.stateMachine);
-      return isProved(chain)
-        ? [chainClients[chain.type].createProver({ ...network, hub, l1Readers, cachedText }, chain)]
-        : [];
-    }),
+    ...config.chains.flatMap((chain) =>
+      isProved(chain) ? [chainClients[chain.type].createProver({ ...network, hub, l1Readers }, chain)] : []
+    ),
     ...connectSiblings(network, config, hub),
   ];
   const names = proved.map(({ chain }) => chain);

@@ -4,10 +4,9 @@ import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { connectChains, type ConnectDeps, isProved } from "./connect.ts";
+import { connectChains, type ConnectDeps } from "./connect.ts";
 import type { LossOptions } from "./client.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
-import { chainClients } from "./registry.ts";
 import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
@@ -112,9 +111,9 @@ function openTexts(
   config: ConsensusConfig,
   folder: string | undefined,
   log: Log,
-): Pick<ConnectDeps, "cachedTexts" | "spentTexts"> | undefined {
+): Pick<ConnectDeps, "spentTexts"> | undefined {
   try {
-    return { cachedTexts: openCachedTexts(config, folder), spentTexts: openSpentTexts(config, folder) };
+    return { spentTexts: openSpentTexts(config, folder) };
   } catch (error) {
     if (!(error instanceof PersistedTextFault)) throw error;
     log.error("command_failed.cache_unusable", { explanation: error.message });
@@ -137,30 +136,13 @@ function toFolder(path: string): string {
   return path.replace(/\/+$/, "");
 }
 
-/** Opens a file in the folder of `--cache` for each chain whose client keeps a text. @throws {PersistedTextFault} */
-function openCachedTexts(
-  config: ConsensusConfig,
-  folder: string | undefined,
-): ReadonlyMap<StateMachine, PersistedText> {
-  if (folder === undefined) return new Map();
-  const base = toFolder(folder);
-  return new Map(
-    config.chains.filter(isProved).flatMap(({ type, stateMachine }) => {
-      const { cachedAs } = chainClients[type];
-      if (cachedAs === undefined) return [];
-      return [[stateMachine, openPersistedText(`${base}/${stateMachine}.${cachedAs}`)]];
-    }),
-  );
-}
-
 /** Opens a file in the folder of `--cache` for the transactions of each EVM chain. @throws {PersistedTextFault} */
 function openSpentTexts(
-  { chains, relayer }: ConsensusConfig,
+  { chains }: ConsensusConfig,
   folder: string | undefined,
 ): LossOptions["textOf"] {
-  const isKept = folder !== undefined && relayer.maximumDailyLoss !== undefined;
   const texts = new Map<StateMachine, PersistedText>(
-    chains.filter(({ type }) => isKept && type !== "substrate").map(({ stateMachine }) =>
+    chains.filter(({ type }) => folder !== undefined && type !== "substrate").map(({ stateMachine }) =>
       [stateMachine, openPersistedText(`${toFolder(folder ?? "")}/${stateMachine}.spent`)] as const
     ),
   );

@@ -199,7 +199,6 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
         throw new Error("The toy has no nodes");
       },
       l1Readers: new L1Readers(),
-      cachedText: undefined,
     };
     const prover = chainClients[section.type].createProver(context, section);
     const { state } = await prover.fetchInitialState(AbortSignal.timeout(1_000));

@@ -128,7 +128,6 @@ for (const type of CHAIN_TYPES.filter((each) => each !== "substrate_evm")) {
       fetch: refuse,
       openSocket: refuse,
       l1Readers: new L1Readers(),
-      cachedText: undefined,
     }, chain);
     const problem = async (change?: Partial<ConsensusClientView>): Promise<string> => {
       if (change !== undefined) hub.clients.set(id, { ...view, ...change });

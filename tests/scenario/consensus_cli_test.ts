@@ -127,16 +127,12 @@ Deno.test("consensus command line: a folder of --cache that does not exist is na
     assert.match(stdout, /nowhere\/.*\[command_failed\.cache_unusable\]/);
   }));
 
-Deno.test("consensus command line: --cache makes one file for each beacon chain, readable by its owner only", () =>
+Deno.test("consensus command line: --cache makes one file for each EVM chain, readable by its owner only", () =>
   inFolder(edited(), async (folder) => {
     // Ends before anything is connected: this chain is not configured.
     const { code } = await run(["--config=consensus.toml", "--cache=.", "--base=EVM-5"], folder);
     assert.equal(code, 1);
-    const kept = [...Deno.readDirSync(folder)].map(({ name }) => name).filter((name) =>
-      name.endsWith("summaries")
-    );
-    assert.deepEqual(kept, ["EVM-11155111.summaries"]);
-    assert.equal((Deno.statSync(`${folder}/EVM-11155111.summaries`).mode ?? 0) & 0o077, 0);
+    assert.equal((Deno.statSync(`${folder}/EVM-11155111.spent`).mode ?? 0o777) & 0o077, 0);
   }));
 
 Deno.test("consensus command line: wrong files are refused with all of their lines, and nothing is created", async () => {

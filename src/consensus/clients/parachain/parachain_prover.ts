@@ -131,14 +131,14 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
    */
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const result = this.#isOfHub || this.#isPolkadotHub ? "warning" : "ok";
-    const obstacle = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
+    const obstacle = await this.#findObstacle(await this.#fetchClient(signal), signal);
     if (obstacle === undefined) return [];
     return [findingRow(this.chain, obstacle.event, { result, found: `${this.#target} ${obstacle.text}` })];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const client = await this.#fetchClient(signal);
-    const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
+    const obstacle = await this.#findObstacle(client, signal);
     if (client === undefined || obstacle !== undefined) {
       const reason = `${this.#target} ${obstacle?.text}`;
       return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_POLL_MS } };
@@ -239,18 +239,19 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
     return this.#deps.target.reads.fetchClient(this.consensusStateId, "best", signal);
   }
 
-  #obstacleOf(client: ConsensusClientView | undefined): ClientObstacle | undefined {
+  /** Explains why the target accepts nothing of this parachain. */
+  async #findObstacle(
+    client: ConsensusClientView | undefined,
+    signal: AbortSignal,
+  ): Promise<ClientObstacle | undefined> {
     const name = `client ${this.consensusStateId} of ${this.chain}`;
     if (client === undefined) {
       return { event: "client_missing", text: `has no ${name}, so nothing of it can be proved` };
     }
-    if (client.clientId === consensusClientIds.parachain) return undefined;
-    const text = `has ${client.clientId} as ${name}, which accepts no heads of parachains`;
-    return { event: "client_unusable", text };
-  }
-
-  /** Explains why the client accepts nothing of this parachain. */
-  async #findObstacle(signal: AbortSignal): Promise<ClientObstacle | undefined> {
+    if (client.clientId !== consensusClientIds.parachain) {
+      const text = `has ${client.clientId} as ${name}, which accepts no heads of parachains`;
+      return { event: "client_unusable", text };
+    }
     const keys = [
       followedParachainKey(this.#paraId),
       knownRelayHeightsKey(),

@@ -22,9 +22,9 @@ import { BeaconNode } from "./beacon_node.ts";
 import {
   type BeaconNetwork,
   epochOfSlot,
-  hubIndicesAt,
   isGloasAt,
   periodOfSlot,
+  stateIndicesAt,
 } from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
@@ -198,7 +198,7 @@ async function probeBeaconNode(
   const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const { header } = await node.fetchHeader("finalized");
   const { slot } = header;
-  const format = stateProofFormat(executionNodes(hubIndicesAt(network, slot)));
+  const format = stateProofFormat(executionNodes(stateIndicesAt(network, slot)));
   const [lightClient, updates, stateProofs, states] = await Promise.all([
     served(() => node.fetchFinalityUpdate()),
     served(() => node.fetchPeriodUpdate(periodOfSlot(network, slot))),

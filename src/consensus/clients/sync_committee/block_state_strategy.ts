@@ -1,9 +1,14 @@
 /**
  * Strategy without light client routes: walks back from the head to a block that enough committee members signed, and
- * takes the proofs from the states, by the proof route where there is one, otherwise from whole states. Source:
+ * takes finality and committee from the whole state that they signed. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee, modules/consensus/sync-committee/prover/src.
  */
-import { type BeaconNetwork, firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
+import {
+  type BeaconNetwork,
+  firstSlotOfPeriod,
+  periodOfSlot,
+  stateIndicesAt,
+} from "./spec/beacon_network.ts";
 import { checkSignature } from "./spec/verify_update.ts";
 import { planUpdate, type UpdateOffer, type UpdatePlan, type WaitReason } from "./spec/build_update.ts";
 import type { SigningBlock } from "./spec/light_client_data.ts";
@@ -19,7 +24,7 @@ import {
   type UpdateAttempt,
   waitingAttempt,
 } from "./update_attempt.ts";
-import { fetchFinality } from "./state_bytes.ts";
+import { fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 
 /** Maximum number of blocks to walk back from the head to one with enough signers. */
 const MAX_STEPS = 32;
@@ -149,29 +154,34 @@ async function finish(
   signal: AbortSignal,
 ): Promise<UpdateAttempt> {
   const { endpoints } = context;
-  const { network, attested: { header: attested }, signing, withCommittee } = candidate;
-  const finality = await fetchFinality(endpoints, { network, attested, withCommittee }, signal);
+  const { network, attested: { header }, signing, withCommittee } = candidate;
+  const { tree, finalizedCheckpoint: checkpoint, nextSyncCommittee, host } = await endpoints.ask(
+    { route: WHOLE_STATE, subject: String(header.slot) },
+    async (node) => ({ ...await fetchWholeState(node, { network, header }), host: node.endpoint.host }),
+    signal,
+  );
   // The node may have reported another epoch than the state proves.
-  const offer = offerFrom(candidate, finality.checkpoint.epoch);
-  const plan = planUpdate(network, trusted.state.lightClientState, offer);
+  const plan = planUpdate(network, trusted.state.lightClientState, offerFrom(candidate, checkpoint.epoch));
   if (plan.action === "wait") return waitingAttempt(network, plan.reason);
   const finalized = await endpoints.ask(
     { route: beaconRoutes.header },
-    (node) => node.fetchHeader(finality.checkpoint.root),
+    (node) => node.fetchHeader(checkpoint.root),
     signal,
   );
+  const indices = stateIndicesAt(network, header.slot);
+  const committee = { nextSyncCommittee, nextSyncCommitteeBranch: tree.branch(indices.nextSyncCommittee) };
   const signed = {
-    attestedHeader: attested,
-    syncCommitteeUpdate: finality.committee,
+    attestedHeader: header,
+    syncCommitteeUpdate: withCommittee ? committee : undefined,
     finalizedHeader: finalized.header,
-    finalityProof: finality.finalityProof,
+    finalityProof: { epoch: checkpoint.epoch, finalityBranch: tree.branch(indices.finalizedCheckpoint) },
     syncAggregate: signing.syncAggregate,
     signatureSlot: signing.slot,
   };
-  return await finishUpdate(
-    context,
-    trusted,
-    { network, signed, sources: [finality.source], hasMore },
-    signal,
-  );
+  return await finishUpdate(context, trusted, {
+    network,
+    signed,
+    sources: [`${WHOLE_STATE} of ${host}`],
+    hasMore,
+  }, signal);
 }

@@ -7,13 +7,7 @@ import { usualPeriods } from "../../prover.ts";
 import { evmCommitment } from "../../spec/header_commitment.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import {
-  type BeaconNetwork,
-  epochOfSlot,
-  periodOfSlot,
-  type StateIndices,
-  stateIndicesAt,
-} from "./spec/beacon_network.ts";
+import { type BeaconNetwork, epochOfSlot, periodOfSlot, stateIndicesAt } from "./spec/beacon_network.ts";
 import {
   type BeaconBlockHeader,
   type BeaconConsensusState,
@@ -107,8 +101,8 @@ function trustedState(
  *
  * The operator trusts the root of the bootstrap: nothing here proves that the chain finalized it. @param update best
  * update of the header's period, signed by its committee: proves the next committee. @throws {DerivationError}
- * `committee_pair` when a committee is not in its state or the update is of another period, `branch_length` also for
- * states of before Capella. @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
+ * `committee_pair` when a committee is not in its state or the update is of another period, `branch_length`
+ * @throws {SyncCommitteeError} `too_few_participants`, `public_key`, `signature`
  */
 export function initialBeaconState(
   network: BeaconNetwork,
@@ -124,20 +118,14 @@ export function initialBeaconState(
   const isProved = paddedRoot(
         committeeRoot(currentSyncCommittee),
         currentSyncCommitteeBranch,
-        indicesOf(network, header).currentSyncCommittee,
+        stateIndicesAt(network, header.slot).currentSyncCommittee,
       ) === header.stateRoot &&
     paddedRoot(
         committeeRoot(nextSyncCommittee),
         nextSyncCommitteeBranch,
-        indicesOf(network, attestedHeader).nextSyncCommittee,
+        stateIndicesAt(network, attestedHeader.slot).nextSyncCommittee,
       ) === attestedHeader.stateRoot;
   if (!isProved) throw new DerivationError("committee_pair");
   checkSignature(network, currentSyncCommittee, update);
   return trustedState(network, header, { currentSyncCommittee, nextSyncCommittee });
-}
-
-function indicesOf(network: BeaconNetwork, { slot }: BeaconBlockHeader): StateIndices {
-  const indices = stateIndicesAt(network, slot);
-  if (indices === undefined) throw new DerivationError("branch_length");
-  return indices;
 }

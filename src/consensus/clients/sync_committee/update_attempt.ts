@@ -8,7 +8,6 @@ import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState, SignedUpdate, StateUpdate } from "./spec/update.ts";
 import { isWorthSubmitting, type WaitReason } from "./spec/build_update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
 import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
 import type { FinalizedBlock, PayloadProofs } from "./payload_sources.ts";
 
@@ -19,7 +18,6 @@ export interface BeaconContext {
   readonly consensusStateId: ConsensusStateId;
   readonly endpoints: BeaconEndpointSet;
   readonly proofs: PayloadProofs;
-  readonly clock: Clock;
   /** Notified of the newest slot that a node offers, with the forks that it knows. */
   noteHead(network: BeaconNetwork, slot: bigint): void;
 }
@@ -43,9 +41,7 @@ export type UpdateAttempt =
     /** Sources of the states' parts, for the log. */
     readonly sources: readonly string[];
     readonly hasMore: boolean;
-  }
-  /** The nodes do not serve the data of this strategy. */
-  | { readonly kind: "unserved" };
+  };
 
 /** Sentences for the log. */
 const reasons: Readonly<Record<WaitReason, string>> = {
@@ -76,16 +72,17 @@ export interface SignedSource {
   readonly signed: SignedUpdate;
   /** See `FinalizedBlock.execution`. */
   readonly execution?: FinalizedBlock["execution"];
-  /** Sources so far, for the log. */
-  readonly sources: readonly string[];
-  readonly hasMore: boolean;
+  /** Sources so far, for the log; absent: none. */
+  readonly sources?: readonly string[];
+  /** Absent: false. */
+  readonly hasMore?: boolean;
 }
 
 /** Adds the proof of the execution block, and checks the update as the hub will. @throws {RpcFault} */
 export async function finishUpdate(
   { consensusStateId, proofs }: BeaconContext,
   trusted: TrustedBeaconState,
-  { network, signed, execution, sources, hasMore }: SignedSource,
+  { network, signed, execution, sources = [], hasMore = false }: SignedSource,
   signal: AbortSignal,
 ): Promise<UpdateAttempt> {
   const { currentSyncCommittee, nextSyncCommittee } = trusted.state.lightClientState;

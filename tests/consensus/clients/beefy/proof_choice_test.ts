@@ -52,6 +52,8 @@ Deno.test("beefy: what a host takes nothing for is named, the incurable first", 
   assert.equal(codeOf({ isFrozen: true, nowSec: 1_100n }), "expired");
   assert.equal(codeOf({ state: undefined }), "unknown_layout");
   assert.equal(codeOf({ acceptsHub: false, state: undefined }), "foreign_hub");
+  const unknown = judgeHost({ ...view, state: undefined, stateBytes: 384 });
+  assert.match(unknown.kind === "unusable" ? unknown.detail : "", /state of 384 bytes/);
 });
 
 Deno.test("beefy: a client expires in the very second that the host counts", () => {

@@ -5,7 +5,6 @@
  */
 import {
   type BeaconNetwork,
-  electraStateIndices,
   isFirstSlotOfFork,
   isGloasAt,
   periodOfSlot,
@@ -17,9 +16,7 @@ import {
   branchRoot,
   depthOf,
   type ExecutionPayloadHeader,
-  headerRoot,
   multiProofOf,
-  sha256Pair,
   uint64OfRoot,
   withoutPadding,
 } from "./ssz_roots.ts";
@@ -73,7 +70,7 @@ export function deriveFinalityProof(
   network: BeaconNetwork,
   update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch">,
 ): CheckpointProof {
-  const indices = stateIndicesAt(network, update.attestedHeader.slot) ?? electraStateIndices;
+  const indices = stateIndicesAt(network, update.attestedHeader.slot);
   const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
   const epoch = uint64OfRoot(branchNode(branch, 0));
   if (epoch === undefined) throw new DerivationError("not_an_epoch");
@@ -110,28 +107,6 @@ export function deriveExecutionPayloadProof(
     executionPayloadBranch: stateBranch,
     timestampSec: header.timestampSec,
   };
-}
-
-/**
- * Branch of the next committee in the attested state of a finality update, so that any of them can carry the rotation:
- * before Gloas, node 42 is above the checkpoint, its sibling 43 above the two committees.
- * @param currentRoot root of the committee of the attested header's own period.
- * @returns `undefined` in Gloas, whose states have the checkpoint in another subtree than the committees.
- * @throws {DerivationError} `branch_length`, `committee_pair`
- */
-export function deriveNextCommitteeBranch(
-  network: BeaconNetwork,
-  update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch" | "finalizedHeader">,
-  { currentRoot, nextRoot }: { readonly currentRoot: Hash256; readonly nextRoot: Hash256 },
-): Hash256[] | undefined {
-  const indices = stateIndicesAt(network, update.attestedHeader.slot);
-  if (indices !== electraStateIndices) return undefined;
-  const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
-  if (branchNode(branch, 2) !== sha256Pair(currentRoot, nextRoot)) {
-    throw new DerivationError("committee_pair");
-  }
-  const checkpoint = sha256Pair(branchNode(branch, 0), headerRoot(update.finalizedHeader.beacon));
-  return [currentRoot, sha256Pair(checkpoint, branchNode(branch, 1)), ...branch.slice(3)];
 }
 
 /**

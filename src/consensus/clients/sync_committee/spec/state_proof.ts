@@ -6,19 +6,11 @@
  * ethereum/consensus-specs: specs/{electra,gloas}/beacon-chain.md (BeaconState).
  */
 import { electraStateIndices, gloasStateIndices, type StateIndices } from "./beacon_network.ts";
-import {
-  branchRoot,
-  committeeType,
-  depthOf,
-  multiProofOf,
-  sha256Pair,
-  uint64OfRoot,
-  uint64Root,
-} from "./ssz_roots.ts";
+import { branchRoot, depthOf, multiProofOf, sha256Pair, uint64OfRoot, uint64Root } from "./ssz_roots.ts";
 import { mapError } from "../../../spec/client_error.ts";
 import { DerivationError } from "./sync_committee_error.ts";
 import type { StateType } from "./state_type.ts";
-import type { LegacyPayloadProof, SyncCommittee } from "./update.ts";
+import type { LegacyPayloadProof } from "./update.ts";
 import { PAYLOAD_INDICES } from "./verify_update.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import {
@@ -228,11 +220,6 @@ export class StatePrefix {
   root(name: string): Hash256 {
     const { type, bytes } = this.#field(name);
     return toHash256(type.hashTreeRoot(type.deserialize(bytes)));
-  }
-
-  /** The committee of the period after that of the state. It still has to be verified against the state's root. */
-  nextCommittee(): SyncCommittee {
-    return committeeType.deserialize(this.#field("nextSyncCommittee").bytes);
   }
 
   #field(name: string): { readonly type: Type<unknown>; readonly bytes: Uint8Array } {

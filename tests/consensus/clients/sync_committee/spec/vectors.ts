@@ -124,34 +124,6 @@ export function readSynthetic(): SyntheticVector {
   };
 }
 
-/** A real update of the time of Deneb. */
-export interface DenebVector {
-  readonly node: VectorNode;
-  readonly trusted: VerifierState;
-  readonly update: LegacyUpdate;
-  /** The same with the next committee, which an update within a period may carry. */
-  readonly withCommittee: LegacyUpdate;
-}
-
-export function readDeneb(): DenebVector {
-  const node = readVector("sepolia-deneb-full");
-  const state = node.at("trusted_state");
-  const next = readSyncCommittee(state.at("next_sync_committee"));
-  const update = updateOf(node.at("update"));
-  return {
-    node,
-    trusted: trustedOf(state, readSyncCommittee(state.at("current_sync_committee")), next),
-    update,
-    withCommittee: {
-      ...update,
-      syncCommitteeUpdate: {
-        nextSyncCommittee: next,
-        nextSyncCommitteeBranch: node.hashes("update.next_sync_committee_branch_in_attested_state"),
-      },
-    },
-  };
-}
-
 /** Bits of the first `count` members. */
 export function firstBits(count: number): Uint8Array {
   return Uint8Array.from({ length: 64 }, (_, byte) => {
