@@ -18,14 +18,8 @@ import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 /** Reads of the relay chain that the search needs. Functions of this file may throw an `RpcFault`. */
 export type JustifiedRelay = Pick<
   RelayChain,
-  "fetchBlocks" | "fetchHash" | "fetchJustifications" | "fetchStorage"
+  "fetchBlock" | "fetchHash" | "fetchJustification" | "fetchStorage"
 >;
-
-/** Blocks whose justifications are fetched at a time. */
-const BLOCKS_AT_A_TIME = 64;
-
-/** Blocks of a session that are searched for a justification (docs/protocol/hub-consensus.md section 5.3). */
-const SEARCHED_BLOCKS = 2_400;
 
 /** A justified block with its decoded justification. */
 export interface JustifiedBlock {
@@ -33,7 +27,10 @@ export interface JustifiedBlock {
   readonly justification: BeefyJustification;
 }
 
-/** Finds the first justified block of the session after the client's. @throws {BeefyError} for invalid data of nodes */
+/**
+ * Finds the justification of the session after the client's: that of its first block, which nodes always keep. @throws
+ * {BeefyError} for invalid data of nodes
+ */
 export async function findSession(
   relay: JustifiedRelay,
   { trusted, head }: { readonly trusted: BeefyClientState; readonly head: RelayBlock },
@@ -41,16 +38,10 @@ export async function findSession(
 ): Promise<JustifiedBlock | undefined> {
   const { next, latestHeight } = trusted;
   const range = { from: Number(latestHeight) + 1, to: head.header.number };
-  const from = await findFirst(relay, range, next.id, signal);
-  const to = Math.min(range.to, from + SEARCHED_BLOCKS - 1);
-  // The first block of a session is always justified; others are read, with their whole bodies, only if the node has
-  // lost that justification.
-  for (let first = from, count = 1; first <= to; first += count, count = BLOCKS_AT_A_TIME) {
-    const blocks = await relay.fetchBlocks(first, Math.min(to, first + count - 1), signal);
-    const found = (await readJustified(relay, blocks, signal)).find((each) => setOf(each) >= next.id);
-    if (found !== undefined) return setOf(found) === next.id ? found : undefined;
-  }
-  return undefined;
+  const first = await findFirst(relay, range, next.id, signal);
+  const block = await relay.fetchBlock(await relay.fetchHash(first, signal), signal);
+  const found = await readJustified(relay, block, signal);
+  return found !== undefined && setOf(found) === next.id ? found : undefined;
 }
 
 /** Finds the first block of a range whose set has at least that id; the last one has it. Binary search. */
@@ -70,19 +61,15 @@ async function findFirst(
   return low;
 }
 
-/** Returns those of the blocks that are justified. @throws {BeefyError} for invalid data of nodes */
+/** Reads the justification of a block; `undefined`: the node keeps none. @throws {BeefyError} for invalid data of nodes */
 export async function readJustified(
-  relay: Pick<JustifiedRelay, "fetchJustifications">,
-  blocks: readonly RelayBlock[],
+  relay: Pick<JustifiedRelay, "fetchJustification">,
+  block: RelayBlock,
   signal: AbortSignal,
-): Promise<readonly JustifiedBlock[]> {
-  const stored = await relay.fetchJustifications(blocks.map(({ hash }) => hash), BEEFY_ENGINE, signal);
-  return blocks.flatMap((block, at) => {
-    const encoded = stored[at];
-    if (encoded === undefined) return [];
-    const justification = decodeBeefyJustification(encoded);
-    return justification.commitment.blockNumber === block.header.number ? [{ block, justification }] : [];
-  });
+): Promise<JustifiedBlock | undefined> {
+  const encoded = await relay.fetchJustification(block.hash, BEEFY_ENGINE, signal);
+  const justification = encoded && decodeBeefyJustification(encoded);
+  return justification?.commitment.blockNumber === block.header.number ? { block, justification } : undefined;
 }
 
 /** Id of the set that signed. */

@@ -155,7 +155,7 @@ export class RelaySource implements HostProofSource {
     if (!await work.hasWork(chain, { known: hubHeight, upTo: newest }, signal)) {
       return { kind: "nothing", reason: "the newest head of the hub holds nothing for this chain" };
     }
-    const [candidate] = await readJustified(relay, [head], signal);
+    const candidate = await readJustified(relay, head, signal);
     if (candidate === undefined || setOf(candidate) !== state.current.id) {
       return { kind: "nothing", reason: "the relay chain's node keeps no justification of its newest block" };
     }

@@ -27,7 +27,7 @@ import {
   stateIndicesAt,
 } from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
+import { stateProofFormat } from "./spec/state_proof.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
 /** Options of the checks. */
@@ -198,7 +198,7 @@ async function probeBeaconNode(
   const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const { header } = await node.fetchHeader("finalized");
   const { slot } = header;
-  const format = stateProofFormat(executionNodes(stateIndicesAt(network, slot)));
+  const format = stateProofFormat([stateIndicesAt(network, slot).execution]);
   const [lightClient, updates, stateProofs, states] = await Promise.all([
     served(() => node.fetchFinalityUpdate()),
     served(() => node.fetchPeriodUpdate(periodOfSlot(network, slot))),

@@ -39,7 +39,7 @@ class KnownNode extends TrackedEndpoint<RestEndpoint> {
   /** Routes that have answered. */
   readonly #served = new Set<string>();
   /** By route: consecutive subjects that it did not have. */
-  readonly #missed = new Map<string, ReadonlySet<string>>();
+  readonly #missed = new Map<string, Set<string>>();
   /** The network with the forks that it knows. */
   schedule: { readonly network: BeaconNetwork; readonly untilMs: number } | undefined;
 
@@ -57,11 +57,10 @@ class KnownNode extends TrackedEndpoint<RestEndpoint> {
     this.noteFault(fault);
     const isMiss = fault.code === "not_found" || (fault.code === "server_error" && !this.#served.has(route));
     if (!isMiss) return fault;
-    const before = this.#missed.get(route) ?? new Set();
-    const missed = new Set([...before, subject ?? String(before.size)]);
+    const missed = this.#missed.get(route) ?? new Set();
     this.#missed.set(route, missed);
+    if (missed.size < MISSES) missed.add(subject ?? String(missed.size));
     if (missed.size < MISSES) return fault;
-    this.#missed.delete(route);
     const { detail = "not served" } = fault;
     const missing = this.endpoint.fault("missing_method", route, { detail, cause: fault });
     this.noteFault(missing);

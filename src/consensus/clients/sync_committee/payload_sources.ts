@@ -14,8 +14,6 @@ import {
   branchOfBootstrap,
   branchOfFields,
   type CurrentCommittee,
-  executionNodes,
-  executionProofOf,
   type ProvedHash,
   stateProofFormat,
   treeOfProof,
@@ -126,15 +124,19 @@ export class PayloadProofs {
   }
 
   /** A few nodes in one answer. It is requested by slot: some nodes do not find the root of a just finalized state. */
-  async #fromProof(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
-    const indices = stateIndicesAt(network, beacon.slot);
-    const nodes = executionNodes(indices);
-    const leaves = await node.fetchStateProof(String(beacon.slot), stateProofFormat(nodes));
-    return believed(
+  async #fromProof(node: BeaconNode, block: FinalizedBlock): Promise<SourcedProof> {
+    const { network, beacon } = block;
+    const { execution: index } = stateIndicesAt(network, beacon.slot);
+    const leaves = await node.fetchStateProof(String(beacon.slot), stateProofFormat([index]));
+    const tree = believed(
       node.endpoint,
       beaconRoutes.stateProof,
-      () => executionProofOf(treeOfProof(beacon.stateRoot, nodes, leaves), indices),
+      () => treeOfProof(beacon.stateRoot, [index], leaves),
     );
+    const branch = tree.branch(index);
+    return isGloasAt(network, beacon.slot)
+      ? { blockHash: tree.node(index), executionPayloadBranch: branch }
+      : deriveExecutionPayloadProof(await fetchPayloadHeader(node, block), branch);
   }
 
   /** Neighbours of the payload header from the beginning of the state, the nodes above from a bootstrap. */
@@ -145,11 +147,7 @@ export class PayloadProofs {
   ): Promise<LegacyPayloadProof> {
     const { network, beacon: header } = block;
     const bootstrap = await fetchBootstrap(node, block);
-    // Light client updates that are attested in Gloas have only the hash.
-    const { execution } = typeof block.execution === "object" ? block : bootstrap.header;
-    if (typeof execution !== "object") {
-      throw node.endpoint.fault("refused", beaconRoutes.bootstrap, { detail: "no execution header" });
-    }
+    const execution = await fetchPayloadHeader(node, block);
     const prefix = await byRootOrSlot(
       header,
       (state) => fetchStatePrefix(node, state, { network, header }),
@@ -158,7 +156,10 @@ export class PayloadProofs {
     const branch = believed(
       node.endpoint,
       beaconRoutes.state,
-      () => branchOfFields(place, { prefix, summariesRoot }, currentCommittee(bootstrap)),
+      () => {
+        const rootOf = (field: string): Hash256 => prefix.rootOf(field);
+        return branchOfFields(place, { rootOf, summariesRoot }, currentCommittee(bootstrap));
+      },
     );
     return deriveExecutionPayloadProof(execution, branch);
   }
@@ -195,6 +196,15 @@ async function fetchBootstrap(
   const bootstrap = await node.fetchBootstrap(headerRoot(beacon));
   believed(node.endpoint, beaconRoutes.bootstrap, () => checkExecutionHeader(network, bootstrap.header));
   return bootstrap;
+}
+
+/** The execution header of a block of before Gloas: light client updates that are attested in Gloas have only its hash. */
+async function fetchPayloadHeader(node: BeaconNode, block: FinalizedBlock): Promise<ExecutionPayloadHeader> {
+  const { execution } = typeof block.execution === "object"
+    ? block
+    : (await fetchBootstrap(node, block)).header;
+  if (typeof execution === "object") return execution;
+  throw node.endpoint.fault("refused", beaconRoutes.bootstrap, { detail: "no execution header" });
 }
 
 function currentCommittee(bootstrap: LightClientBootstrap): CurrentCommittee {

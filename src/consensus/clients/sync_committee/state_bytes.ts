@@ -6,7 +6,6 @@ import { type BeaconNetwork, epochOfSlot, forkAtEpoch } from "./spec/beacon_netw
 import { type BeaconStateParts, BeaconStateReader } from "./spec/field_roots.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
 import { type StateType, stateTypeOf } from "./spec/state_type.ts";
-import { StatePrefix } from "./spec/state_proof.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";
@@ -24,30 +23,27 @@ function typeOf({ network, header: { slot } }: WantedState): StateType {
 }
 
 /**
- * Fetches the fields of fixed size at the beginning of a state (2.7 MB); the rest is not transferred. @throws {RpcFault}
+ * Fetches the fields of fixed size at the beginning of a state (2.7 MB); the rest is not transferred. @returns a reader
+ * that has their roots. @throws {RpcFault}
  */
 export async function fetchStatePrefix(
   node: BeaconNode,
   state: string,
   wanted: WantedState,
-): Promise<StatePrefix> {
+): Promise<Pick<BeaconStateReader, "rootOf">> {
   const type = typeOf(wanted);
-  const bytes = new Uint8Array(type.fixedEnd);
-  let filled = 0;
+  const reader = new BeaconStateReader(type);
+  let left = type.fixedEnd;
   await node.streamState(state, {
     endsItself: false,
     take: (received) => {
-      const piece = received.subarray(0, bytes.length - filled);
-      bytes.set(piece, filled);
-      filled += piece.length;
-      return filled === bytes.length ? "enough" : "more";
+      const piece = received.subarray(0, left);
+      left -= piece.length;
+      believed(node.endpoint, beaconRoutes.state, () => reader.write(piece));
+      return left === 0 ? "enough" : "more";
     },
   });
-  return believed(
-    node.endpoint,
-    beaconRoutes.state,
-    () => new StatePrefix(type, bytes.subarray(0, filled), wanted.header.slot),
-  );
+  return reader;
 }
 
 /**

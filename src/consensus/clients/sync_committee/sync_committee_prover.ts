@@ -19,11 +19,8 @@ import {
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { Fetch } from "../../../core/rpc/http_exchange.ts";
-import type { RpcObserver } from "../../../core/rpc/observed_endpoint.ts";
-import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
-import type { Log } from "../../../core/telemetry/log.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import type { ProverContext } from "../../client.ts";
 import { TargetClient } from "../../target_client.ts";
 import {
   BaseProver,
@@ -42,21 +39,15 @@ import { attemptByBlocks } from "./block_state_strategy.ts";
 import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
 import { proverFaultRow } from "../../poll_loop.ts";
 
-/** Dependencies of the prover. */
-export interface SyncCommitteeProverDeps {
+/** Dependencies of the prover; those of endpoints are for the beacon nodes. */
+export interface SyncCommitteeProverDeps
+  extends Pick<ProverContext, "fetch" | "observer" | "clock" | "randomness" | "log"> {
   readonly hub: {
     readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight" | "fetchNowSec">;
     readonly updates: Pick<TargetUpdates, "dryRunUpdates">;
   };
   /** Nodes of the execution chain. The prover does not close them. */
   readonly execution: EvmReader;
-  /** For the beacon nodes. */
-  readonly fetch: Fetch;
-  /** Notified of every request to a beacon node; absent: nobody observes. */
-  readonly observer?: RpcObserver | undefined;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly log: Log;
 }
 
 /** Configured options of the chain. */

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { onFixture, relay, relaySource, startHost } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
-import { withMethods } from "../../../support/with_methods.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -114,39 +113,3 @@ for (
     await relayer.untilSet(newest);
   });
 }
-
-test("beefy prover: a change of the set that a competitor proves by another block meanwhile is not paid for twice", async ({ hub, target }) => {
-  await hub.rotate();
-  const first = Number(hub.state.latestHeight);
-  // The first block of the session is what the hub has accepted; this relayer's node has lost its justification.
-  hub.relay.fault = ({ method, params: [block] }) =>
-    method === "chain_getBlock" && block === hub.relay.hash(first)
-      ? { kind: "result", result: { block: {}, justifications: null } }
-      : undefined;
-  await using source = relaySource(hub);
-  let raced = 0;
-  await using slow = relay(hub, target, {
-    account: "relayer2",
-    sources: () => [source],
-    chain: (chain) =>
-      withMethods(chain, {
-        simulator: {
-          simulate: async (...delivery) => {
-            const simulation = await chain.simulator.simulate(...delivery);
-            raced++;
-            await using competitor = relay(hub, target);
-            await competitor.untilSet(hub.state.current.id);
-            return simulation;
-          },
-        },
-      }),
-  });
-  await slow.until(
-    "that the competitor was seen",
-    () => slow.log.events("info").includes("proofs_overtaken.delivered"),
-  );
-  await slow.looks(2);
-  assert.equal(raced, 1);
-  assert.equal((await target.state()).latestHeight, BigInt(first));
-  assert.equal(await target.sent("relayer2"), 0);
-});

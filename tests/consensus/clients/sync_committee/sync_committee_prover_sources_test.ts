@@ -40,14 +40,14 @@ Deno.test("sync committee prover: the whole state is read once a period, otherwi
   match(await follow(), /by state prefix of honest/);
 });
 
-Deno.test("sync committee prover: without light client routes, blocks and state proofs do", async () => {
+Deno.test("sync committee prover: without light client routes, blocks and whole states do", async () => {
   await using fixture = await Fixture.start({ without: ["lightClient"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);
   await fixture.beacon.mine(8);
   match(
     (await fixture.follow(prover))[0]?.summary ?? "",
-    /\(by whole state of honest, state proof of honest\)/,
+    /\(by whole state of honest, whole state of honest\)/,
   );
   fixture.beacon.change({ without: ["lightClient", "blindedBlocks"] });
   await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
@@ -57,17 +57,6 @@ Deno.test("sync committee prover: without light client routes, blocks and state 
   const updates = await fixture.follow(prover);
   equal(updates.map(({ hasMore }) => hasMore), [true, false]);
   equal(fixture.hub.state.lightClientState.statePeriod, behind + 2n);
-});
-
-Deno.test("sync committee prover: whole states alone are enough, over a change of the committee too", async () => {
-  await using fixture = await Fixture.start({
-    without: ["lightClient", "lodestarProof", "blindedBlocks"],
-  });
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
-  await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
-  const [update] = await fixture.follow(prover);
-  match(update?.summary ?? "", /committee of period \d+ \(by whole state of honest, whole state of honest\)/);
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {

@@ -5,10 +5,10 @@ import { type DerivationErrorCode } from "../../../../../src/consensus/clients/s
 import { initialBeaconState } from "../../../../../src/consensus/clients/sync_committee/initial_state.ts";
 import { sepolia } from "../../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import {
+  bootstrapJson,
   type LightClientBootstrap,
   type LightClientUpdate,
-  parseLightClientBootstrap,
-  parseLightClientUpdate,
+  lightClientUpdateJson,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   committeeRoot,
@@ -18,7 +18,9 @@ import { flipByte, flipHash, readSyncCommittee, readVector } from "./vectors.ts"
 
 const vector = readVector("sepolia-electra-lightclient");
 const committee875 = readSyncCommittee(vector.at("next_sync_committee_period_875"));
-const update: LightClientUpdate = parseLightClientUpdate(vector.at("period_changing_update.update").json);
+const update: LightClientUpdate = lightClientUpdateJson.parse(
+  vector.at("period_changing_update.update").json,
+);
 
 /**
  * The attested header of the real update as the header to start from: its branch of the next committee with that
@@ -84,12 +86,11 @@ Deno.test("initial state: a bootstrap is read from the JSON of a node", () => {
     current_sync_committee: vector.at("next_sync_committee_period_875").json,
     current_sync_committee_branch: bootstrap.currentSyncCommitteeBranch,
   };
-  const parsed = parseLightClientBootstrap(json);
+  const parsed = bootstrapJson.parse(json);
   equal(parsed.header.beacon, update.attestedHeader);
   equal(initialBeaconState(sepolia, parsed, update), initialBeaconState(sepolia, bootstrap, update));
   throws(
-    () =>
-      parseLightClientBootstrap({ ...json, current_sync_committee: { pubkeys: [], aggregate_pubkey: "0x" } }),
+    () => bootstrapJson.parse({ ...json, current_sync_committee: { pubkeys: [], aggregate_pubkey: "0x" } }),
     (error) =>
       error instanceof z.ZodError && error.issues[0]?.path.join(".") === "current_sync_committee.pubkeys",
   );

@@ -23,8 +23,8 @@ import type {
 import { type DerivationErrorCode } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   type FinalityUpdate,
-  parseFinalityUpdate,
-  parseLightClientUpdate,
+  finalityUpdateJson,
+  lightClientUpdateJson,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   branchRoot,
@@ -57,9 +57,9 @@ const committee874 = readSyncCommittee(electra.at("current_sync_committee_period
 const committee875 = readSyncCommittee(electra.at("next_sync_committee_period_875"));
 const finalityUpdates = electra.list("finality_updates").map((node) => ({
   node,
-  update: parseFinalityUpdate(node.at("update").json),
+  update: finalityUpdateJson.parse(node.at("update").json),
 }));
-const crossing = parseLightClientUpdate(electra.at("period_changing_update.update").json);
+const crossing = lightClientUpdateJson.parse(electra.at("period_changing_update.update").json);
 
 /** A real update with its committee. `expected`: what other code computed of it. */
 interface RealUpdate {
@@ -79,7 +79,7 @@ function gnosisUpdate(): RealUpdate {
     { length: 512 },
     (_, at) => absent.includes(String(at)) ? recorded.bytes(`absent.${at}`) : aggregatePublicKey,
   );
-  const update = parseFinalityUpdate(recorded.at("update").json);
+  const update = finalityUpdateJson.parse(recorded.at("update").json);
   return { network: gnosisMainnet, update, committee: { aggregatePublicKey, publicKeys } };
 }
 
@@ -202,7 +202,7 @@ Deno.test("light client: JSON of another shape names the first field that does n
   ok(typeof json === "object");
   const malformed = (value: unknown, field: string): void =>
     throws(
-      () => parseFinalityUpdate(value),
+      () => finalityUpdateJson.parse(value),
       (error) => error instanceof z.ZodError && error.issues[0]?.path.join(".") === field,
     );
   malformed(undefined, "");
@@ -214,7 +214,7 @@ Deno.test("light client: JSON of another shape names the first field that does n
     { ...json, sync_aggregate: { sync_committee_bits: "0x", sync_committee_signature: "0x" } },
     "sync_aggregate.sync_committee_bits",
   );
-  throws(() => parseLightClientUpdate(json), z.ZodError);
+  throws(() => lightClientUpdateJson.parse(json), z.ZodError);
 });
 
 Deno.test("light client: the state tree is another one from Gloas on", () => {

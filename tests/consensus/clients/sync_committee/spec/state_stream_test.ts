@@ -9,7 +9,10 @@ import {
   treeOfItems,
 } from "../../../../../src/consensus/clients/sync_committee/spec/chunk_tree.ts";
 import { DerivationError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { branchRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  branchRoot,
+  uint64Root,
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { stateTypeOf } from "../../../../../src/consensus/clients/sync_committee/spec/state_type.ts";
 import { StateJsonReader } from "../../../../../src/consensus/clients/sync_committee/spec/state_json.ts";
 import {
@@ -142,6 +145,15 @@ Deno.test("state stream: the gnosis preset has shorter votes and a shorter looka
   const state = { ...electra, proposerLookahead: records(32, small) };
   const parts = read(gnosis.serialize(state), { slotsPerEpoch: 16 });
   equal(rootOf(parts), toHash256(gnosis.hashTreeRoot(state)));
+});
+
+Deno.test("state stream: roots of fields of fixed size are there before the rest", () => {
+  const type = stateTypeOf("fulu", 32);
+  const reader = new BeaconStateReader(type);
+  throws(() => reader.rootOf("earliestExitEpoch"), isUnreadable);
+  reader.write(fuluBytes.subarray(0, type.fixedEnd));
+  equal(reader.rootOf("nextWithdrawalIndex"), uint64Root(987_950n));
+  throws(() => reader.rootOf("validators"), isUnreadable);
 });
 
 Deno.test("state stream: the values beside the roots are those of the state", () => {
