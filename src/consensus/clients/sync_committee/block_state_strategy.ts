@@ -15,15 +15,15 @@ import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
+import type { ProverFinding } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
 import {
   type BeaconContext,
   finishUpdate,
   passing,
   type TrustedBeaconState,
-  type UpdateAttempt,
-  waitingAttempt,
-} from "./update_attempt.ts";
+  waitingFinding,
+} from "./finish_update.ts";
 import { fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 
 /** Maximum number of blocks to walk back from the head to one with enough signers. */
@@ -45,7 +45,7 @@ export async function attemptByBlocks(
   context: BeaconContext,
   trusted: TrustedBeaconState,
   signal: AbortSignal,
-): Promise<UpdateAttempt> {
+): Promise<ProverFinding> {
   const { endpoints, network } = context;
   const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
   const { checkpoint, head } = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
@@ -57,13 +57,13 @@ export async function attemptByBlocks(
   if (checkpoint.root === ZERO_NODE) {
     return { kind: "nothing", reason: "the chain has finalized nothing yet" };
   }
-  if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
+  if (checkpoint.epoch <= latestFinalizedEpoch) return waitingFinding(network, "epoch_not_newer");
   const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
   const selection = await endpoints.ask({ route: beaconRoutes.block }, async (node) => {
     const start = isBehind ? await lastBlockOf(node, statePeriod + 1n) : head;
     return await select(node, trusted, start);
   }, signal);
-  if (typeof selection === "string") return waitingAttempt(network, selection);
+  if (typeof selection === "string") return waitingFinding(network, selection);
   return await finish(context, trusted, { ...selection, hasMore: isBehind }, signal);
 }
 
@@ -152,7 +152,7 @@ async function finish(
   trusted: TrustedBeaconState,
   { hasMore, ...candidate }: Candidate & { readonly hasMore: boolean },
   signal: AbortSignal,
-): Promise<UpdateAttempt> {
+): Promise<ProverFinding> {
   const { endpoints } = context;
   const { network, attested: { header }, signing, withCommittee } = candidate;
   const { tree, finalizedCheckpoint: checkpoint, nextSyncCommittee, host } = await endpoints.ask(
@@ -162,7 +162,7 @@ async function finish(
   );
   // The node may have reported another epoch than the state proves.
   const plan = planUpdate(network, trusted.state.lightClientState, offerFrom(candidate, checkpoint.epoch));
-  if (plan.action === "wait") return waitingAttempt(network, plan.reason);
+  if (plan.action === "wait") return waitingFinding(network, plan.reason);
   const finalized = await endpoints.ask(
     { route: beaconRoutes.header },
     (node) => node.fetchHeader(checkpoint.root),

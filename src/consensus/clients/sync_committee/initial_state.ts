@@ -20,7 +20,7 @@ import { paddedRoot } from "./spec/build_update.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import { checkSignature } from "./spec/verify_update.ts";
 import { fetchWholeState } from "./state_bytes.ts";
-import type { BeaconContext } from "./update_attempt.ts";
+import type { BeaconContext } from "./finish_update.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import type { InitialConsensusState } from "../../prover.ts";
 import { evmStateMachine } from "../../../core/ismp/state_machine.ts";

@@ -17,15 +17,15 @@ import { withoutPadding, ZERO_NODE } from "./spec/ssz_roots.ts";
 import type { SignedUpdate } from "./spec/update.ts";
 import { authenticateUpdate } from "./spec/verify_update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
+import type { ProverFinding } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import {
   type BeaconContext,
   finishUpdate,
   type TrustedBeaconState,
-  type UpdateAttempt,
-  waitingAttempt,
-} from "./update_attempt.ts";
+  waitingFinding,
+} from "./finish_update.ts";
 
 /** A finality update of which something can be made, with its plan. */
 interface Offer {
@@ -48,7 +48,7 @@ export async function attemptByLightClient(
   context: BeaconContext,
   trusted: TrustedBeaconState,
   signal: AbortSignal,
-): Promise<UpdateAttempt | undefined> {
+): Promise<ProverFinding | undefined> {
   const offer = await fetchOffer(context, trusted, signal);
   if (offer === undefined || "kind" in offer) return offer;
   const { network, update, plan, missed } = offer;
@@ -74,10 +74,10 @@ async function fetchOffer(
   { endpoints, noteHead }: BeaconContext,
   trusted: TrustedBeaconState,
   signal: AbortSignal,
-): Promise<Offer | UpdateAttempt | undefined> {
+): Promise<Offer | ProverFinding | undefined> {
   const route = beaconRoutes.finalityUpdate;
   const faults: RpcFault[] = [];
-  const waits: UpdateAttempt[] = [];
+  const waits: ProverFinding[] = [];
   const read = async (node: BeaconNode): Promise<Offer> => {
     const { network } = node;
     const update = await node.fetchFinalityUpdate();
@@ -85,7 +85,7 @@ async function fetchOffer(
     noteHead(network, update.attestedHeader.slot);
     if (plan.action === "build") return { network, update, plan };
     if (plan.action === "wait") {
-      waits.push(waitingAttempt(network, plan.reason));
+      waits.push(waitingFinding(network, plan.reason));
       throw node.endpoint.fault("lagging", route, { detail: "it offers nothing new" });
     }
     // A node that claims missed periods has to prove the first of them.
@@ -125,7 +125,7 @@ async function rotate(
   trusted: TrustedBeaconState,
   { network, update: { attestedHeader: { slot } } }: Offer,
   signal: AbortSignal,
-): Promise<UpdateAttempt | undefined> {
+): Promise<ProverFinding | undefined> {
   const { endpoints } = context;
   const period = periodOfSlot(network, slot);
   const route = beaconRoutes.updates;
@@ -161,7 +161,7 @@ async function finishPeriod(
     readonly hasMore?: boolean;
   },
   signal: AbortSignal,
-): Promise<UpdateAttempt | undefined> {
+): Promise<ProverFinding | undefined> {
   const { execution } = update.finalizedHeader;
   try {
     const signed = signedWithCommittee(network, update);

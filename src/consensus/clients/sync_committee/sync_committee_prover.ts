@@ -33,7 +33,7 @@ import {
 import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchInitialBeaconState } from "./initial_state.ts";
 import { attemptByLightClient } from "./light_client_strategy.ts";
-import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
+import type { BeaconContext, TrustedBeaconState } from "./finish_update.ts";
 import { PayloadProofs } from "./payload_sources.ts";
 import { attemptByBlocks } from "./block_state_strategy.ts";
 import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
@@ -61,11 +61,6 @@ export interface SyncCommitteeProverOptions extends ProverOptions {
 /** Polls of one finalized state that no node serves before a fault is reported: new states take a moment. */
 const MAX_UNSERVED_POLLS = 3;
 
-/** The hub's state, also in its stored form. */
-interface StoredState extends TrustedBeaconState {
-  readonly bytes: Uint8Array;
-}
-
 /** Proves a chain of type `evm`. */
 export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> implements ConsensusProver {
   readonly #client: TargetClient<BeaconConsensusState>;
@@ -92,8 +87,14 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     );
     const endpoints = new BeaconEndpointSet({ ...deps, network }, this.chain, nodes);
     const proofs = new PayloadProofs(endpoints, deps.execution);
-    const noteHead = (network: BeaconNetwork, slot: bigint): void => this.#noteHead(network, slot);
-    this.#context = { network, consensusStateId, endpoints, proofs, noteHead };
+    this.#context = {
+      network,
+      consensusStateId,
+      endpoints,
+      proofs,
+      encode: (network, update, signal) => this.#encode(network, update, signal),
+      noteHead: (network, slot) => this.#noteHead(network, slot),
+    };
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -133,16 +134,16 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     const trusted = await this.#fetchTrusted(signal);
     const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
     try {
-      const attempt = await this.#attempt(trusted, signal);
+      const finding = await this.#attempt(trusted, signal);
       this.#unserved = { epoch, polls: 0 };
-      return await this.#findingOf(trusted, attempt, signal);
+      return finding;
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.where.chain !== this.chain) throw fault;
       return this.#findingOfFault(epoch, fault);
     }
   }
 
-  async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
+  async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<ProverFinding> {
     const light = await attemptByLightClient(this.#context, trusted, signal);
     if (light !== undefined) return light;
     this.#deps.log.debug("endpoint_limited.light_client_data", { chain: this.chain });
@@ -160,36 +161,15 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     return { kind: "nothing", reason: `not served yet: ${reported.detail}`, againInMs };
   }
 
-  async #findingOf(
-    trusted: StoredState,
-    attempt: UpdateAttempt,
-    signal: AbortSignal,
-  ): Promise<ProverFinding> {
-    if (attempt.kind === "nothing") return attempt;
-    const { network, update, verified, sources, hasMore } = attempt;
-    const { height } = verified.commitment.height;
-    const isHigher = trusted.height === undefined || height > trusted.height;
-    const committee = update.syncCommitteeUpdate === undefined
-      ? ""
-      : `, committee of period ${verified.consensusState.lightClientState.statePeriod + 1n}`;
-    const encoded = await this.#encode(update, signal) ?? this.#findingOfRefusal(network, update);
-    if ("kind" in encoded) return encoded;
-    return {
-      kind: "updates",
-      proofs: [encoded],
-      madeOn: trusted.bytes,
-      height: isHigher ? height : undefined,
-      summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${sources.join(", ")})`,
-      hasMore,
-    };
-  }
-
   /**
    * Encodes an update that our verifier accepts, in the layout that the hub's runtime reads: the first in which a dry run
-   * accepts it. Source: docs/protocol/evm-consensus.md section 5.11. @returns `undefined` when the hub refuses the update
-   * in every layout.
+   * accepts it. Source: docs/protocol/evm-consensus.md section 5.11. @throws {ProverFault} `fork_not_followed`
    */
-  async #encode(update: StateUpdate, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async #encode(
+    network: BeaconNetwork,
+    update: StateUpdate,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | ProverFinding> {
     const known = this.#layout;
     const carrying = updateLayouts.filter((layout) => canCarry(layout, update.executionPayload))
       .sort((a, b) => Number(b === known) - Number(a === known));
@@ -202,7 +182,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
       this.#layout = name;
       return bytes;
     }
-    return undefined;
+    return this.#findingOfRefusal(network, update);
   }
 
   /**
@@ -236,7 +216,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
   }
 
   /** Fetches the hub's state. @throws {ProverFault} `hub_state`, `frozen`, `expired` */
-  async #fetchTrusted(signal: AbortSignal): Promise<StoredState> {
+  async #fetchTrusted(signal: AbortSignal): Promise<TrustedBeaconState> {
     const { state, bytes } = await this.#client.fetch(signal);
     if (state.chainId !== this.#context.network.chainId) {
       throw this.#client.fault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
