@@ -231,23 +231,23 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 848,
-  "consensus": 2890,
+  "consensus": 2862,
   "consensus/checks": 194,
   "consensus/clients/arbitrum": 798,
-  "consensus/clients/beefy": 2608,
+  "consensus/clients/beefy": 2518,
   "consensus/clients/bsc": 1441,
-  "consensus/clients/grandpa": 1483,
+  "consensus/clients/grandpa": 1429,
   "consensus/clients/op_stack": 1760,
-  "consensus/clients/parachain": 611,
+  "consensus/clients/parachain": 607,
   "consensus/clients/polygon": 2049,
-  "consensus/clients/sync_committee": 4956,
+  "consensus/clients/sync_committee": 4370,
   "consensus/commands": 389,
   "consensus/config": 978,
   "consensus/followers": 129,
   "consensus/relay_chain": 458,
   "consensus/rest": 253,
   "consensus/rollup": 1172,
-  "consensus/spec": 179,
+  "consensus/spec": 170,
   "consensus/status": 447,
   "core/beefy": 456,
   "core/chains": 12_649,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3556,
   "core/runtime": 2017,
   "core/substrate": 270,
-  "core/telemetry": 2630,
+  "core/telemetry": 2623,
   "messaging": 1063,
   "messaging/checks": 309,
   "messaging/commands": 1919,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 77_824,
+  "lines of src": 77_046,
   "lines of devnet": 34_110,
-  "lines of tests": 96_569,
+  "lines of tests": 95_844,
   "lines of the longest function of src": 73,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 80,
+  "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_870,
+  "words of docs": 59_731,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

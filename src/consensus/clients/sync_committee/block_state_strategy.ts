@@ -10,7 +10,7 @@ import {
   stateIndicesAt,
 } from "./spec/beacon_network.ts";
 import { checkSignature } from "./spec/verify_update.ts";
-import { planUpdate, type UpdateOffer, type UpdatePlan, type WaitReason } from "./spec/build_update.ts";
+import { planUpdate, type UpdateOffer, type WaitReason } from "./spec/build_update.ts";
 import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";
@@ -61,7 +61,7 @@ export async function attemptByBlocks(
   const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
   const selection = await endpoints.ask({ route: beaconRoutes.block }, async (node) => {
     const start = isBehind ? await lastBlockOf(node, statePeriod + 1n) : head;
-    return await select(node, trusted, start);
+    return await select(node, trusted, { start, finalizedEpoch: checkpoint.epoch });
   }, signal);
   if (typeof selection === "string") return waitingFinding(network, selection);
   return await finish(context, trusted, { ...selection, hasMore: isBehind }, signal);
@@ -83,19 +83,21 @@ async function lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHead
 }
 
 /**
- * Finds the newest block, from `start` back, whose signatures the hub can use. @returns the reason when there is none.
+ * Finds the newest block, from `start` back, whose signatures the hub can use. @param finalizedEpoch that of the head,
+ * which attested states at the start of an epoch do not have yet. @returns the reason when there is none.
  */
 async function select(
   node: BeaconNode,
   trusted: TrustedBeaconState,
-  start: RootedHeader,
+  { start, finalizedEpoch }: { readonly start: RootedHeader; readonly finalizedEpoch: bigint },
 ): Promise<Candidate | WaitReason> {
   let root = start.root;
   let reason: WaitReason = "too_few_participants";
   for (let step = 0; step < MAX_STEPS; step++) {
     const signing = await node.fetchBlock(root);
     const attested = await node.fetchHeader(signing.parentRoot);
-    const plan = await planFor(node, trusted, { signing, attested });
+    const offer = offerFrom({ signing, attested }, finalizedEpoch);
+    const plan = planUpdate(node.network, trusted.state.lightClientState, offer);
     if (plan.action === "build") {
       const withCommittee = plan.committee === "with_committee";
       const candidate = { network: node.network, attested, signing, withCommittee };
@@ -122,19 +124,6 @@ function offerFrom(
     signerCount: countSigners(signing.syncAggregate.bits),
     finalizedEpoch,
   };
-}
-
-async function planFor(
-  node: BeaconNode,
-  trusted: TrustedBeaconState,
-  block: Pick<Candidate, "signing" | "attested">,
-): Promise<UpdatePlan> {
-  // Signers and slots are checked first: they need no request for the state.
-  const state = trusted.state.lightClientState;
-  const early = planUpdate(node.network, state, offerFrom(block, state.latestFinalizedEpoch + 1n));
-  if (early.action !== "build") return early;
-  const { epoch } = await node.fetchFinalizedCheckpoint(block.attested.header.stateRoot);
-  return planUpdate(node.network, state, offerFrom(block, epoch));
 }
 
 /** Verifies the signature, which binds the attested header; later data is verified against its state root. */

@@ -67,7 +67,7 @@ export async function attemptByLightClient(
 }
 
 /**
- * Fetches a finality update that advances the hub. Nodes with nothing new are passed over: one that is stuck or
+ * Fetches a finality update that advances the hub. Nodes with nothing new are skipped: one that is stuck or
  * dishonest must not hold the hub back.
  */
 async function fetchOffer(

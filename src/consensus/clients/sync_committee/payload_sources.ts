@@ -93,6 +93,8 @@ export class PayloadProofs {
     if (isGloasAt(block.network, block.beacon.slot)) {
       return [["bootstrap", (node) => this.#fromBootstrap(node, block)], stateProof, wholeState];
     }
+    // Without light client objects nothing shows the execution header.
+    if (block.execution === undefined) return [wholeState];
     const known = this.#summaries;
     if (known?.span !== block.beacon.slot / SLOTS_PER_SUMMARY) return [stateProof, wholeState];
     return [stateProof, ["state prefix", (node) => this.#fromPrefix(node, block, known.root)], wholeState];

@@ -312,6 +312,6 @@ Deno.test("sync committee prover: a missed period whose best update is of a lost
   const lost = new RegExp(`/(${slot}|${root})(/|[?]|$)`);
   fixture.spoil("archive", { status: (asked) => lost.test(asked) ? 404 : undefined });
   const [first] = await fixture.follow(prover);
-  match(first?.summary ?? "", /by whole state of archive, state proof of archive/);
+  match(first?.summary ?? "", /by whole state of archive, whole state of archive/);
   equal(fixture.hub.state.lightClientState.statePeriod, BigInt(missed + 2));
 });
