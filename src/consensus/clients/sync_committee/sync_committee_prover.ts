@@ -7,9 +7,16 @@ import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
 import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
-import { type BeaconNetwork, isGloasAt, isStartOfGloas } from "./spec/beacon_network.ts";
+import {
+  type BeaconNetwork,
+  epochOfSlot,
+  isGloasAt,
+  isStartOfGloas,
+  periodOfSlot,
+} from "./spec/beacon_network.ts";
 import {
   type BeaconConsensusState,
+  beaconConsensusStateCodec,
   canCarry,
   type StateUpdate,
   stateUpdateCodecs,
@@ -17,7 +24,7 @@ import {
   updateLayouts,
 } from "./spec/update.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
+import { checkChainIds, type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { ProverContext } from "../../client.ts";
@@ -29,9 +36,12 @@ import {
   ProverFault,
   type ProverFinding,
   type ProverOptions,
+  usualPeriods,
 } from "../../prover.ts";
+import { beaconRoutes } from "./beacon_node.ts";
 import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
-import { fetchInitialBeaconState } from "./initial_state.ts";
+import { fetchWholeState } from "./state_bytes.ts";
+import { evmCommitment } from "../../spec/header_commitment.ts";
 import { attemptByLightClient } from "./light_client_strategy.ts";
 import type { BeaconContext, TrustedBeaconState } from "./finish_update.ts";
 import { PayloadProofs } from "./payload_sources.ts";
@@ -227,10 +237,45 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     try {
-      return await fetchInitialBeaconState(this.#context, this.#deps.execution, signal);
+      return await this.#fetchInitialState(signal);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       throw proverFaultOf(this.chain, fault);
     }
+  }
+
+  /**
+   * Makes the state of the whole finalized state of a beacon node, which has both committees: the operator trusts the
+   * node. Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state);
+   * docs/protocol/evm-consensus.md section 5.10.
+   */
+  async #fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const { network, endpoints } = this.#context;
+    const { header, state } = await endpoints.ask({ route: beaconRoutes.state }, async (node) => {
+      const { header } = await node.fetchHeader("finalized");
+      return { header, state: await fetchWholeState(node, { network: node.network, header }) };
+    }, signal);
+    const { currentSyncCommittee, nextSyncCommittee } = state;
+    const trusted: BeaconConsensusState = {
+      frozenHeight: undefined,
+      lightClientState: {
+        finalizedHeader: header,
+        latestFinalizedEpoch: epochOfSlot(network, header.slot),
+        currentSyncCommittee,
+        nextSyncCommittee,
+        statePeriod: periodOfSlot(network, header.slot),
+      },
+      l2Consensus: new Map(),
+      chainId: network.chainId,
+    };
+    return {
+      clientId: network.clientId,
+      state: beaconConsensusStateCodec.enc(trusted),
+      ...usualPeriods(this.chain),
+      // The newest block, as the reference does: updates below it add no commitment until finality has passed it.
+      commitments: [
+        evmCommitment(this.commitmentId, await fetchEvmHeader(this.#deps.execution, "latest", signal)),
+      ],
+    };
   }
 }

@@ -56,11 +56,6 @@ function wholeBranch(branch: readonly Hash256[], generalizedIndex: number): read
   return nodes;
 }
 
-/** Root to which a branch that may be padded leads. @throws {DerivationError} `branch_length` */
-export function paddedRoot(leaf: Hash256, branch: readonly Hash256[], generalizedIndex: number): Hash256 {
-  return branchRoot(leaf, wholeBranch(branch, generalizedIndex), generalizedIndex);
-}
-
 /**
  * The hub's finality proof of a light client's: that has the branch of the checkpoint's root, whose first node is the
  * epoch beside it.
@@ -87,7 +82,7 @@ export function checkExecutionHeader(network: BeaconNetwork, header: LightClient
   if (isGloas && !isHash) throw new DerivationError("execution_header");
   const index = isGloas ? PARENT_HASH_IN_BODY : isHash ? BLOCK_HASH_IN_BODY : PAYLOAD_IN_BODY;
   const leaf = typeof header.execution === "string" ? header.execution : header.execution.root;
-  if (paddedRoot(leaf, header.executionBranch, index) !== header.beacon.bodyRoot) {
+  if (branchRoot(leaf, wholeBranch(header.executionBranch, index), index) !== header.beacon.bodyRoot) {
     throw new DerivationError("execution_header");
   }
 }
