@@ -118,20 +118,7 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: HubContext["network"], chain: EvmChainSection): EvmChain {
-  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
-  const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
-  return createEvmChain(network, {
-    stateMachine,
-    consensusStateId,
-    rpcUrls,
-    ismpHost,
-    signer,
-    clientType,
-    gasPriceBufferPercent,
-    maximumGasPriceGwei,
-    queryBatchSizeBlocks: undefined,
-    tracingBatchSize: undefined,
-  });
+  return createEvmChain(network, { ...chain, queryBatchSizeBlocks: undefined, tracingBatchSize: undefined });
 }
 
 function connectHost(
@@ -209,17 +196,16 @@ function connectSources({ network, hub }: HubContext, values: ProverValues | und
 /** Connects a node of the hub. */
 function connectHubNode(
   network: SubstrateChainDeps,
-  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
-  { rpcWs, maxRpcPayloadSizeBytes }: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+  hub: HubSubstrateConfig,
+  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
 ): ReturnType<typeof createHubChain> {
-  const id = { stateMachine, consensusStateId };
+  const { rpcWs, maxRpcPayloadSizeBytes } = node;
+  const { stateMachine, consensusStateId } = hub;
   return createHubChain(network, {
-    id,
-    hashing,
+    ...hub,
+    id: { stateMachine, consensusStateId },
     rpcWs,
     maxRpcPayloadSizeBytes,
-    maxConcurrentQueries,
-    signer,
   });
 }
 
