@@ -94,7 +94,7 @@ export class HubCalls {
   /** Polls the status of a journalled call, and records blocks that are not final yet. */
   async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
     if (this.#leaving.has(row.id)) return { state: "open" };
-    const outcome = await this.#hub.outcomes.fetchCallOutcome(row.submission, signal);
+    const outcome = await this.#hub.outcomes.fetchOutcome(row.submission, signal);
     switch (outcome.kind) {
       case "pending":
         if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });

@@ -50,6 +50,8 @@ const HUB_BLOCK_SEC = 6;
 export const PRICE_27 = 2_000n * 10n ** 27n;
 /** Maximum of seconds after the trouble until everything has ended. */
 const MAX_CALM_SEC = 3 * 3_600;
+/** Seconds after the trouble when pools drop what was not mined, as full ones do: a database that was lost may know nothing of it. */
+const FULL_POOL_SEC = 1_200;
 /** A module that receives, and one that misbehaves. */
 const RECEIVER = new Uint8Array(20).fill(0xbb);
 const DECEIVER = new Uint8Array(20).fill(0xdd);
@@ -228,6 +230,7 @@ export class Course {
       }
     }
     this.#troubles.advance(now);
+    if (now === this.plan.calmAfterSec + FULL_POOL_SEC) this.nodes.forEach((node) => node.clearMempool());
     if (this.#connectedHub !== undefined) this.#troubles.drawFaults(this.#connectedHub.faults);
     this.#runAhead();
     this.#produce();
@@ -265,7 +268,7 @@ export class Course {
     if (now % 12 === 0) {
       hub.accept(one);
       hub.accept(two);
-      const isRotation = isTrouble && this.#troubles.chance(8);
+      const isRotation = isTrouble && this.#troubles.chance(this.plan.rotationPercent);
       if (hub.finalHeight > this.#lastProof) {
         this.#lastProof = hub.finalHeight;
         hub.acceptProof(isRotation ? "rotation" : "messaging");

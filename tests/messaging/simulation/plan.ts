@@ -177,6 +177,8 @@ export interface Plan {
   readonly faultPercent: number;
   /** Percent of blocks that are reorganised away until then. */
   readonly reorgPercent: number;
+  /** Share of the hub's proofs that rotate its authorities, in percent. */
+  readonly rotationPercent: number;
   readonly hasCompetitor: boolean;
   /** Seconds between two rounds of a worker. */
   readonly pollSec: number;
@@ -212,6 +214,8 @@ function longPlan(plan: Plan, draw: Draw): Plan {
     })),
     troubles: Array.from({ length: draw.between(5, 20) }, () => trouble(draw, lastsSec)),
     reorgPercent: draw.between(0, 1),
+    // Every four hours, as on the live network: nobody else carries rotations to these chains.
+    rotationPercent: 0.1,
     pollSec: 60,
     calmAfterSec: lastsSec,
   };
@@ -237,6 +241,7 @@ function troubledPlan(seed: number): Plan {
     ],
     faultPercent: 5,
     reorgPercent: [0, 4, 12][draw.between(0, 2)] ?? 0,
+    rotationPercent: 8,
     hasCompetitor: draw.chance(50),
     pollSec: 10,
     calmAfterSec,

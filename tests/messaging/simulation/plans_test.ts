@@ -37,6 +37,7 @@ function quiet(seed: number, changes: Partial<Plan> = {}): Plan {
     maximumDailyLoss: undefined,
     faultPercent: 0,
     reorgPercent: 0,
+    rotationPercent: 8,
     hasCompetitor: false,
     ...changes,
   };

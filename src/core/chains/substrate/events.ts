@@ -10,6 +10,7 @@ import {
 } from "../../ismp/rpc_json.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
+import { SharedRead } from "../../runtime/refreshed.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import { counterOf, isDispatched, messageOf, MissingMessages } from "./dispatched.ts";
@@ -27,8 +28,14 @@ const EVENTS_AT_ONCE = 100;
 const METHOD = "ismp_queryEventsWithMetadata";
 const NO_TRANSACTION: Hash256 = `0x${"00".repeat(32)}`;
 
+/** Time for which legs share the events of a range, ms: all legs of a source reach the same height at the same time. */
+const SHARED_MS = 1_000;
+
 /** Events of one chain. */
 export class SubstrateEvents implements ChainEvents {
+  /** The range that was requested last. */
+  #shared: { readonly range: string; readonly events: SharedRead<readonly ChainEvent[]> } | undefined;
+
   constructor(
     readonly node: SubstrateNode,
     readonly stored: StoredEvents = new StoredEvents(node),
@@ -39,11 +46,21 @@ export class SubstrateEvents implements ChainEvents {
    * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split, and the events of
    * one block that are still too large are read from its state, then without the transactions that caused them. A
    * query that lacks messages is split, too, until their blocks are known, and those are skipped when the node keeps
-   * lacking them. So are blocks whose states it has discarded.
+   * lacking them. So are blocks whose states it has discarded, and those of which it gives no events that can be read.
    * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
    * states.
    */
-  async fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+  fetchEvents(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
+    const range = `${from} ${to}`;
+    if (this.#shared?.range !== range) {
+      const read = (ending: AbortSignal): Promise<readonly ChainEvent[]> =>
+        this.#fetchRange(from, to, ending);
+      this.#shared = { range, events: new SharedRead(this.node.clock, { forMs: SHARED_MS, read }) };
+    }
+    return this.#shared.events.get(signal);
+  }
+
+  async #fetchRange(from: bigint, to: bigint, signal: AbortSignal): Promise<readonly ChainEvent[]> {
     const events: ChainEvent[] = [];
     // The node walks back to the parent of `from`, which the genesis block does not have; it has no events either.
     for (let start = from === 0n ? 1n : from; start <= to; start += BLOCKS_PER_QUERY) {
@@ -69,7 +86,9 @@ export class SubstrateEvents implements ChainEvents {
       if (!isTooMuch) throw fault;
       if (from !== to) return await halves();
       if (fault.code !== "too_large") throw fault;
-      found = await this.#fetchManyStored(from, signal);
+      found = await this.#fetchManyStored(from, signal).catch((unreadable) =>
+        this.#passBlock(from, unreadable)
+      );
     }
     if (found.missing > 0n) {
       if (from !== to) return await halves();
@@ -125,6 +144,16 @@ export class SubstrateEvents implements ChainEvents {
       "messages_skipped.bodies_missing",
       { endpoint: this.node.client.host, block, messages: count },
     );
+  }
+
+  /** Passes over a block of which no events can be read. @throws the fault while the block may be requested again. */
+  #passBlock(block: bigint, fault: unknown): Range {
+    const isUnreadable = fault instanceof RpcFault &&
+      (fault.code === "too_large" || fault.code === "malformed");
+    if (!isUnreadable || !this.missing.mayPass(block)) throw fault;
+    const { log, client } = this.node;
+    log.error("blocks_skipped.unreadable", { endpoint: client.host, from: block, to: block, error: fault });
+    return { events: [], dispatched: 0n, missing: 0n };
   }
 
   async #queryRange(from: bigint, to: bigint, signal: AbortSignal): Promise<Range> {

@@ -47,7 +47,7 @@ const HUB_FEE_TOKEN_DECIMALS = 6;
 /** Creates the hub; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeOptions): HubChain {
   const context = createChainContext(deps, options, { isHub: true, use: "hub" });
-  const { node, outcomes } = context;
+  const { node } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
   const acceptedProofs = new SubstrateAcceptedProofs(node);
   const accounts = new SubstrateRelayerAccounts(node);
@@ -59,7 +59,6 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
         fetchNeededHeight: fetchKnownHeight,
         checkOffchain: (signal) => checkAcceptedProofs(node, acceptedProofs, signal),
       }),
-    outcomes,
     counterparties: new SubstrateCounterparties(node),
     senderLimits: new HubSenderLimits(node),
     accounts,

@@ -23,6 +23,12 @@ export const chainEvents = {
     codes: {
       mined:
         "Another program uses this account: deliveries continue more slowly. Give this relayer its own account",
+      ahead: {
+        text: "Deliveries wait behind a transaction of this account that this relayer does not know",
+        action:
+          "Replace it in a wallet by one at a higher price: it may be of this relayer's, from before its database " +
+          "was lost. Give this relayer an account of its own.",
+      },
       seen: "Nonce used by an unknown transaction; signing after it",
     },
   },

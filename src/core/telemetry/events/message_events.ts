@@ -33,6 +33,11 @@ export const messageEvents = {
         action:
           "Use a node with --state-pruning archive, and set `initial_height` to the block before `from`.",
       },
+      unreadable: {
+        text: "Block skipped: the node does not return its events, or they do not match its metadata",
+        action:
+          "Raise --rpc-max-response-size of the node, and set `initial_height` to the block before `from`.",
+      },
       payments_pruned: {
         text: "Old blocks not kept by the hub node; earlier payments are not searched",
         action: "Use a node that keeps old blocks if payments are missing.",

@@ -233,6 +233,9 @@ function listDueAbove(
 /** Maximum number of times that a batch is judged again because some of its messages do not pay. */
 const MAX_JUDGEMENTS = 3;
 
+/** Maximum number of batches among whose messages those that pay for proofs ahead of them are searched. */
+const MAX_BATCHES = 10;
+
 /**
  * Sends proofs ahead of due messages that pay for these proofs, those that must follow, and themselves. All of it is
  * simulated together first: nodes simulate more than they take in one transaction.
@@ -240,8 +243,8 @@ const MAX_JUDGEMENTS = 3;
 async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs): Promise<RotationResult> {
   const { proofs, all, height, left } = next;
   const isWanted = (kind: Candidate["row"]["kind"]): boolean => kind !== "get";
-  const { ready } = listReady(leg, { view, proofHeight: height, isWanted });
-  const above = ready.filter(({ row }) => row.seenAtHeight > view.height);
+  const { ready } = listReady(leg, { view, proofHeight: height, isWanted, batches: MAX_BATCHES });
+  const above = ready.filter(({ row }) => row.seenAtHeight > view.height).toSorted(byOffer);
   const gates = await judgeGates(leg, above);
   const payable = screen(leg, above, gates, judgeSuspended(leg, above), judgeBought(leg));
   const open = await endDelivered(leg, payable);
@@ -269,6 +272,14 @@ async function sendAhead(leg: LegRun, view: CounterpartyView, next: NextProofs):
   const result = await sendConsensus(leg, work);
   if (result === "sent") leg.ledger.transaction(() => noteBought(leg, candidates, left));
   return result;
+}
+
+/** Orders messages that were not judged yet before the others, and those by what they offer: the poor hide no rich one. */
+function byOffer({ row: one }: Candidate, { row: other }: Candidate): number {
+  if (one.offeredUsd18 === undefined || other.offeredUsd18 === undefined) {
+    return Number(other.offeredUsd18 === undefined) - Number(one.offeredUsd18 === undefined);
+  }
+  return Number(other.offeredUsd18 - one.offeredUsd18);
 }
 
 /** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */

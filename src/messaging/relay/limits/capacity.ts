@@ -107,12 +107,13 @@ const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
 /**
  * Reports a nonce that a transaction of another program has, once a day, also across restarts.
- * @param event `account_shared.mined`: it was mined in front of ours; `account_shared.seen`: endpoints show it there
+ * @param event `account_shared.mined`: it was mined in front of ours; `account_shared.ahead`: ours wait behind it;
+ * `account_shared.seen`: endpoints show it there
  */
 export function reportForeign(
   context: TargetContext,
   nonce: bigint,
-  event: "account_shared.mined" | "account_shared.seen",
+  event: `account_shared.${"mined" | "ahead" | "seen"}`,
 ): void {
   const { clock, log, target } = context;
   const chain = target.id.stateMachine;
@@ -120,7 +121,7 @@ export function reportForeign(
   const isNews = clock.now() - (reported.read(context) ?? -Infinity) >= REPORT_INTERVAL_MS;
   if (isNews) reported.write(context, clock.now());
   if (!isNews) log.debug("account_shared.seen", { chain, nonce });
-  else log[event === "account_shared.mined" ? "warn" : "info"](event, { chain, nonce });
+  else log[event === "account_shared.seen" ? "info" : "warn"](event, { chain, nonce });
 }
 
 /** Leaves a signed submission to settling, which skips those that are being broadcast. */

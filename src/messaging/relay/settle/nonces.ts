@@ -123,6 +123,9 @@ function isOpen({ state }: SubmissionRow): boolean {
 /** Age of a waiting transaction after which a gap below it is looked for, ms: two slow blocks. */
 const GAP_AFTER_MS = 30_000;
 
+/** Age of a waiting transaction after which an unknown one in front of it is reported, ms. */
+const REPORT_AHEAD_AFTER_MS = 10 * 60_000;
+
 /** Time for which a nonce counts as used since ours was mined with it, whatever endpoints count, ms. */
 const MINED_FOR_MS = 10 * 60_000;
 
@@ -137,11 +140,17 @@ export async function leaveGaps(
   const { target: { id: { stateMachine: chain }, relayer }, ledger: { submissions }, clock } = context;
   const account = toHex(relayer ?? new Uint8Array());
   const open = submissions.listUnresolved(chain).filter(({ submission }) => submission.account === account);
-  const isOld = ({ createdAtMs }: SubmissionRow): boolean => clock.now() - createdAtMs >= GAP_AFTER_MS;
-  const waiting = open.filter((row) => row.state !== "included" && isOld(row) && !isBeingSent(context, row));
+  const ageOf = ({ createdAtMs }: SubmissionRow): number => clock.now() - createdAtMs;
+  const waiting = open.filter((row) =>
+    row.state !== "included" && ageOf(row) >= GAP_AFTER_MS && !isBeingSent(context, row)
+  );
   if (waiting.length === 0) return false;
   const held = new Set(open.map(({ submission }) => submission.nonce));
-  let { pending: free } = await replacement.fetchNonces(context.signal);
+  const { latest, pending } = await replacement.fetchNonces(context.signal);
+  const isLate = waiting.some((row) => ageOf(row) >= REPORT_AHEAD_AFTER_MS);
+  const isUnknown = latest < pending && submissions.listByNonce(chain, account, latest).length === 0;
+  if (isLate && isUnknown) reportForeign(context, latest, "account_shared.ahead");
+  let free = pending;
   while (held.has(free)) free++;
   const above = waiting.filter(({ submission: { nonce } }) => nonce !== undefined && nonce > free);
   const isMined = submissions.listByNonce(chain, account, free)

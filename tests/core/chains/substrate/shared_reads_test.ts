@@ -13,6 +13,8 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { hubMetadata } from "../../../support/hub_vectors.ts";
 import { ScriptedError, ScriptedNode } from "../../../support/scripted_socket.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { startTestHub } from "../../../../devnet/hub/deliveries.ts";
+import { connect } from "./hub_connection.ts";
 import { blockHashes, hashOf, headerJson, scriptHub } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
@@ -61,6 +63,22 @@ Deno.test("the views and accepted proofs of all chains are read at once, and aga
     throw new ScriptedError(-32000, "busy");
   });
   await assert.rejects(poll(), RpcFault);
+});
+
+Deno.test("the events of a range are read once for all legs that reach it at the same time, and again later", async () => {
+  await using hub = await startTestHub();
+  const clock = new FakeClock();
+  await using connection = connect(hub, {}, { clock });
+  while (hub.best.number < 12) hub.produceBlock();
+  const read = (to: bigint): Promise<unknown[]> =>
+    Promise.all(chains.map(() => connection.chain.events.fetchEvents(5n, to, signal)));
+  const counts: (number | undefined)[] = [];
+  for (const [to, laterMs] of [[9n, 0], [9n, 900], [10n, 0], [10n, 1_100]] as const) {
+    clock.jump(laterMs);
+    await read(to);
+    counts.push(hub.callCounts.get("ismp_queryEventsWithMetadata"));
+  }
+  assert.deepEqual(counts, [1, 1, 2, 3]);
 });
 
 Deno.test("a runtime that several wait for is loaded whoever of them gives up", async () => {

@@ -181,7 +181,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   assert.deepEqual([...scene.hub.rewards.paid], [`rotation ${a} 5`, `rotation ${a} 3`, `rotation ${a} 9`]);
 });
 
-for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcome"]) {
+for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchOutcome"]) {
   for (const when of ["before", "after"] as const) {
     Deno.test(`rewards: killed ${when} ${method}, a restart claims once`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {

@@ -467,7 +467,7 @@ const crashes: readonly (readonly ["hub" | "chain", string])[] = [
   ["hub", "dryRunCall"],
   ["hub", "prepareCall"],
   ["hub", "broadcast"],
-  ["hub", "fetchCallOutcome"],
+  ["hub", "fetchOutcome"],
   ["hub", "fetchEvents"],
   ["hub", "proveMessages"],
   ["chain", "fetchReceipts"],

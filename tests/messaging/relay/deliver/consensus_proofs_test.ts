@@ -29,6 +29,7 @@ interface CaseOptions {
   readonly tokenPrice?: "none";
   /** Time that each answer of a node takes, ms. */
   readonly latencyMs?: number;
+  readonly maxMessagesPerStep?: number;
 }
 
 /** A host that follows the hub's authorities and knows an old height of it, and a leg that bundles. */
@@ -39,8 +40,11 @@ async function prepare(options: CaseOptions = {}): Promise<Case> {
   await fixture.blocks(3);
   await fixture.update(fixture.hub, fixture.two);
   const settings = options.tokenPrice === "none" ? { hubTokenPrice27: undefined } : {};
-  const { latencyMs } = options;
-  const chain = latencyMs === undefined ? {} : { latencyMs: () => latencyMs };
+  const { latencyMs, maxMessagesPerStep } = options;
+  const chain = {
+    ...latencyMs !== undefined && { latencyMs: () => latencyMs },
+    ...maxMessagesPerStep !== undefined && { limits: { maxMessagesPerStep } },
+  };
   const relayer = new Relayer(fixture, memoryLedger(fixture), { settings, chain });
   const bundles = { hub: relayer.hub, receiver: relayer.two };
   const profit = profitOf(relayer, percent);
@@ -742,6 +746,19 @@ Deno.test("consensus proofs: no proof goes ahead of messages whose real size doe
     const reason = kind === "large" ? "unprofitable" : "simulation_failed";
     assert.equal(relayer.stateOf(message)[1], reason);
   }
+});
+
+Deno.test("consensus proofs: messages that do not pay for a proof ahead do not hide one behind them that does", async () => {
+  const { fixture, relayer, leg } = await prepare({ percent: 10, maxMessagesPerStep: 3 });
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
+  fixture.two.maxTransactionBytes = 93_100;
+  const poor = 2n * COST_18;
+  await pay(fixture, [poor, poor, poor, poor]);
+  const [rich] = await pay(fixture, [20n * (PROOF_COST_18 + 2n * COST_18)]);
+  await prove(fixture);
+  await using _ = running(relayer, leg);
+  await fixture.blocks(400);
+  assert.equal(relayer.stateOf(rich)[0], "delivered");
 });
 
 Deno.test("consensus proofs: one proof at most goes ahead of the messages of a pair within a day while none of them arrives", async () => {
