@@ -22,7 +22,6 @@ import {
 } from "./demo/fees.ts";
 import {
   beginFollowing,
-  type HubFollowers,
   PROVING_ROLE,
   rotateBusily,
   rotateQuietly,
@@ -32,15 +31,15 @@ import { type Devnet, DevnetFault, type DevnetOptions, startDevnet } from "./dev
 import { AnvilFault } from "./evm/anvil.ts";
 import { NoPortFault } from "./kept_port.ts";
 import { chainFacts, describeChains } from "./terminal/facts.ts";
-import { runInterruptibly, sentenceOf, untilAborted } from "./terminal/interruption.ts";
+import { runInterruptibly, sentenceOf } from "./terminal/interruption.ts";
 import type { PingOptions } from "./traffic/messages.ts";
 import { Progress, standardOutput } from "./terminal/progress.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import type { ChainKind } from "./chains/proven_chains.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
-import { RouteBoard, UpdateBoard } from "./terminal/route_board.ts";
+import { hubViews, hubViewTable, RouteBoard } from "./terminal/route_board.ts";
 import { followStandardInput, freezeByLine, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
-import { MAX_WORK_MS } from "./waiting.ts";
+import { MAX_WORK_MS, pause, untilAborted } from "./waiting.ts";
 
 /** Messages of one route are sent in this many transactions, one after the other. */
 const WAVES = 4;
@@ -97,8 +96,7 @@ interface Stage {
   readonly relayer: RelayerOptions;
   readonly progress: Progress;
   readonly board: RouteBoard;
-  readonly updates: UpdateBoard;
-  readonly followers: HubFollowers;
+  readonly followers: Awaited<ReturnType<typeof beginFollowing>>;
   /** The block of what happens has room for the hub's updates: it is redrawn in place. */
   readonly isTerminal: boolean;
   readonly signal: AbortSignal;
@@ -166,8 +164,8 @@ async function play(
       if (options.verbose) progress.say(`causeway | ${line.text}`);
     },
   };
-  const boards = { board: new RouteBoard(devnet), updates: new UpdateBoard(devnet) };
-  const stage = { ...scene, devnet, relayer, ...boards, followers: await beginFollowing(devnet) };
+  const board = new RouteBoard(devnet);
+  const stage = { ...scene, devnet, relayer, board, followers: await beginFollowing(devnet) };
   let isKept = false;
   try {
     const interrupted = untilAborted(signal).then(() => Promise.reject(signal.reason));
@@ -230,7 +228,8 @@ async function payForPolkadotHub({ chains, hub }: Devnet, progress: Progress): P
 }
 
 async function job(stage: Stage, count: number): Promise<void> {
-  const { devnet, progress, board, updates } = stage;
+  const { devnet, progress, board } = stage;
+  const views = hubViews(devnet);
   await rotateQuietly(stage);
   const routes = planRoutes(devnet, count);
   const chains = [...devnet.chains, ...devnet.substrateChains];
@@ -242,11 +241,11 @@ async function job(stage: Stage, count: number): Promise<void> {
     before: await feeTokenBalance(chain),
   })));
   await deliver(stage, routes);
-  await updates.look();
-  for (const line of ["", ...updates.summary(), "", ...board.summary()]) progress.say(line);
-  const unproved = chains.filter((chain) => updates.updatesOf(chain) === 0);
+  const newViews = hubViews(devnet);
+  for (const line of ["", ...hubViewTable(views, newViews), "", ...board.summary()]) progress.say(line);
+  const unproved = newViews.filter(({ height }, at) => height === views[at]?.height);
   if (unproved.length > 0) {
-    throw new Error(`The hub accepted no update of ${unproved.map(({ stateMachine }) => stateMachine)}`);
+    throw new Error(`The hub accepted no update of ${unproved.map(({ chain }) => chain).join(", ")}`);
   }
   await showAllRotations(stage);
   await collect(stage);
@@ -339,13 +338,11 @@ async function launch({ relayer: options }: Stage): Promise<RelayerProcess> {
 }
 
 /** Shows what is on the boards until `signal` is aborted. */
-async function follow({ board, updates, progress, isTerminal }: Stage, signal: AbortSignal): Promise<void> {
-  const onChange = (): void =>
-    progress.update([...board.lines(), ...isTerminal ? ["", ...updates.lines()] : []]);
-  await Promise.all([
-    board.follow({ signal, onChange }),
-    isTerminal ? updates.follow(signal) : Promise.resolve(),
-  ]);
+async function follow({ devnet, board, progress, isTerminal }: Stage, signal: AbortSignal): Promise<void> {
+  const views = (): string[] =>
+    hubViews(devnet).map(({ chain, height }) => `hub's view of ${chain}  height ${height}`);
+  const onChange = (): void => progress.update([...board.lines(), ...isTerminal ? ["", ...views()] : []]);
+  await board.follow({ signal, onChange });
 }
 
 /** The parts of `count` that go into each wave. */
@@ -362,7 +359,7 @@ async function sendInWaves(
 ): Promise<void> {
   await Promise.all(
     spread(count).map(async (some, wave) => {
-      await new Promise((resolve) => setTimeout(resolve, wave * 1_000));
+      await pause(wave * 1_000);
       await board.send({ ...route, count: some });
     }),
   );

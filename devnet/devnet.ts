@@ -23,10 +23,10 @@ import type { Anvil } from "./evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "./evm/deploy.ts";
 import { encodeHeader } from "./hub/digest.ts";
 import { demoModuleId, type Hub, startHub } from "./hub/hub.ts";
-import { type ConsensusSettings, type HubOptions, identities } from "./hub/hub_options.ts";
+import { type HubOptions, identities } from "./hub/hub_options.ts";
 import { ownHeaderOf } from "./hub/own_proofs.ts";
 import { treasuryAccount } from "./hub/pallets/balances.ts";
-import { evmOracleChain, HubProver, Prover } from "./updates/hub_prover.ts";
+import { hostUpdates, HubProver, Prover } from "./updates/hub_prover.ts";
 import { Oracle } from "./updates/oracle.ts";
 import { createPlantedClients, plantedHeights } from "./updates/planted_heights.ts";
 import {
@@ -43,7 +43,7 @@ import {
   named,
   startSubstrateChain,
 } from "./chains/substrate_chains.ts";
-import { followingHub, substrateClients, substrateOracleChains } from "./updates/substrate_oracle_chain.ts";
+import { followingHub, substrateClients, substrateDirections } from "./updates/substrate_oracle_chain.ts";
 import type { ReviveNode } from "./revive/revive_node.ts";
 import { POLKADOT_HUB_PARA_ID } from "../src/core/ismp/polkadot_hub.ts";
 import { DEADLINE_MS, Patience, pause, WaitFault, waitUntil } from "./waiting.ts";
@@ -165,13 +165,26 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   const prover = accepting && new Prover({ hub, relay, proofs, ...accepting });
   const oracle = started.use(
     new Oracle({
-      hub: identity.stateMachine,
-      chains: [
-        ...chains.map((chain) => ({
-          ...evmOracleChain(chain, prover === undefined ? proofs : undefined),
-          ...isPlanted && { proveToHub: plantedHeights(hub, chain) },
-        })),
-        ...substrateOracleChains({
+      served: [
+        ...prover === undefined ? [] : [{
+          direction: { from: hubMachine, to: hubMachine },
+          update: (last: bigint, isAsked: boolean) => prover.prove(last, isAsked),
+        }],
+        ...chains.flatMap((chain) => [
+          ...isPlanted
+            ? [{
+              direction: { from: chain.stateMachine, to: hubMachine },
+              update: plantedHeights(hub, chain),
+            }]
+            : [],
+          ...prover === undefined
+            ? [{
+              direction: { from: hubMachine, to: chain.stateMachine },
+              update: hostUpdates(chain.host, proofs),
+            }]
+            : [],
+        ]),
+        ...substrateDirections({
           relay,
           finalityLag: RELAY_LAG,
           hub,
@@ -181,9 +194,7 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         }),
       ],
       others: (onFault) => feedsOf(options, { hub, endpoints, substrateChains, onFault }),
-      ...prover && { proveHubToItself: (last, isAsked) => prover.prove(last, isAsked) },
       everyMs: options.oracleEveryMs ?? 500,
-      ...(options.onUpdate === undefined ? {} : { onUpdate: options.onUpdate }),
     }),
   );
   if (options.startsOracle !== false) {
@@ -354,7 +365,7 @@ function hubOptions(
     blockTimeMs: options.hubBlockTimeMs ?? 1000,
     bandwidthGate: true,
     ...clients && { clients },
-    consensus: joinSettings([...chains.map(({ proven }) => proven.settings), consensus ?? {}]),
+    consensus: [...chains.flatMap(({ proven }) => proven.settings), ...consensus ?? []],
     ...relayParent && { relayParent },
     balances: new Map([[treasuryAccount, TREASURY]]),
     hosts: new Map(
@@ -387,17 +398,6 @@ async function startProvenChains(
     if (kind === "beacon" && l1 !== undefined) return l1;
     return started.use(await startProvenChain(kind, chosen(at), l1));
   }));
-}
-
-/** The settings of all; of lists what each adds. */
-function joinSettings(all: readonly ConsensusSettings[]): ConsensusSettings {
-  return {
-    ...all.reduce((before, settings) => ({ ...before, ...settings }), {}),
-    parachains: all.flatMap(({ parachains }) => parachains ?? []),
-    slotDurations: new Map(all.flatMap(({ slotDurations }) => [...slotDurations ?? []])),
-    disputeGames: all.flatMap(({ disputeGames }) => disputeGames ?? []),
-    rollupCores: all.flatMap(({ rollupCores }) => rollupCores ?? []),
-  };
 }
 
 /** Parachains as heads of the relay chain, once they have a final block that can be proved. */

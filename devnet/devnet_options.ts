@@ -1,7 +1,6 @@
 /** What can be chosen about a devnet. */
 import type { ConsensusChanges } from "./programs/consensus_config.ts";
 import type { ConsensusProcessOptions } from "./programs/consensus_relayer.ts";
-import type { Direction } from "./updates/oracle.ts";
 import type { ChainKind, HubRuntime, ProvenChainOptions } from "./chains/proven_chains.ts";
 import type { RelaySimulatorOptions } from "./relay/relay_chain.ts";
 import type { DevnetSubstrateOptions } from "./chains/substrate_chains.ts";
@@ -66,6 +65,4 @@ export interface DevnetOptions {
   readonly startsOracle?: boolean;
   /** Time between two polls of the oracle at a head. Default 500. */
   readonly oracleEveryMs?: number;
-  /** Called with every update of the oracle. */
-  readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
 }

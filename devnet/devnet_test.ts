@@ -6,20 +6,16 @@ import { HOST_ABI } from "./evm/abi.ts";
 import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
 import { demoModuleId } from "./hub/hub.ts";
 import { delivered, sendPing, waitForDelivery, waitUntil } from "./traffic/messages.ts";
-import { UpdateBoard } from "./terminal/route_board.ts";
+import { hubViews } from "./terminal/route_board.ts";
 import { FIRST_BEEFY_SET } from "./relay/validators.ts";
 
-Deno.test("devnet: one consensus relayer proves all chains; the hub's events count the updates", async () => {
+Deno.test("devnet: one consensus relayer proves all chains to the hub", async () => {
   await using devnet = await startDevnet({ feeds: "together" });
-  const updates = new UpdateBoard(devnet);
-  await waitUntil("two updates of each chain", async () => {
-    await updates.look();
-    return devnet.chains.every((chain) => updates.updatesOf(chain) >= 2);
-  });
-  for (const [at, chain] of devnet.chains.entries()) {
-    const height = devnet.hub.latestHeight(devnet.idOnHub(chain));
-    assert.match(updates.lines()[at] ?? "", /^hub's view of [AB] {2}updates \d+, height \d+$/);
-    assert.ok(Number(updates.lines()[at]?.split(" ").at(-1)) <= Number(height));
+  for (let update = 0; update < 2; update++) {
+    const before = hubViews(devnet);
+    await waitUntil("an update of each chain", () => {
+      return hubViews(devnet).every(({ height }, at) => height > (before[at]?.height ?? 0n));
+    });
   }
 });
 

@@ -10,11 +10,12 @@ import type { RelayerProcess } from "../tests/scenario/support/relayer_process.t
 import { consensusConfig } from "./programs/consensus_config.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "./devnet.ts";
 import { describeFacts, type DevnetFacts, devnetFacts } from "./terminal/facts.ts";
-import { INTERRUPTED, runInterruptibly, untilAborted } from "./terminal/interruption.ts";
+import { INTERRUPTED, runInterruptibly } from "./terminal/interruption.ts";
 import { sendPing, type SentMessage, waitForDelivery } from "./traffic/messages.ts";
 import { ensurePrograms } from "./programs/relayer_build.ts";
 import { relayerConfig } from "./programs/relayer_config.ts";
 import { followStandardInput, freezeByLine, readSendLine, SEND_LINE_HELP } from "./terminal/send_lines.ts";
+import { untilAborted } from "./waiting.ts";
 
 /** Where ready configuration files and the facts go; tasks run at the top of the repository. */
 const DEFAULT_FOLDER = "build/devnet";

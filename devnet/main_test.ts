@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
 import { readConsensusConfig } from "../src/consensus/config/read.ts";
 import { readMessagingConfig } from "../src/messaging/config/read.ts";
 import type { DevnetFacts } from "./terminal/facts.ts";
 import { REPOSITORY } from "./programs/repository.ts";
-import { TextLineStream } from "./terminal/send_lines.ts";
 
 /** What is looked at here. */
 type Facts = Pick<DevnetFacts, "chains" | "relay" | "grandpaConfig">;
@@ -27,11 +29,10 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
     stdout: "piped",
     stderr: "inherit",
   }).spawn();
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
-  const reader = lines.getReader();
+  const lines = createInterface({ input: Readable.from(child.stdout) });
   try {
-    const { value } = await reader.read();
-    const facts: Facts = JSON.parse(value ?? "");
+    const [line] = await once(lines, "line");
+    const facts: Facts = JSON.parse(line);
     assert.deepEqual(facts.chains.map(({ chainId }) => chainId), [11155111, 97, 80002, 420420417]);
     const config = readMessagingConfig({ readFile: Deno.readFileSync }, `${folder}/relayer.toml`).config;
     const urls = config?.chains.flatMap((chain) => chain.type === "substrate" ? [] : chain.rpcUrls) ?? [];
@@ -54,7 +55,7 @@ Deno.test("devnet program: prints its facts, writes files that work, ends on SIG
   } finally {
     child.kill("SIGTERM");
     assert.equal((await child.status).code, 0);
-    await reader.cancel();
+    lines.close();
     await Deno.remove(folder, { recursive: true });
   }
 });

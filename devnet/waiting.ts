@@ -89,12 +89,10 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Calls that do not overlap: each begins after the one before it has ended. */
-export function oneByOne<T>(call: () => Promise<T>): () => Promise<T> {
-  let running: Promise<unknown> = Promise.resolve();
-  return () => {
-    const mine = running.then(call);
-    running = mine.catch(() => undefined);
-    return mine;
-  };
+/** Resolves when `signal` is aborted. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

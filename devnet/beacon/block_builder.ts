@@ -8,7 +8,7 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { firstState } from "./first_state.ts";
 import { applyBlock, type BlockEffects, type ChainRules, processSlots } from "./state_transition.ts";
-import { fieldNode, fields, isGloasState, rootOf } from "./state_tree.ts";
+import { isGloasState, rootOf, valueOf } from "./state_tree.ts";
 import type { ValidatorKeys } from "./validator_keys.ts";
 import * as z from "zod";
 
@@ -189,7 +189,7 @@ export class BlockBuilder {
     const parentRoot = parent === undefined ? new Uint8Array(32) : fromHex(parent.root);
     const content = {
       randaoReveal: new Uint8Array(96).fill(slot & 0xff),
-      eth1Data: fields.eth1Data.tree_toValue(fieldNode(before, "eth1Data")),
+      eth1Data: valueOf(before, "eth1Data"),
       graffiti: new Uint8Array(32).fill(0x2a),
       syncAggregate: this.#aggregate(slot, parentRoot),
     };
@@ -223,16 +223,14 @@ export class BlockBuilder {
       bodyRoot: types.body.hashTreeRoot(body),
       signed: (stateRoot) => ({ message: { ...message, stateRoot, body }, signature: noSignature() }),
       effects: {
-        payloadHeader: {
+        latestExecutionPayloadHeader: {
           ...payload,
           transactionsRoot: types.payload.fields.transactions.hashTreeRoot(payload.transactions),
           withdrawalsRoot: types.payload.fields.withdrawals.hashTreeRoot(payload.withdrawals),
         },
-        nextWithdrawalIndex: last === undefined ? this.#withdrawalIndex(before) : last.index + 1,
+        nextWithdrawalIndex: last === undefined ? valueOf(before, "nextWithdrawalIndex") : last.index + 1,
         nextWithdrawalValidatorIndex: last === undefined
-          ? fields.nextWithdrawalValidatorIndex.tree_toValue(
-            fieldNode(before, "nextWithdrawalValidatorIndex"),
-          )
+          ? valueOf(before, "nextWithdrawalValidatorIndex")
           : (last.validatorIndex + 1) % this.#keys.publicKeys.length,
       },
     };
@@ -264,16 +262,10 @@ export class BlockBuilder {
     };
   }
 
-  #withdrawalIndex(state: Node): number {
-    return fields.nextWithdrawalIndex.tree_toValue(fieldNode(state, "nextWithdrawalIndex"));
-  }
-
   #withdrawals(state: Node): electra.ExecutionPayload["withdrawals"] {
     const validators = this.#keys.publicKeys.length;
-    const index = this.#withdrawalIndex(state);
-    const first = fields.nextWithdrawalValidatorIndex.tree_toValue(
-      fieldNode(state, "nextWithdrawalValidatorIndex"),
-    );
+    const index = valueOf(state, "nextWithdrawalIndex");
+    const first = valueOf(state, "nextWithdrawalValidatorIndex");
     return Array.from({ length: withdrawalsPerBlock }, (_, at) => ({
       index: index + at,
       validatorIndex: (first + at) % validators,

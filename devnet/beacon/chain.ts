@@ -17,7 +17,7 @@ import {
   type ExecutionBlock,
 } from "./block_builder.ts";
 import type { ChainRules } from "./state_transition.ts";
-import { fieldNode, fields } from "./state_tree.ts";
+import { valueOf } from "./state_tree.ts";
 import { ValidatorKeys } from "./validator_keys.ts";
 
 /** Blocks of which a light client update tells: `signature` holds the aggregate over its parent `attested`. */
@@ -94,7 +94,7 @@ export class BeaconChain {
     state: Node,
     name: "finalizedCheckpoint" | "currentJustifiedCheckpoint" | "previousJustifiedCheckpoint",
   ): phase0.Checkpoint {
-    return fields[name].tree_toValue(fieldNode(state, name));
+    return valueOf(state, name);
   }
 
   /** Blocks of the head's chain and those that updates refer to. */

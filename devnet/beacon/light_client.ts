@@ -2,7 +2,7 @@
 import { type electra, type gloas, ssz } from "@lodestar/types";
 import type { BeaconRecord } from "./block_builder.ts";
 import type { UpdateRecords } from "./chain.ts";
-import { branchOf, fieldNode, fields, isGloasState } from "./state_tree.ts";
+import { branchOf, isGloasState, valueOf } from "./state_tree.ts";
 
 /** Generalized indices in Electra and Fulu. */
 export const earlierIndices = {
@@ -40,10 +40,9 @@ export function formsOf<T>(
 function earlierHeader(record: BeaconRecord): electra.LightClientUpdate["finalizedHeader"] {
   const { body } = record.signed.message;
   if (!("executionPayload" in body)) throw new Error("Headers of Gloas have no payload");
-  const payload = fieldNode(record.state, "latestExecutionPayloadHeader");
   return {
     beacon: record.header,
-    execution: fields.latestExecutionPayloadHeader.tree_toValue(payload),
+    execution: valueOf(record.state, "latestExecutionPayloadHeader"),
     executionBranch: branchOf(ssz.fulu.BeaconBlockBody.value_toTree(body), earlierIndices.payloadInBody),
   };
 }
@@ -99,7 +98,7 @@ export function finalityUpdateOf(update: UpdateRecords): LightClientForms {
 /** The same with the next committee. */
 export function updateOf(update: UpdateRecords): LightClientForms {
   const { state } = update.attested;
-  const nextSyncCommittee = fields.nextSyncCommittee.tree_toValue(fieldNode(state, "nextSyncCommittee"));
+  const nextSyncCommittee = valueOf(state, "nextSyncCommittee");
   const next = (index: number): Pick<
     gloas.LightClientUpdate,
     "nextSyncCommittee" | "nextSyncCommitteeBranch"
@@ -118,9 +117,7 @@ export function updateOf(update: UpdateRecords): LightClientForms {
 /** What a light client starts from. */
 export function bootstrapOf(record: BeaconRecord): LightClientForms {
   const { state } = record;
-  const currentSyncCommittee = fields.currentSyncCommittee.tree_toValue(
-    fieldNode(state, "currentSyncCommittee"),
-  );
+  const currentSyncCommittee = valueOf(state, "currentSyncCommittee");
   return isGloasState(state)
     ? formsOf(ssz.gloas.LightClientBootstrap, {
       header: gloasHeader(record),

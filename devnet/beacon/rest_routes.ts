@@ -7,7 +7,8 @@ import {
   forkAtEpoch,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { Node } from "@chainsafe/persistent-merkle-tree";
-import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { u64 } from "../../src/core/encoding/scale.ts";
 import type { BeaconRecord } from "./block_builder.ts";
 import type { BeaconChain, UpdateRecords } from "./chain.ts";
 import { compactProof, RestRefusal, type ServedAnswer, stateProof } from "./rest_answer.ts";
@@ -16,7 +17,7 @@ import { ssz } from "@lodestar/types";
 import type { BeaconRoute } from "./beacon_options.ts";
 import { genesisTimeSec } from "./first_state.ts";
 import { bootstrapOf, finalityUpdateOf, formsOf, updateOf } from "./light_client.ts";
-import { fieldNode, fields } from "./state_tree.ts";
+import { valueOf } from "./state_tree.ts";
 
 /** Values as nodes write them: numbers in decimal, bytes in hex. */
 function specOf(network: BeaconNetwork): Record<string, string> {
@@ -201,7 +202,8 @@ export class RestRoutes {
           version: this.#forkAt(update.attested.slot),
           data: updateOf(update).json(),
         })),
-      ssz: () => joined(found.map((update) => this.#updateChunk(update, updateOf(update).serialize()))),
+      ssz: () =>
+        concatBytes(...found.map((update) => this.#updateChunk(update, updateOf(update).serialize()))),
     };
   }
 
@@ -213,11 +215,7 @@ export class RestRoutes {
       currentVersion: fromHex(fork.version),
       genesisValidatorsRoot: fromHex(network.genesisValidatorsRoot),
     });
-    const chunk = new Uint8Array(12 + bytes.length);
-    new DataView(chunk.buffer).setBigUint64(0, BigInt(bytes.length + 4), true);
-    chunk.set(digest.subarray(0, 4), 8);
-    chunk.set(bytes, 12);
-    return chunk;
+    return concatBytes(u64.enc(BigInt(bytes.length + 4)), digest.subarray(0, 4), bytes);
   }
 
   #bootstrap(id: string): ServedAnswer {
@@ -278,8 +276,7 @@ export class RestRoutes {
       throw new RestRefusal(404, `NOT_FOUND: no blinded block ${id}`);
     }
     const { executionPayload: _, ...body } = message.body;
-    const header = fieldNode(record.state, "latestExecutionPayloadHeader");
-    const executionPayloadHeader = fields.latestExecutionPayloadHeader.tree_toValue(header);
+    const executionPayloadHeader = valueOf(record.state, "latestExecutionPayloadHeader");
     const value = { message: { ...message, body: { ...body, executionPayloadHeader } }, signature };
     return {
       version,
@@ -345,16 +342,6 @@ export class RestRoutes {
 
 function plain(data: unknown): ServedAnswer {
   return { version: undefined, json: () => ({ data }) };
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(chunks.reduce((total, chunk) => total + chunk.length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
 }
 
 /** Both forms of a state, each made when it is asked for. */

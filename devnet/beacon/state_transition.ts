@@ -10,7 +10,16 @@ import {
   type BeaconNetwork,
   forkAtEpoch,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { fieldNode, fields, fillRange, gloasFields, leafOf, withField } from "./state_tree.ts";
+import {
+  fieldNode,
+  fields,
+  fillRange,
+  gloasFields,
+  leafOf,
+  valueOf,
+  withField,
+  withValues,
+} from "./state_tree.ts";
 import type { CommitteeKeys } from "./validator_keys.ts";
 
 /** Slots of which the state keeps roots, 2^13, and which are summed up together. */
@@ -38,14 +47,14 @@ export interface BlockEffects {
 
 /** The part of a payload that the state remembers before Gloas. */
 export interface PayloadEffects {
-  readonly payloadHeader: Parameters<typeof ssz.fulu.ExecutionPayloadHeader.value_toTree>[0];
+  readonly latestExecutionPayloadHeader: Parameters<typeof ssz.fulu.ExecutionPayloadHeader.value_toTree>[0];
   readonly nextWithdrawalIndex: number;
   readonly nextWithdrawalValidatorIndex: number;
 }
 
 /** Slot of a state. */
 export function slotOf(state: Node): number {
-  return fields.slot.tree_toValue(fieldNode(state, "slot"));
+  return valueOf(state, "slot");
 }
 
 /**
@@ -55,7 +64,7 @@ export function slotOf(state: Node): number {
 export function processSlots(rules: ChainRules, blockState: Node, target: number): Node {
   let slot = slotOf(blockState);
   if (target <= slot) return blockState;
-  const header = fields.latestBlockHeader.tree_toValue(fieldNode(blockState, "latestBlockHeader"));
+  const header = valueOf(blockState, "latestBlockHeader");
   const headerNode = fields.latestBlockHeader.value_toTree({ ...header, stateRoot: blockState.root });
   const [blockLeaf, stateLeaf] = [leafOf(headerNode.root), leafOf(blockState.root)];
   let state = withField(blockState, "latestBlockHeader", headerNode);
@@ -67,7 +76,7 @@ export function processSlots(rules: ChainRules, blockState: Node, target: number
     slot = next;
     if (slot === epochEnd) state = enterEpoch(rules, state, slot / rules.slotsPerEpoch, header.slot);
   }
-  return withField(state, "slot", fields.slot.value_toTree(slot));
+  return withValues(state, { slot });
 }
 
 function fillRing(
@@ -85,7 +94,7 @@ function fillRing(
 function enterEpoch(rules: ChainRules, before: Node, epoch: number, lastBlockSlot: number): Node {
   let state = before;
   if (lastBlockSlot >= (epoch - 1) * rules.slotsPerEpoch) state = justify(rules, state, epoch - 1);
-  state = moveBalances(state, epoch);
+  state = withValues(state, queuesAt(epoch));
   if (epoch * rules.slotsPerEpoch % ringSlots === 0) state = appendSummary(state);
   if (epoch % rules.epochsPerPeriod === 0) {
     state = rotateCommittees(rules, state, epoch / rules.epochsPerPeriod);
@@ -96,43 +105,20 @@ function enterEpoch(rules: ChainRules, before: Node, epoch: number, lastBlockSlo
 
 /** Justifies an epoch that has just ended; the one before it, when that is justified too, is final. */
 function justify(rules: ChainRules, state: Node, epoch: number): Node {
-  const current = fieldNode(state, "currentJustifiedCheckpoint");
-  const isFinal = fields.currentJustifiedCheckpoint.tree_toValue(current).epoch === epoch - 1;
+  const before = valueOf(state, "currentJustifiedCheckpoint");
   const root = getNodeAtDepth(
     fieldNode(state, "blockRoots"),
     ringDepth,
     epoch * rules.slotsPerEpoch % ringSlots,
   ).root;
-  const justified = fields.currentJustifiedCheckpoint.value_toTree({ epoch, root });
-  const next = withField(
-    withField(state, "previousJustifiedCheckpoint", current),
-    "currentJustifiedCheckpoint",
-    justified,
-  );
-  return isFinal ? withField(next, "finalizedCheckpoint", current) : next;
+  return withValues(state, {
+    previousJustifiedCheckpoint: before,
+    currentJustifiedCheckpoint: { epoch, root },
+    ...before.epoch === epoch - 1 && { finalizedCheckpoint: before },
+  });
 }
 
-/** The queues of validators that come and go, which stand near the payload header: other numbers in each epoch. */
-function moveBalances(state: Node, epoch: number): Node {
-  const amounts = queuesAt(epoch);
-  let next = withField(
-    state,
-    "depositBalanceToConsume",
-    fields.depositBalanceToConsume.value_toTree(amounts.depositBalanceToConsume),
-  );
-  next = withField(
-    next,
-    "exitBalanceToConsume",
-    fields.exitBalanceToConsume.value_toTree(amounts.exitBalanceToConsume),
-  );
-  return withField(
-    next,
-    "earliestExitEpoch",
-    fields.earliestExitEpoch.value_toTree(amounts.earliestExitEpoch),
-  );
-}
-
-/** Deposits and exits under way in an epoch, in Gwei. */
+/** Deposits and exits under way in an epoch, Gwei, which stand near the payload header: other numbers in each epoch. */
 export function queuesAt(epoch: number): {
   depositBalanceToConsume: bigint;
   exitBalanceToConsume: bigint;
@@ -157,9 +143,8 @@ function appendSummary(state: Node): Node {
 }
 
 function rotateCommittees(rules: ChainRules, state: Node, period: number): Node {
-  const next = fields.nextSyncCommittee.value_toTree(rules.committee(period + 1));
   const rotated = withField(state, "currentSyncCommittee", fieldNode(state, "nextSyncCommittee"));
-  return withField(rotated, "nextSyncCommittee", next);
+  return withValues(rotated, { nextSyncCommittee: rules.committee(period + 1) });
 }
 
 /** The fork at an epoch with the one before it, as states hold it. */
@@ -174,8 +159,7 @@ export function forkOf(network: BeaconNetwork, epoch: number): phase0.Fork {
 }
 
 function upgradeToFulu(rules: ChainRules, state: Node, epoch: number): Node {
-  const forked = withField(state, "fork", fields.fork.value_toTree(forkOf(rules.network, epoch)));
-  return withField(forked, "proposerLookahead", fields.proposerLookahead.value_toTree(lookaheadAt(epoch)));
+  return withValues(state, { fork: forkOf(rules.network, epoch), proposerLookahead: lookaheadAt(epoch) });
 }
 
 /** The Fulu state in the containers of Gloas, with some content in the fields that are new. */
@@ -218,32 +202,18 @@ export function lookaheadAt(epoch: number): number[] {
 export function applyBlock(rules: ChainRules, state: Node, { header, execution }: BlockEffects): Node {
   const epoch = Math.floor(header.slot / rules.slotsPerEpoch);
   const isBid = "parentBlockHash" in execution;
-  const mix = leafOf((isBid ? execution : execution.payloadHeader).prevRandao);
-  const changed: readonly [Parameters<typeof withField>[1], Node][] = [
-    ["latestBlockHeader", fields.latestBlockHeader.value_toTree(header)],
-    ["randaoMixes", setNodeAtDepth(fieldNode(state, "randaoMixes"), mixDepth, epoch % mixes, mix)],
-    ...(isBid ? bidFields(execution) : payloadFields(execution)),
-  ];
-  return changed.reduce((next, [name, node]) => withField(next, name, node), state);
-}
-
-function payloadFields(
-  { payloadHeader, nextWithdrawalIndex, nextWithdrawalValidatorIndex }: PayloadEffects,
-): [Parameters<typeof withField>[1], Node][] {
-  return [
-    ["latestExecutionPayloadHeader", fields.latestExecutionPayloadHeader.value_toTree(payloadHeader)],
-    ["nextWithdrawalIndex", fields.nextWithdrawalIndex.value_toTree(nextWithdrawalIndex)],
-    [
-      "nextWithdrawalValidatorIndex",
-      fields.nextWithdrawalValidatorIndex.value_toTree(nextWithdrawalValidatorIndex),
-    ],
-  ];
+  const mix = leafOf((isBid ? execution : execution.latestExecutionPayloadHeader).prevRandao);
+  const mixed = withField(
+    withValues(state, { latestBlockHeader: header }),
+    "randaoMixes",
+    setNodeAtDepth(fieldNode(state, "randaoMixes"), mixDepth, epoch % mixes, mix),
+  );
+  return isBid ? withBid(mixed, execution) : withValues(mixed, execution);
 }
 
 /** The payload of the parent has arrived by then; that of the block itself has not. */
-function bidFields(bid: gloas.ExecutionPayloadBid): [Parameters<typeof withField>[1], Node][] {
-  return [
-    ["latestBlockHash", gloasFields.latestBlockHash.value_toTree(bid.parentBlockHash)],
-    ["latestExecutionPayloadBid", gloasFields.latestExecutionPayloadBid.value_toTree(bid)],
-  ];
+function withBid(state: Node, bid: gloas.ExecutionPayloadBid): Node {
+  const parent = gloasFields.latestBlockHash.value_toTree(bid.parentBlockHash);
+  const own = gloasFields.latestExecutionPayloadBid.value_toTree(bid);
+  return withField(withField(state, "latestBlockHash", parent), "latestExecutionPayloadBid", own);
 }

@@ -14,6 +14,7 @@ import {
   Tree,
   zeroNode,
 } from "@chainsafe/persistent-merkle-tree";
+import type { ValueOf } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 import { type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
 
@@ -56,6 +57,31 @@ export function withField(state: Node, name: BeaconStateField | keyof typeof glo
 export function stateOfFields(nodes: Readonly<Record<BeaconStateField, Node>>, upTo: number): Node {
   const ordered = Object.entries(nodes).sort(([a], [b]) => fieldNames.indexOf(a) - fieldNames.indexOf(b));
   return subtreeFillToContents(ordered.slice(0, upTo).map(([, node]) => node), depth);
+}
+
+type FieldValues = { [Name in BeaconStateField]: ValueOf<(typeof fields)[Name]> };
+
+/** The value of a field that has the same type in all forks. */
+export function valueOf<Name extends BeaconStateField>(state: Node, name: Name): FieldValues[Name] {
+  const type: { tree_toValue(node: Node): unknown } = fields[name];
+  return type.tree_toValue(fieldNode(state, name)) as FieldValues[Name];
+}
+
+/** Subtrees of fields by their values. */
+export function treesOf<Name extends BeaconStateField>(values: Pick<FieldValues, Name>): Record<Name, Node> {
+  const trees = Object.entries(values).map(([name, value]) => {
+    const type: { value_toTree(value: never): Node } = fields[name as Name];
+    return [name, type.value_toTree(value as never)];
+  });
+  return Object.fromEntries(trees) as Record<Name, Node>;
+}
+
+/** The state with other values of fields that have the same type in all forks. */
+export function withValues(state: Node, values: Partial<FieldValues>): Node {
+  return Object.entries(treesOf(values as FieldValues)).reduce(
+    (changed, [name, node]) => withField(changed, name as BeaconStateField, node),
+    state,
+  );
 }
 
 /** Root of a tree as text. */

@@ -39,7 +39,8 @@ import {
 } from "../evm/rollup_l1.ts";
 import { installArbGasInfo, installOpStackOracle, withLayer1Gas } from "../evm/rollup_prices.ts";
 import { type Heimdall, type HeimdallOptions, startHeimdall } from "../heimdall/heimdall.ts";
-import { type ConsensusSettings, identities } from "../hub/hub_options.ts";
+import { type HubOptions, identities } from "../hub/hub_options.ts";
+import { consensusSettings } from "../hub/pallets/consensus_verifiers.ts";
 import { POLKADOT_HUB_PARA_ID } from "../../src/core/ismp/polkadot_hub.ts";
 import { type ReviveNode, startReviveNode } from "../revive/revive_node.ts";
 
@@ -177,7 +178,7 @@ export interface ProvenChain extends AsyncDisposable {
   /** Where everybody but the devnet itself reads it: with the headers of its own. */
   readonly rpcUrl: string;
   /** What the hub's governance must know of it. */
-  readonly settings: ConsensusSettings;
+  readonly settings: NonNullable<HubOptions["consensus"]>;
   /** Type and host section of the consensus relayer's configuration. */
   readonly section: { readonly type: string; readonly host: WritableTable };
   readonly beacon: Beacon | undefined;
@@ -293,10 +294,10 @@ async function startPolkadotHub(
     parachain,
     rpcUrl: rewriter.rpcUrl,
     consensusStateId: common.clientStateId,
-    settings: {
-      parachains: [POLKADOT_HUB_PARA_ID],
-      slotDurations: new Map([[POLKADOT_HUB_PARA_ID, parachain.slotMs]]),
-    },
+    settings: [
+      consensusSettings.followedParachain.to(undefined, POLKADOT_HUB_PARA_ID),
+      consensusSettings.slotDuration.to(parachain.slotMs, POLKADOT_HUB_PARA_ID),
+    ],
     section: {
       type: "substrate_evm",
       host: { relay_rpc_ws: options.relayUrl, consensus_update_frequency: 1 },
@@ -310,7 +311,7 @@ async function startUnproven(
   { node, common, options, l1 }: Surroundings,
   started: AsyncDisposableStack,
 ): Promise<Parts> {
-  const parts = { settings: {}, section: { type: "evm", host: {} } };
+  const parts = { settings: [], section: { type: "evm", host: {} } };
   const consensusStateId = isRollup(kind) && l1 !== undefined ? l1.clientStateId : common.clientStateId;
   if (isOpStack(kind)) {
     await prepareOpStackL2(node);
@@ -347,7 +348,7 @@ async function startL1(
     claims: connectRollupL1(node),
     rpcUrl,
     consensusStateId: common.clientStateId,
-    settings: {},
+    settings: [],
     section: { type: "evm", host: { beacon_http_urls: [beacon.url], consensus_update_frequency: 1 } },
   };
 }
@@ -369,7 +370,7 @@ async function startBsc(
   return {
     rpcUrl: rewriter.rpcUrl,
     consensusStateId: common.clientStateId,
-    settings: { bscEpochLength: epochLength },
+    settings: [consensusSettings.bscEpochLength.to(epochLength)],
     section: { type: "bsc", host: { consensus_update_frequency: 1, epoch_length: Number(epochLength) } },
   };
 }
@@ -385,7 +386,7 @@ async function startPolygon(
     heimdall,
     rpcUrl: node.rpcUrl,
     consensusStateId: common.clientStateId,
-    settings: {},
+    settings: [],
     section: {
       type: "polygon",
       host: { heimdall_rpc_url: heimdall.url, consensus_update_frequency: 1 },
@@ -437,9 +438,12 @@ async function startOpStack(
     opStack,
     rpcUrl: node.rpcUrl,
     consensusStateId: l1.clientStateId,
-    settings: {
-      disputeGames: [{ id, rules: { factory: toAddress(opStack.factory), gameTypes: opStack.configs } }],
-    },
+    settings: [
+      consensusSettings.disputeGames.to(
+        { factory: toAddress(opStack.factory), gameTypes: opStack.configs },
+        id,
+      ),
+    ],
     section: {
       type: "op_stack",
       host: {
@@ -469,7 +473,7 @@ async function startArbitrum(surroundings: Surroundings, started: AsyncDisposabl
     arbitrum,
     rpcUrl: rewriter.rpcUrl,
     consensusStateId: l1.clientStateId,
-    settings: { rollupCores: [{ id, rollupCore: toAddress(arbitrum.rollup) }] },
+    settings: [consensusSettings.rollupCore.to(toAddress(arbitrum.rollup), id)],
     section: { type: "arbitrum_orbit", host: { ...l1Keys(l1), rollup_core: arbitrum.rollup } },
   };
 }

@@ -2,6 +2,7 @@
  * Substrate chains of a devnet: the hub's simulator run as ordinary chains. Start reading at
  * {@link startSubstrateChain}.
  */
+import { consensusSettings } from "../hub/pallets/consensus_verifiers.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import {
@@ -126,12 +127,12 @@ function followedHub(
     return {
       clients,
       relayParent: () => relayParentOf(relay),
-      consensus: { parachains: [toParaId(stateMachine)] },
+      consensus: [consensusSettings.followedParachain.to(undefined, toParaId(stateMachine))],
     };
   }
   return {
     clients: [{ ...clientOf(stateId, initial), challengePeriodsSec }],
-    consensus: { grandpaStateMachines: new Map([[stateMachine, followedSlotMs]]) },
+    consensus: [consensusSettings.grandpaStateMachine.to(followedSlotMs, stateMachine)],
   };
 }
 

@@ -1,7 +1,14 @@
 import { deepEqual, equal } from "node:assert/strict";
 import { startDevnet } from "../devnet.ts";
 import { DEVNET_ACCOUNTS } from "../evm/accounts.ts";
-import { type Following, followingFaults, followingTable, HubFollowers } from "./rotations.ts";
+import {
+  followHub,
+  type Following,
+  followingFaults,
+  followingTable,
+  readFollowings,
+  rotateAndFollow,
+} from "./rotations.ts";
 
 const a: Following = {
   name: "A",
@@ -43,10 +50,10 @@ Deno.test("followers of the hub: sets, heights and accounts are read from hosts 
     oracleEveryMs: 100,
   });
   const names = new Map([[DEVNET_ACCOUNTS.oracle.address.toLowerCase(), "the devnet"]]);
-  const followers = await HubFollowers.begin(devnet, names);
-  const times = await followers.rotateAndFollow();
+  const followers = await followHub(devnet, names);
+  const times = await rotateAndFollow(devnet.relay, followers);
   deepEqual(times.map(({ name }) => name), ["A", "B"]);
-  const [host, chain] = await followers.poll();
+  const [host, chain] = await readFollowings(followers);
   equal(host?.setId, devnet.relay.session.beefySetId);
   equal(chain?.setId, devnet.relay.session.grandpaSetId);
   deepEqual(host?.rotatedBy, ["the devnet"]);

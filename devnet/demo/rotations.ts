@@ -18,7 +18,7 @@ import { HOST_ABI } from "../evm/abi.ts";
 import { readHubConsensus } from "../evm/host_admin.ts";
 import { type Progress, table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
-import { oneByOne, Patience, pause, WaitFault } from "../waiting.ts";
+import { waitUntil } from "../waiting.ts";
 import { HUB_SEED } from "../programs/consensus_config.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../evm/accounts.ts";
 
@@ -37,81 +37,47 @@ export interface Following {
   readonly updatedBy: readonly string[];
 }
 
-/** State that one poll of a chain found. */
-type FollowerState = Pick<Following, "setId" | "height" | "rotatedBy" | "updatedBy">;
-
-/** One chain, with what was read of it so far. */
+/** A chain that follows the hub. */
 interface Follower {
   readonly name: string;
-  readonly stateMachine: string;
-  readonly firstSetId: bigint;
-  readonly poll: () => Promise<FollowerState>;
+  readonly setId: () => Promise<bigint>;
+  readonly read: () => Promise<Following>;
 }
 
 /** Names of accounts, by their hex in lower case. */
 type AccountNames = ReadonlyMap<string, string>;
 
-/** All chains that follow the hub. */
-export class HubFollowers {
-  readonly #followers: readonly Follower[];
-  readonly #relay: Devnet["relay"];
-
-  private constructor(relay: Devnet["relay"], followers: readonly Follower[]) {
-    this.#relay = relay;
-    this.#followers = followers;
-  }
-
-  /** Looks for the first time: what was before does not count. */
-  static async begin(devnet: Devnet, names: AccountNames): Promise<HubFollowers> {
-    return new HubFollowers(
-      devnet.relay,
-      await Promise.all([
-        ...devnet.chains.map((chain) => followHost(chain, names)),
-        ...devnet.substrateChains.map((chain) => followSubstrate(chain, devnet, names)),
-      ]),
-    );
-  }
-
-  /** Looks at all chains, in their order. */
-  poll(): Promise<readonly Following[]> {
-    return Promise.all(
-      this.#followers.map(async ({ poll, ...follower }) => ({ ...follower, ...await poll() })),
-    );
-  }
-
-  /**
-   * Lets the relay chain change its authority set once, and waits until every chain follows the new one.
-   * @returns seconds that each took, in their order.
-   * @throws {WaitFault} when no chain follows for a while.
-   */
-  async rotateAndFollow(): Promise<readonly { readonly name: string; readonly seconds: number }[]> {
-    const patience = new Patience();
-    const wanted = (await this.poll()).map(({ setId }) => setId + 1n);
-    this.#relay.rotate();
-    const startMs = performance.now();
-    const seconds = new Map<string, number>();
-    for (;;) {
-      const seen = await this.poll();
-      for (const [at, { name, setId }] of seen.entries()) {
-        if (setId >= (wanted[at] ?? 0n) && !seconds.has(name)) {
-          seconds.set(name, (performance.now() - startMs) / 1000);
-          patience.renew();
-        }
-      }
-      if (seconds.size === seen.length) break;
-      if (patience.isOver) {
-        const late = seen.filter(({ name }) => !seconds.has(name)).map(({ name }) => name);
-        throw new WaitFault(`${late.join(", ")} followed the new authorities of the relay chain`, patience);
-      }
-      await pause(POLL_EVERY_MS);
-    }
-    return [...seconds].map(([name, each]) => ({ name, seconds: each }))
-      .toSorted((a, b) => a.name.localeCompare(b.name));
-  }
+/** All chains that follow the hub; what they were told before does not count. */
+export function followHub(devnet: Devnet, names: AccountNames): Promise<readonly Follower[]> {
+  return Promise.all([
+    ...devnet.chains.map((chain) => followHost(chain, names)),
+    ...devnet.substrateChains.map((chain) => followSubstrate(chain, devnet, names)),
+  ]);
 }
 
-/** Time between two polls while a rotation is waited for. */
-const POLL_EVERY_MS = 250;
+/** Reads what all of them know now. */
+export function readFollowings(followers: readonly Follower[]): Promise<readonly Following[]> {
+  return Promise.all(followers.map(({ read }) => read()));
+}
+
+/**
+ * Lets the relay chain change its authority set once, and waits until every chain follows the new one.
+ * @returns seconds that each took, in their order.
+ * @throws {WaitFault} when a chain does not follow.
+ */
+export async function rotateAndFollow(
+  relay: Devnet["relay"],
+  followers: readonly Follower[],
+): Promise<readonly { readonly name: string; readonly seconds: number }[]> {
+  const before = await Promise.all(followers.map(({ setId }) => setId()));
+  relay.rotate();
+  const startMs = performance.now();
+  return await Promise.all(followers.map(async ({ name, setId }, at) => {
+    const follows = async (): Promise<boolean> => await setId() > (before[at] ?? 0n);
+    await waitUntil(`${name} followed the new authorities of the relay chain`, follows, { everyMs: 250 });
+    return { name, seconds: (performance.now() - startMs) / 1000 };
+  }));
+}
 
 /** How a chain got updates of the hub, compared with what is wanted. */
 interface FollowingRules {
@@ -161,35 +127,35 @@ async function followHost(
 ): Promise<Follower> {
   const { reader } = host;
   const at = { address: host.addresses.host, abi: HOST_ABI } as const;
-  const firstSetId = (await readHubConsensus(host)).current.id;
-  let read = await reader.getBlockNumber();
-  const rotatedBy: string[] = [];
-  const updatedBy: string[] = [];
+  const setId = async (): Promise<bigint> => (await readHubConsensus(host)).current.id;
+  const firstSetId = await setId();
+  const range = { ...at, fromBlock: await reader.getBlockNumber() + 1n, strict: true } as const;
   const nameOf = (account: Address): string => names.get(account.toLowerCase()) ?? account.toLowerCase();
-  const poll = async (): Promise<FollowerState> => {
-    const [head, { current }, height] = await Promise.all([
-      reader.getBlockNumber(),
-      readHubConsensus(host),
-      reader.readContract({ ...at, functionName: "latestStateMachineHeight", args: [host.hub.paraId] }),
+  const read = async (): Promise<Following> => {
+    const [epochs, updates] = await Promise.all([
+      reader.getContractEvents({ ...range, eventName: "NewEpoch" }),
+      reader.getContractEvents({ ...range, eventName: "StateMachineUpdated" }),
     ]);
-    if (head > read) {
-      const range = { ...at, fromBlock: read + 1n, toBlock: head } as const;
-      const [epochs, updates] = await Promise.all([
-        reader.getContractEvents({ ...range, eventName: "NewEpoch", strict: true }),
-        reader.getContractEvents({ ...range, eventName: "StateMachineUpdated", strict: true }),
-      ]);
-      read = head;
-      // The first proof of any kind tells the epoch of the set that the host trusts from the start.
-      const changes = epochs.filter(({ args }) => args.authoritySetId > firstSetId);
-      rotatedBy.push(...changes.map(({ args }) => nameOf(args.relayer)));
-      const senders = await Promise.all(
-        updates.map(({ transactionHash: hash }) => reader.getTransaction({ hash })),
-      );
-      updatedBy.push(...senders.map(({ from }) => nameOf(from)));
-    }
-    return { setId: current.id, height, rotatedBy, updatedBy };
+    const senders = await Promise.all(
+      updates.map(({ transactionHash: hash }) => reader.getTransaction({ hash })),
+    );
+    // The first proof of any kind tells the epoch of the set that the host trusts from the start.
+    const changes = epochs.filter(({ args }) => args.authoritySetId > firstSetId);
+    return {
+      name,
+      stateMachine,
+      firstSetId,
+      setId: await setId(),
+      height: await reader.readContract({
+        ...at,
+        functionName: "latestStateMachineHeight",
+        args: [host.hub.paraId],
+      }),
+      rotatedBy: changes.map(({ args }) => nameOf(args.relayer)),
+      updatedBy: senders.map(({ from }) => nameOf(from)),
+    };
   };
-  return { name, stateMachine, firstSetId, poll: oneByOne(poll) };
+  return { name, setId, read };
 }
 
 async function followSubstrate(
@@ -197,27 +163,32 @@ async function followSubstrate(
   { hub }: Pick<Devnet, "hub">,
   names: AccountNames,
 ): Promise<Follower> {
-  const setAt = async (block: number): Promise<bigint> =>
+  const setId = async (block = node.best.number): Promise<bigint> =>
     (await readFinality(node, hub.identity.consensusStateId, block)).setId;
-  let read = node.best.number;
-  const firstSetId = await setAt(read);
-  let setId = firstSetId;
-  const rotatedBy: string[] = [];
-  const updatedBy: string[] = [];
-  const poll = async (): Promise<FollowerState> => {
-    for (; read < node.best.number; read++) {
-      const block = read + 1;
+  const first = node.best.number;
+  const firstSetId = await setId(first);
+  const read = async (): Promise<Following> => {
+    const rotatedBy: string[] = [];
+    const updatedBy: string[] = [];
+    const last = node.best.number;
+    for (let block = first + 1; block <= last; block++) {
       const signers = (await readUpdatesIn(node, block)).flat().map(signerOf);
       if (signers.length === 0) continue;
       const who = signers.map((signer) => signer === undefined ? "nobody" : names.get(signer) ?? signer);
       updatedBy.push(...who);
-      const after = await setAt(block);
-      rotatedBy.push(...who.slice(0, Number(after - setId)));
-      setId = after;
+      rotatedBy.push(...who.slice(0, Number(await setId(block) - await setId(block - 1))));
     }
-    return { setId, height: node.latestHeight(hub.identity) ?? 0n, rotatedBy, updatedBy };
+    return {
+      name,
+      stateMachine,
+      firstSetId,
+      setId: await setId(last),
+      height: node.latestHeight(hub.identity) ?? 0n,
+      rotatedBy,
+      updatedBy,
+    };
   };
-  return { name, stateMachine, firstSetId, poll: oneByOne(poll) };
+  return { name, setId, read };
 }
 
 /** Who signed an update; undefined where the signature is none of the proof. */
@@ -248,24 +219,25 @@ function accountNames(): AccountNames {
 }
 
 /** Begins to watch who tells the chains of the hub. */
-export function beginFollowing(devnet: Devnet): Promise<HubFollowers> {
-  return HubFollowers.begin(devnet, accountNames());
+export function beginFollowing(devnet: Devnet): Promise<readonly Follower[]> {
+  return followHub(devnet, accountNames());
 }
 
 /** What is followed, and where it is shown. */
 interface FollowingStage {
-  readonly followers: HubFollowers;
+  readonly devnet: Devnet;
+  readonly followers: readonly Follower[];
   readonly progress: Progress;
 }
 
 /** The relay chain changes its authorities again and again; there is no message and no causeway. */
 export async function rotateQuietly(stage: FollowingStage): Promise<void> {
-  const { followers, progress } = stage;
+  const { devnet, followers, progress } = stage;
   progress.say(
     `\nThe authorities of the relay chain change ${QUIET_ROTATIONS} times. No messages, causeway does not run:`,
   );
   for (let rotation = 1; rotation <= QUIET_ROTATIONS; rotation++) {
-    const times = await followers.rotateAndFollow();
+    const times = await rotateAndFollow(devnet.relay, followers);
     const shown = times.map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`).join(", ");
     progress.say(`  rotation ${rotation}, followed after: ${shown}`);
   }
@@ -274,7 +246,7 @@ export async function rotateQuietly(stage: FollowingStage): Promise<void> {
 
 /** The table of who follows the hub; everything there must be as the rules say. */
 async function showFollowing({ followers, progress }: FollowingStage, rules: FollowingRules): Promise<void> {
-  const seen = await followers.poll();
+  const seen = await readFollowings(followers);
   const faults = followingFaults(seen, rules);
   progress.say("");
   for (const line of followingTable(seen, rules.by)) progress.say(line);
@@ -283,8 +255,10 @@ async function showFollowing({ followers, progress }: FollowingStage, rules: Fol
 }
 
 /** Changes of the set while messages are on their way. */
-export async function rotateBusily({ followers }: FollowingStage): Promise<void> {
-  for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) await followers.rotateAndFollow();
+export async function rotateBusily({ devnet, followers }: FollowingStage): Promise<void> {
+  for (let rotation = 1; rotation <= BUSY_ROTATIONS; rotation++) {
+    await rotateAndFollow(devnet.relay, followers);
+  }
 }
 
 /** After the messages: all changes were followed, and both programs may have delivered them. */

@@ -3,7 +3,7 @@
  * a network. Everything else (states, proofs, transactions, logs) is the node's own.
  * Start reading at {@link startHeaderRewriter}.
  */
-import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader, parseBlockHeader } from "../../src/core/evm/block_header.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import { listenPreferably } from "../kept_port.ts";
@@ -137,26 +137,6 @@ export function amsterdamHeaderRule(fork: AmsterdamFork): HeaderRule {
     const accesses = keccak256(new TextEncoder().encode(`accesses of block ${header.number}`));
     return { ...prague, blockAccessListHash: toHash256(accesses), slotNumber: header.number };
   };
-}
-
-/**
- * Headers as an Arbitrum chain has them: 16 fields, the send root as extra data.
- * @param sendRootOf of the block with this number.
- */
-export function arbitrumHeaderRule(sendRootOf: (block: bigint) => Hash256 = defaultSendRoot): HeaderRule {
-  return (header) => ({
-    ...header,
-    extraData: fromHex(sendRootOf(header.number)),
-    withdrawalsRoot: undefined,
-    blobGasUsed: undefined,
-    excessBlobGas: undefined,
-    parentBeaconBlockRoot: undefined,
-    requestsHash: undefined,
-  });
-}
-
-function defaultSendRoot(block: bigint): Hash256 {
-  return toHash256(keccak256(new TextEncoder().encode(`send root ${block}`)));
 }
 
 /** What a result of the node becomes. */

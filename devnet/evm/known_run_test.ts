@@ -146,9 +146,11 @@ function toStep(host: IsmpHost, receipt: TransactionReceipt): RepeatedStep {
 }
 
 const relayer = DEVNET_ACCOUNTS.relayer.address;
+const checks = new Map<string, (run: KnownRun) => Promise<void> | void>();
+const check = (name: string, work: (run: KnownRun) => Promise<void> | void): unknown =>
+  checks.set(name, work);
 
-Deno.test("devnet contracts: everything gets the addresses of the recorded run", async () => {
-  await using run = await repeatKnownRun();
+check("everything gets the addresses of the recorded run", (run) => {
   const { addresses } = run.host;
   assert.ok(isAddressEqual(addresses.host, hex(handlerCalls.host)));
   assert.ok(isAddressEqual(addresses.handler, hex(handlerCalls.handler)));
@@ -156,8 +158,7 @@ Deno.test("devnet contracts: everything gets the addresses of the recorded run",
   assert.ok(isAddressEqual(relayer, hex(handlerCalls.relayer)));
 });
 
-Deno.test("devnet contracts: the recorded dispatches give the recorded logs, commitments and fees", async () => {
-  await using run = await repeatKnownRun();
+check("the recorded dispatches give the recorded logs, commitments and fees", async (run) => {
   assert.equal(run.dispatched.length, dispatches.dispatched.length);
   for (const [index, known] of dispatches.dispatched.entries()) {
     const step = run.dispatched[index];
@@ -178,8 +179,7 @@ Deno.test("devnet contracts: the recorded dispatches give the recorded logs, com
   assert.deepEqual(run.funded.hostLogs, [{ topics: dispatches.funded.topics, data: dispatches.funded.data }]);
 });
 
-Deno.test("devnet contracts: the recorded handler calls are accepted with the recorded host logs", async () => {
-  await using run = await repeatKnownRun();
+check("the recorded handler calls are accepted with the recorded host logs", (run) => {
   assert.equal(run.calls.length, handlerCalls.calls.length);
   for (const [index, known] of handlerCalls.calls.entries()) {
     const step = run.calls[index];
@@ -218,8 +218,7 @@ async function storeFreshHeight(host: IsmpHost, height: bigint): Promise<void> {
   });
 }
 
-Deno.test("devnet contracts: the recorded refused calls are refused with the recorded revert data", async () => {
-  await using run = await repeatKnownRun();
+check("the recorded refused calls are refused with the recorded revert data", async (run) => {
   assert.equal(reverts.rejected.length, 20);
   for (const known of reverts.rejected) {
     const before = await run.host.node.snapshot();
@@ -230,8 +229,7 @@ Deno.test("devnet contracts: the recorded refused calls are refused with the rec
   }
 });
 
-Deno.test("devnet contracts: the host's getters answer with the recorded bytes", async () => {
-  await using run = await repeatKnownRun();
+check("the host's getters answer with the recorded bytes", async (run) => {
   for (const [name, known] of Object.entries(reads.reads)) {
     const outcome = await callRaw(run.host, relayer, run.host.addresses.host, hex(known.calldata));
     assert.deepEqual(outcome, { kind: "returned", data: known.result }, name);
@@ -258,8 +256,7 @@ function rlpOfWord(word: string): Uint8Array {
   return isItself ? content : Uint8Array.of(0x80 + content.length, ...content);
 }
 
-Deno.test("devnet contracts: the host writes the recorded words at the recorded slots, and proofs of them verify", async () => {
-  await using run = await repeatKnownRun();
+check("the host writes the recorded words at the recorded slots, and proofs of them verify", async (run) => {
   const address = run.host.addresses.host;
   assert.equal(storageProofs.proofs.length, 7);
   for (const known of storageProofs.proofs) {
@@ -290,3 +287,8 @@ Deno.test("devnet contracts: the host writes the recorded words at the recorded 
 function normal(text: string): Hex {
   return toHex(fromHex(text));
 }
+
+Deno.test("devnet contracts: the recorded run", async (t) => {
+  await using run = await repeatKnownRun();
+  for (const [name, work] of checks) await t.step(name, async () => await work(run));
+});

@@ -23,12 +23,17 @@ const ZERO: Hash256 = numberToHex(0, { size: 32 });
 const RUNNING = 0;
 const FINISHED = 1;
 
-/** Makes every header carry a send root, as those of Nitro do: 32 bytes that are different for every block. */
+/** Headers as those of Nitro: 16 fields, a send root as extra data, which is different for every block. */
 export const withSendRoots: HeaderRule = (header) => ({
   ...header,
   extraData: fromHex(
     keccak256(concatBytes(fromHex(header.stateRoot), fromHex(numberToHex(header.number, { size: 32 })))),
   ),
+  withdrawalsRoot: undefined,
+  blobGasUsed: undefined,
+  excessBlobGas: undefined,
+  parentBeaconBlockRoot: undefined,
+  requestsHash: undefined,
 });
 
 /** What to claim instead of the truth about the newest block. */

@@ -14,7 +14,7 @@ import {
   parseEventLogs,
 } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
-import type { ListedGameType } from "../hub/verifiers/op_stack/op_stack_client.ts";
+import type { GameTypeConfig } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compileContracts } from "./compile.ts";
 import { readerFor } from "./deploy.ts";
@@ -75,7 +75,7 @@ export interface OpStackL1 {
   /** Blacklists permissioned games. */
   readonly registry: Address;
   /** What the hub must hold to take the games. */
-  readonly configs: readonly ListedGameType[];
+  readonly configs: readonly GameTypeConfig[];
   /** Creates a game for the newest block of the L2. */
   proposeOutput(l2: NodePlace, options?: ClaimOptions): Promise<ProposedGame>;
   /** Somebody contests a game. */
@@ -94,7 +94,7 @@ export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
   const registry = await l1.deploy("AnchorStateRegistry");
   const implementation = async (...[name, args]: Parameters<RollupL1["deploy"]>) =>
     toAddress(await l1.deploy(name, args));
-  const configs: readonly ListedGameType[] = [
+  const configs: readonly GameTypeConfig[] = [
     {
       gameType: gameTypes.fault,
       expectedImplementation: await implementation("FaultDisputeGame"),

@@ -8,6 +8,7 @@ import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import { fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 import { signEvmDigest } from "../hub/signatures.ts";
+import { untilAborted } from "../waiting.ts";
 
 /** How requests for signatures go wrong. */
 export type Misbehaviour =
@@ -81,10 +82,7 @@ export class DevnetWeb3Signer {
   async #fail({ signal }: Request): Promise<Response | undefined> {
     if (this.misbehaviour?.kind === "status") return new Response(null, { status: this.misbehaviour.status });
     if (this.misbehaviour?.kind !== "hangs") return undefined;
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    await untilAborted(signal);
     return new Response(null, { status: 500 });
   }
 

@@ -2,6 +2,7 @@
  * A Heimdall chain in memory, which answers as a node does: blocks with votes, validators that change, and a state in
  * which milestones name blocks of Bor.
  */
+import { concatBytes } from "../../src/core/encoding/bytes.ts";
 import { Buffer } from "node:buffer";
 import { type HeimdallSigner, inOrder, setHash, signerKeys, signVote } from "./signers.ts";
 import {
@@ -10,7 +11,6 @@ import {
   fixedField,
   iavlLeafPrefix,
   iavlTree,
-  joined,
   numberField,
   sha256Parts,
   simpleTree,
@@ -175,7 +175,7 @@ export class HeimdallChain {
   #addMilestone(block: BorBlock, inBlock: bigint): void {
     const start = (this.#milestones.at(-1)?.block.number ?? block.number - 1n) + 1n;
     const hash = Uint8Array.fromHex(block.hash.slice(2));
-    const value = joined(
+    const value = concatBytes(
       textField(1, `0x${signerKeys(1).address.toHex()}`),
       numberField(2, start),
       numberField(3, block.number),
@@ -208,9 +208,7 @@ export class HeimdallChain {
     const nothing = sha256Parts();
     const proposer = this.#signersOf(height)[0]?.key ?? 1;
     const { seconds, nanos } = this.#newTime(height);
-    const lastId = before === undefined
-      ? joined(bytesField(2, new Uint8Array(0)))
-      : blockIdBytes(before.hash, before.partsHash);
+    const lastId = before === undefined ? bytesField(2) : blockIdBytes(before.hash, before.partsHash);
     const hashes = {
       last_commit_hash: before === undefined ? nothing : sha256Parts(before.hash),
       data_hash: sha256Parts(new TextEncoder().encode(`data ${height}`)),
@@ -226,7 +224,7 @@ export class HeimdallChain {
       numberField(1, 11),
       textField(1, this.chainId),
       numberField(1, height),
-      joined(numberField(1, seconds), numberField(2, nanos)),
+      concatBytes(numberField(1, seconds), numberField(2, nanos)),
       lastId,
       ...Object.values(hashes).map((value) => bytesField(1, value)),
     ]);
@@ -290,11 +288,11 @@ export class HeimdallChain {
       }
       const seconds = this.timeOf(height) + 1n;
       const nanos = 500_000_000 + index;
-      const message = sized(joined(
+      const message = sized(concatBytes(
         numberField(1, 2),
         fixedField(2, height),
         bytesField(4, blockIdBytes(block.hash, block.partsHash)),
-        bytesField(5, joined(numberField(1, seconds), numberField(2, nanos))),
+        bytesField(5, concatBytes(numberField(1, seconds), numberField(2, nanos))),
         textField(6, this.chainId),
       ));
       return {
@@ -372,7 +370,10 @@ function rfc3339(seconds: bigint, nanos: number): string {
 }
 
 function blockIdBytes(hash: Uint8Array, partsHash: Uint8Array): Uint8Array {
-  return joined(bytesField(1, hash), bytesField(2, joined(numberField(1, 1), bytesField(2, partsHash))));
+  return concatBytes(
+    bytesField(1, hash),
+    bytesField(2, concatBytes(numberField(1, 1), bytesField(2, partsHash))),
+  );
 }
 
 function bigEndian(value: bigint): Uint8Array {
@@ -389,7 +390,7 @@ function storeItems(milestones: readonly MadeMilestone[]): readonly StoreItem[] 
   return [
     params,
     ...milestones.map(({ value, inBlock }, index) => ({
-      key: joined(Uint8Array.of(0x81), bigEndian(BigInt(index + 1))),
+      key: concatBytes(Uint8Array.of(0x81), bigEndian(BigInt(index + 1))),
       value,
       version: inBlock,
     })),
@@ -400,7 +401,7 @@ function storeItems(milestones: readonly MadeMilestone[]): readonly StoreItem[] 
 
 function storeLeaves(roots: ReadonlyMap<string, Uint8Array>): readonly Uint8Array[] {
   return [...roots].sort(([a], [b]) => a < b ? -1 : 1).map(([name, root]) =>
-    joined(sized(new TextEncoder().encode(name)), sized(sha256Parts(root)))
+    concatBytes(sized(new TextEncoder().encode(name)), sized(sha256Parts(root)))
   );
 }
 

@@ -1,7 +1,8 @@
 /** Validators of the Heimdall simulator: keys that follow from their number, and votes. */
+import { concatBytes } from "../../src/core/encoding/bytes.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
-import { bytesField, joined, numberField, sha256Parts, simpleTree } from "./wire.ts";
+import { bytesField, numberField, sha256Parts, simpleTree } from "./wire.ts";
 
 /** A validator of a block. */
 export interface HeimdallSigner {
@@ -36,7 +37,7 @@ export function signerKeys(key: number): SignerKeys {
 export function signVote(key: number, message: Uint8Array): Uint8Array {
   const { secret } = signerKeys(key);
   const recovered = secp256k1.sign(keccak_256(message), secret, { prehash: false, format: "recovered" });
-  return joined(recovered.slice(1), recovered.slice(0, 1));
+  return concatBytes(recovered.slice(1), recovered.slice(0, 1));
 }
 
 /** The order of a set: the strongest first, and by address. */
@@ -48,7 +49,7 @@ export function inOrder(signers: readonly HeimdallSigner[]): readonly HeimdallSi
 /** Hash of a set. */
 export function setHash(signers: readonly HeimdallSigner[]): Uint8Array {
   const leaves = inOrder(signers).map(({ key, power }) =>
-    joined(bytesField(1, bytesField(3, signerKeys(key).publicKey)), numberField(2, power))
+    concatBytes(bytesField(1, bytesField(3, signerKeys(key).publicKey)), numberField(2, power))
   );
   return simpleTree(leaves).root;
 }

@@ -1,13 +1,11 @@
 /**
- * Protobuf and hashes of Heimdall's blocks, written apart from the prover's, so that each is a test of
- * the other.
+ * Protobuf and hashes of Heimdall's blocks, for the simulated chain and the hub's client of it. Written apart from the
+ * prover's, so that each is a test of the other. Source: protobuf.dev: programming-guides/encoding.
  */
 import { createHash } from "node:crypto";
+import { concatBytes } from "../../src/core/encoding/bytes.ts";
 
-/** Joins bytes. */
-export function joined(...parts: readonly Uint8Array[]): Uint8Array {
-  return Uint8Array.from(parts.flatMap((part) => [...part]));
-}
+const NOTHING = new Uint8Array(0);
 
 /** SHA-256 of all parts in a row. */
 export function sha256Parts(...parts: readonly Uint8Array[]): Uint8Array {
@@ -16,10 +14,10 @@ export function sha256Parts(...parts: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(hash.digest());
 }
 
-/** A number in groups of seven bits. */
-export function varint(value: bigint | number): Uint8Array {
+/** A number in groups of seven bits; negative ones as 64 bits. */
+function varint(value: bigint | number): Uint8Array {
   const bytes: number[] = [];
-  let rest = BigInt(value);
+  let rest = BigInt.asUintN(64, BigInt(value));
   while (rest >= 128n) {
     bytes.push(Number(rest & 127n) | 128);
     rest >>= 7n;
@@ -35,30 +33,35 @@ export function zigzag(value: bigint | number): Uint8Array {
 
 /** Bytes after their length. */
 export function sized(bytes: Uint8Array): Uint8Array {
-  return joined(varint(bytes.length), bytes);
+  return concatBytes(varint(bytes.length), bytes);
 }
 
 /** A number as a field; nothing for zero. */
 export function numberField(field: number, value: bigint | number): Uint8Array {
-  return BigInt(value) === 0n ? new Uint8Array(0) : joined(varint(field * 8), varint(value));
+  return BigInt(value) === 0n ? NOTHING : concatBytes(varint(field * 8), varint(value));
 }
 
 /** Eight bytes as a field, lowest first; nothing for zero. */
 export function fixedField(field: number, value: bigint): Uint8Array {
-  if (value === 0n) return new Uint8Array(0);
+  if (value === 0n) return NOTHING;
   const eight = new Uint8Array(8);
-  new DataView(eight.buffer).setBigInt64(0, value, true);
-  return joined(varint(field * 8 + 1), eight);
+  new DataView(eight.buffer).setBigUint64(0, BigInt.asUintN(64, value), true);
+  return concatBytes(varint(field * 8 + 1), eight);
 }
 
-/** Bytes as a field, also without any. */
-export function bytesField(field: number, value: Uint8Array): Uint8Array {
-  return joined(varint(field * 8 + 2), sized(value));
+/** Bytes in a row as a field, also without any. */
+export function bytesField(field: number, ...parts: readonly Uint8Array[]): Uint8Array {
+  return concatBytes(varint(field * 8 + 2), sized(concatBytes(...parts)));
 }
 
-/** A text as a field. */
+/** Bytes as a field; nothing for none. */
+export function octets(field: number, value: Uint8Array): Uint8Array {
+  return value.length === 0 ? NOTHING : bytesField(field, value);
+}
+
+/** A text as a field; nothing for an empty one. */
 export function textField(field: number, value: string): Uint8Array {
-  return bytesField(field, new TextEncoder().encode(value));
+  return octets(field, new TextEncoder().encode(value));
 }
 
 /** A step from a node to its parent. */
@@ -73,8 +76,6 @@ export interface HashedTree {
   readonly paths: readonly (readonly TreeStep[])[];
 }
 
-const NOTHING = new Uint8Array(0);
-
 /** The tree that CometBFT has over fields, validators and stores. */
 export function simpleTree(leaves: readonly Uint8Array[]): HashedTree {
   const [only] = leaves;
@@ -86,7 +87,7 @@ export function simpleTree(leaves: readonly Uint8Array[]): HashedTree {
   const right = simpleTree(leaves.slice(split));
   const one = Uint8Array.of(1);
   const ofLeft = { prefix: one, suffix: right.root };
-  const ofRight = { prefix: joined(one, left.root), suffix: NOTHING };
+  const ofRight = { prefix: concatBytes(one, left.root), suffix: NOTHING };
   return {
     root: sha256Parts(one, left.root, right.root),
     paths: [
@@ -112,7 +113,7 @@ interface IavlNode extends HashedTree {
 
 /** Bytes before key and value of a leaf. */
 export function iavlLeafPrefix({ version }: StoreItem): Uint8Array {
-  return joined(zigzag(0), zigzag(1), zigzag(version));
+  return concatBytes(zigzag(0), zigzag(1), zigzag(version));
 }
 
 /** The IAVL tree of a store. @param items by ascending key, at least one. */
@@ -132,10 +133,10 @@ function iavlNode(items: readonly StoreItem[]): IavlNode {
   const right = iavlNode(items.slice(split));
   const height = Math.max(left.height, right.height) + 1;
   const version = left.version > right.version ? left.version : right.version;
-  const head = joined(zigzag(height), zigzag(items.length), zigzag(version));
+  const head = concatBytes(zigzag(height), zigzag(items.length), zigzag(version));
   const length = Uint8Array.of(32);
-  const ofLeft = { prefix: joined(head, length), suffix: joined(length, right.root) };
-  const ofRight = { prefix: joined(head, length, left.root, length), suffix: NOTHING };
+  const ofLeft = { prefix: concatBytes(head, length), suffix: concatBytes(length, right.root) };
+  const ofRight = { prefix: concatBytes(head, length, left.root, length), suffix: NOTHING };
   return {
     root: sha256Parts(head, sized(left.root), sized(right.root)),
     paths: [
@@ -158,10 +159,10 @@ export function existenceProof(
   path: readonly TreeStep[],
 ): Uint8Array {
   // SHA-256 of the leaf and of its value, and lengths as Protobuf has them.
-  const leaf = joined(numberField(1, 1), numberField(3, 1), numberField(4, 1), bytesField(5, prefix));
+  const leaf = concatBytes(numberField(1, 1), numberField(3, 1), numberField(4, 1), bytesField(5, prefix));
   const steps = path.map((step) =>
-    bytesField(4, joined(numberField(1, 1), bytesField(2, step.prefix), bytesField(3, step.suffix)))
+    bytesField(4, concatBytes(numberField(1, 1), bytesField(2, step.prefix), bytesField(3, step.suffix)))
   );
-  const exist = joined(bytesField(1, key), bytesField(2, value), bytesField(3, leaf), ...steps);
+  const exist = concatBytes(bytesField(1, key), bytesField(2, value), bytesField(3, leaf), ...steps);
   return bytesField(1, exist);
 }

@@ -47,7 +47,8 @@ export abstract class BlockHistory {
   readonly #history: HistoryOptions;
   readonly #blocks: SimulatedBlock[] = [];
   readonly #numbers = new Map<Hash256, number>();
-  #finalized = 0;
+  /** Number of the newest final block. */
+  protected finalNumber = 0;
 
   constructor(options: HistoryOptions) {
     this.#history = options;
@@ -60,7 +61,7 @@ export abstract class BlockHistory {
 
   /** Newest final block. */
   get finalized(): SimulatedBlock {
-    return this.blockAt(this.#finalized);
+    return this.blockAt(this.finalNumber);
   }
 
   /** Block by number. @throws {ChainError} unknown_block. */
@@ -102,9 +103,9 @@ export abstract class BlockHistory {
 
   /** Makes blocks final that are old enough. @returns them, oldest first. */
   advanceFinality(): SimulatedBlock[] {
-    const before = this.#finalized;
-    this.#finalized = Math.max(before, this.best.header.number - this.#history.finalityLag);
-    return this.#blocks.slice(before + 1, this.#finalized + 1);
+    const before = this.finalNumber;
+    this.finalNumber = Math.max(before, this.best.header.number - this.#history.finalityLag);
+    return this.#blocks.slice(before + 1, this.finalNumber + 1);
   }
 
   /** Adds a block on top of the best one, and prunes the one that leaves the window. */
@@ -116,6 +117,11 @@ export abstract class BlockHistory {
     const old = this.#blocks[oldest];
     if (old !== undefined) this.#blocks[oldest] = { ...old, body: this.prune(old) };
     return block;
+  }
+
+  /** Forgets all blocks after the first so many. */
+  protected cut(count: number): void {
+    for (const { hash } of this.#blocks.splice(count)) this.#numbers.delete(hash);
   }
 
   /** What stays of the body of a block that leaves the window. */

@@ -1,3 +1,4 @@
+import { consensusSettings } from "./pallets/consensus_verifiers.ts";
 import assert from "node:assert/strict";
 import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
@@ -231,7 +232,7 @@ Deno.test("hub: a height below the newest one is taken and not stored", async ()
 });
 
 Deno.test("hub: without contracts of the rollups in storage updates are taken and ignored", async () => {
-  await using simulated = await startConsensusHub({ consensus: {} });
+  await using simulated = await startConsensusHub({ consensus: [] });
   await using connection = connectConsensus(simulated);
   for (const [id, sent] of [[optimism, proofs.opStack], [arbitrumOrbit, proofs.arbitrum]] as const) {
     const before = await connection.hub.reads.fetchClient(id.consensusStateId, "best", signal);
@@ -458,12 +459,12 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
   const base = idOf(8453, "BASE");
   const orbit = idOf(42161, "ARB0");
   await using simulated = await startConsensusHub({
-    consensus: {
-      disputeGames: [op, base].map((id) => ({ id, rules: contracts.games })),
-      outputOracles: [{ id: op, oracle: contracts.rollupCore }],
-      rollupCores: [{ id: orbit, rollupCore: contracts.rollupCore }],
-      bscEpochLength: 1000n,
-    },
+    consensus: [
+      ...[op, base].map((id) => consensusSettings.disputeGames.to(contracts.games, id)),
+      consensusSettings.outputOracle.to(contracts.rollupCore, op),
+      consensusSettings.rollupCore.to(contracts.rollupCore, orbit),
+      consensusSettings.bscEpochLength.to(1000n),
+    ],
   });
   await using connection = connectConsensus(simulated);
   const ruled = [

@@ -2,6 +2,7 @@
  * Building blocks for tests of light client updates on the simulated hub: the updates of the vectors, hubs with the
  * clients that take them, and the consensus relayer's adapter.
  */
+import { consensusSettings } from "./pallets/consensus_verifiers.ts";
 import type { ConsensusTarget, UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
 import { createHubTarget, type HubTargetOptions } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
@@ -136,11 +137,11 @@ export function startConsensusHub(options: HubOptions = {}): Promise<Hub> {
       client(arbitrumOrbit, "ARBC", states.arbitrum),
       client(chapel, "BSCP", states.bsc),
     ],
-    consensus: {
-      disputeGames: [{ id: optimism, rules: contracts.games }],
-      rollupCores: [{ id: arbitrumOrbit, rollupCore: contracts.rollupCore }],
-      bscEpochLength: 1000n,
-    },
+    consensus: [
+      consensusSettings.disputeGames.to(contracts.games, optimism),
+      consensusSettings.rollupCore.to(contracts.rollupCore, arbitrumOrbit),
+      consensusSettings.bscEpochLength.to(1000n),
+    ],
     ...options,
   });
 }

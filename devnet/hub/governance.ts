@@ -3,7 +3,7 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { GameFactoryRules } from "./verifiers/op_stack/op_stack_client.ts";
+import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
@@ -92,28 +92,13 @@ export class Governance {
   }
 
   /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
-  setDisputeGames(id: StateMachineId, rules: GameFactoryRules | undefined): Promise<BlockName> {
+  setDisputeGames(id: StateMachineId, rules: DisputeGameRules | undefined): Promise<BlockName> {
     return this.#enqueue(({ overlay }) => consensusSettings.disputeGames.set(overlay, rules, id));
-  }
-
-  /** Sets the output oracle of an OP stack chain; undefined takes it away. */
-  setOutputOracle(id: StateMachineId, oracle: Address | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.outputOracle.set(overlay, oracle, id));
-  }
-
-  /** Sets the rollup contract of an Arbitrum chain; undefined takes it away. */
-  setRollupCore(id: StateMachineId, rollupCore: Address | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.rollupCore.set(overlay, rollupCore, id));
   }
 
   /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
   setBeaconRuntime(runtime: BeaconRuntime): Promise<BlockName> {
     return this.#enqueue(({ overlay }) => consensusSettings.beaconRuntime.put(overlay, runtime));
-  }
-
-  /** Sets how many blocks an epoch of BSC has. */
-  setBscEpochLength(blocks: bigint): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.bscEpochLength.put(overlay, blocks));
   }
 
   /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */

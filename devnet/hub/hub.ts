@@ -21,7 +21,6 @@ import type { SimulatedHeader } from "./digest.ts";
 import { type Enqueue, Governance } from "./governance.ts";
 import {
   type BlockName,
-  type ConsensusSettings,
   type HubOptions,
   identities,
   type OrdinaryChain,
@@ -108,7 +107,7 @@ export class Hub extends SimulatedNode {
       void this.#enqueue((execution) => ismp.createConsensusClient(execution, client));
       for (const chain of client.challengePeriodsSec.keys()) void this.acceptMessages(client.clientId, chain);
     }
-    this.#setUpConsensus(options.consensus ?? {});
+    for (const write of options.consensus ?? []) void this.#enqueue(write);
     for (const [account, free] of options.balances ?? []) {
       void this.#enqueue((execution) => balances.set(execution, account, free));
     }
@@ -117,21 +116,6 @@ export class Hub extends SimulatedNode {
       void this.governance.setHostParams(chain, params);
     }
     if (options.trustedState !== undefined) void this.ownProofs.initializeState(options.trustedState);
-  }
-
-  #setUpConsensus(settings: ConsensusSettings): void {
-    const { disputeGames, outputOracles, rollupCores, bscEpochLength, grandpaStateMachines } = settings;
-    const { parachains, slotDurations, beaconRuntime } = settings;
-    if (beaconRuntime !== undefined) void this.governance.setBeaconRuntime(beaconRuntime);
-    for (const { id, rules } of disputeGames ?? []) void this.governance.setDisputeGames(id, rules);
-    for (const { id, oracle } of outputOracles ?? []) void this.governance.setOutputOracle(id, oracle);
-    for (const { id, rollupCore } of rollupCores ?? []) void this.governance.setRollupCore(id, rollupCore);
-    if (bscEpochLength !== undefined) void this.governance.setBscEpochLength(bscEpochLength);
-    for (const [chain, slotMs] of grandpaStateMachines ?? []) {
-      void this.governance.setGrandpaStateMachine(chain, slotMs);
-    }
-    for (const paraId of parachains ?? []) void this.governance.followParachain(paraId);
-    for (const [paraId, slotMs] of slotDurations ?? []) void this.governance.setSlotDuration(paraId, slotMs);
   }
 
   #makeNode(options: HubOptions, parts: Pick<HubNode, "runtime" | "mmr" | "ismp">): HubNode {

@@ -1,17 +1,14 @@
 /**
  * What can be chosen about a simulated hub, and what it reports.
  */
-import type { BeaconRuntime } from "./pallets/consensus_verifiers.ts";
+import type { AdminAction } from "./blocks.ts";
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import type { GameFactoryRules } from "./verifiers/op_stack/op_stack_client.ts";
-import type { Address } from "../../src/core/evm/address.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import {
   type ConsensusStateId,
   parseStateMachine,
   type StateMachine,
-  type StateMachineId,
   toConsensusStateId,
 } from "../../src/core/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../src/core/ismp/storage_keys.ts";
@@ -57,24 +54,6 @@ export interface OrdinaryChain {
   readonly coprocessor: StateMachine;
 }
 
-/** What the clients of rollups, of BSC and of GRANDPA chains are told beside their state; ids are those under the rollups' own clients. */
-export interface ConsensusSettings {
-  /** Without rules for a chain its updates are accepted and ignored. */
-  readonly disputeGames?: readonly { readonly id: StateMachineId; readonly rules: GameFactoryRules }[];
-  readonly outputOracles?: readonly { readonly id: StateMachineId; readonly oracle: Address }[];
-  readonly rollupCores?: readonly { readonly id: StateMachineId; readonly rollupCore: Address }[];
-  /** What the runtime knows of beacon chains; without it that of August 2026, before Gloas. */
-  readonly beaconRuntime?: BeaconRuntime;
-  /** Blocks of an epoch of BSC; without it every update is refused. */
-  readonly bscEpochLength?: bigint;
-  /** Chains that the GRANDPA client takes: milliseconds of their slots. */
-  readonly grandpaStateMachines?: ReadonlyMap<StateMachine, bigint>;
-  /** Parachains that the parachain client follows. */
-  readonly parachains?: readonly number[];
-  /** Milliseconds of the slots of parachains whose headers have no timestamps. */
-  readonly slotDurations?: ReadonlyMap<number, bigint>;
-}
-
 /** Options of `startHub`. */
 export interface HubOptions {
   /** An ordinary chain instead of a hub: then `runtime`, `hosts`, `bandwidthGate` and the like mean nothing. */
@@ -91,8 +70,8 @@ export interface HubOptions {
   readonly historyBlocks?: number;
   /** Light clients from the start. */
   readonly clients?: readonly NewConsensusClient[];
-  /** What those clients need to know of contracts and epochs. */
-  readonly consensus?: ConsensusSettings;
+  /** What governance tells those clients of contracts, epochs and chains: writes of `consensusSettings`. */
+  readonly consensus?: readonly AdminAction[];
   /** The relay chain block that the next block builds on; left out: the chain learns of no relay chain. */
   readonly relayParent?: () => RelayParent;
   /** ISMP hosts of EVM chains, 20 bytes each. */

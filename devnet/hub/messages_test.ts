@@ -8,7 +8,7 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../src/core/ismp/state_machine.ts";
-import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
+import { childTrieKeys, ismpKeys } from "../../src/core/ismp/storage_keys.ts";
 import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
 import {
   commitSender,
@@ -230,14 +230,13 @@ Deno.test("hub: commitments above the cap push out the oldest", async () => {
   await using hub = await startTestHub();
   void hub.setCommitmentCap(sender, 2);
   for (const height of [10n, 11n, 12n]) await commitSender(hub, height, []);
-  const time = (height: number): Promise<unknown> =>
-    resultHttp(hub.httpUrl, "ismp_queryStateMachineUpdateTime", [{
-      id: { state_id: "EVM-1", consensus_state_id: "ETH0" },
-      height,
-    }]).catch(() => undefined);
-  equal(await time(10), undefined);
-  notEqual(await time(11), undefined);
-  notEqual(await time(12), undefined);
+  const time = (height: bigint): Promise<unknown> =>
+    resultHttp(hub.httpUrl, "state_getStorage", [
+      toHex(ismpKeys.boundedStateMachineUpdateTime(sender, height)),
+    ]);
+  equal(await time(10n), null);
+  notEqual(await time(11n), null);
+  notEqual(await time(12n), null);
 });
 
 Deno.test("hub: two groupings of one request both enter the pool; the second fails in the block", async () => {

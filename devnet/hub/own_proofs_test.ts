@@ -3,7 +3,8 @@ import { privateKeyToAccount } from "viem/accounts";
 import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { decodeNaiveProof, encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
 import { beefyProofsKeys, ismpKeys, offchainKeys, otherKeys } from "../../src/core/ismp/storage_keys.ts";
-import { decodeStrict, list, u64 } from "../../src/core/encoding/scale.ts";
+import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
+import { bytes, decodeStrict, list, u64 } from "../../src/core/encoding/scale.ts";
 import { DEVNET_ACCOUNTS } from "../evm/accounts.ts";
 import {
   authoritySetOf,
@@ -120,9 +121,9 @@ Deno.test("own proofs: an accepted proof is an event, bytes in the offchain data
   );
   // Seconds, then the child trie root as overlay root and the header's state root.
   ok(commitment.includes(`01${content.commitments[0]?.childTrieRoot.slice(2)}`));
-  const state = await resultHttp(hub.httpUrl, "ismp_queryConsensusState", [null, [66, 69, 69, 70]]);
-  ok(Array.isArray(state));
-  deepEqual(decodeStrict(beefyStateCodec, Uint8Array.from(state), "ConsensusState"), {
+  const stored = fromHex(await storage(hub, ismpKeys.consensusStates(toConsensusStateId("BEEF"))));
+  const state = decodeStrict(bytes, stored, "ConsensusState");
+  deepEqual(decodeStrict(beefyStateCodec, state, "ConsensusState"), {
     latestBeefyHeight: 5,
     beefyActivationBlock: 0,
     mmrRootHash: `0x${"00".repeat(32)}`,

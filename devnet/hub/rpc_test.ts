@@ -190,13 +190,9 @@ Deno.test("hub: custom reads answer as numbers, and failures are 9876 whatever i
   const unknown = { state_id: "EVM-7", consensus_state_id: "ETH0" };
   equal(await resultHttp(hub.httpUrl, "ismp_queryStateMachineLatestHeight", [id]), 10);
   equal(await resultHttp(hub.httpUrl, "ismp_queryChallengePeriod", [id]), 0);
-  deepEqual(await resultHttp(hub.httpUrl, "ismp_queryConsensusState", [null, [69, 84, 72, 48]]), []);
   const failures: [string, unknown[], string][] = [
     ["ismp_queryStateMachineLatestHeight", [unknown], "Error fetching latest state machine height"],
     ["ismp_queryChallengePeriod", [unknown], "Error fetching Challenge period"],
-    ["ismp_queryConsensusState", [null, [1, 2, 3, 4]], "Error fetching Consensus state"],
-    ["ismp_queryStateMachineUpdateTime", [{ id, height: 11 }], "Error fetching Consensus update time"],
-    ["ismp_queryStateMachineUpdateTime", [{ id, height: 2n ** 63n }], "Error fetching Consensus update time"],
     ["ismp_queryEvents", [1, 1000], "Invalid block number provided"],
     ["ismp_queryEvents", [0, 1], "Invalid block number or hash provided"],
     ["ismp_queryStateProof", [1000, []], "Could not find valid blockhash for provided height"],

@@ -135,33 +135,11 @@ export interface PreparedCall {
   readonly dispatch: (execution: Execution) => void;
 }
 
-/** How a pallet takes part: one entry per call that the runtime accepts without signature. */
-export interface CallHandler {
-  prepare(args: Uint8Array): Omit<PreparedCall, "pallet" | "call">;
-}
-
-/** Makes a {@link CallHandler} for a call whose arguments are one codec. */
-export function callHandler<Args>(
-  args: Codec<Args>,
-  handler: {
-    readonly isInherent?: boolean;
-    readonly validate?: (execution: Execution, args: Args) => ValidTransaction;
-    readonly dispatch: (execution: Execution, args: Args) => void;
-  },
-): CallHandler {
-  return {
-    prepare(encoded): Omit<PreparedCall, "pallet" | "call"> {
-      const value = decodeStrict(args, encoded, "Call");
-      const { validate } = handler;
-      return {
-        isInherent: handler.isInherent ?? false,
-        validate: validate === undefined
-          ? undefined
-          : (execution): ValidTransaction => validate(execution, value),
-        dispatch: (execution): void => handler.dispatch(execution, value),
-      };
-    },
-  };
+/** How a pallet takes part with a call that the runtime accepts without signature. */
+interface CallRules<Args> {
+  readonly isInherent?: boolean;
+  readonly validate?: (execution: Execution, args: Args) => ValidTransaction;
+  readonly dispatch: (execution: Execution, args: Args) => void;
 }
 
 /** Result of applying an extrinsic inside a block or a dry run. */
@@ -184,7 +162,7 @@ export class SimulatedRuntime {
   readonly system: SystemStorage;
   /** Maximum of bytes of the extrinsics of one block that are not operational or mandatory. */
   readonly maxBlockBytes: number;
-  readonly #calls = new Map<string, CallHandler>();
+  readonly #calls = new Map<string, (args: Uint8Array) => Omit<PreparedCall, "pallet" | "call">>();
   /** Those of extrinsics that live: events of a block are asked for again and again, and updates of beacon chains are long. */
   readonly #hashes = new WeakMap<Uint8Array, Hash256>();
 
@@ -216,9 +194,21 @@ export class SimulatedRuntime {
   }
 
   /** Adds a call to the dispatch table. @throws {MetadataError} when the runtime has no such call. */
-  register(pallet: string, call: string, handler: CallHandler): void {
+  register<Args>(
+    pallet: string,
+    call: string,
+    codec: Codec<Args>,
+    { isInherent = false, validate, dispatch }: CallRules<Args>,
+  ): void {
     this.metadata.callIndex(pallet, call);
-    this.#calls.set(`${pallet}.${call}`, handler);
+    this.#calls.set(`${pallet}.${call}`, (encoded) => {
+      const args = decodeStrict(codec, encoded, "Call");
+      return {
+        isInherent,
+        validate: validate && ((execution): ValidTransaction => validate(execution, args)),
+        dispatch: (execution): void => dispatch(execution, args),
+      };
+    });
   }
 
   /** Hash by which the chain names an extrinsic: of all its bytes, length included. */
@@ -243,9 +233,8 @@ export class SimulatedRuntime {
   prepareCall(call: Uint8Array): PreparedCall {
     const name = this.metadata.callName(call[0] ?? 256, call[1] ?? 256);
     if (name === undefined) throw new ScaleError("invalid", "RuntimeCall");
-    const handler = this.#calls.get(`${name.pallet}.${name.call}`);
-    if (handler === undefined) return { ...name, ...refusedCall(name) };
-    return { ...name, ...handler.prepare(call.slice(2)) };
+    const prepare = this.#calls.get(`${name.pallet}.${name.call}`);
+    return { ...name, ...prepare?.(call.slice(2)) ?? refusedCall(name) };
   }
 
   /**

@@ -4,7 +4,12 @@ import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
 import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
-import { childTrieKey, childTrieKeys, hostExecutiveKeys } from "../../src/core/ismp/storage_keys.ts";
+import {
+  childTrieKey,
+  childTrieKeys,
+  hostExecutiveKeys,
+  ismpKeys,
+} from "../../src/core/ismp/storage_keys.ts";
 import {
   commitSender,
   extrinsicOf,
@@ -50,9 +55,8 @@ Deno.test("oracle: an update stores new heights only and reports the highest one
   hub.produceBlock();
   deepEqual(await lastEvents(hub), updated(13));
   equal(hub.latestHeight(sender), 13n);
-  await rejects(
-    resultHttp(hub.httpUrl, "ismp_queryStateMachineUpdateTime", [{ id: senderJson, height: 11 }]),
-  );
+  const time = toHex(ismpKeys.boundedStateMachineUpdateTime(sender, 11n));
+  equal(await resultHttp(hub.httpUrl, "state_getStorage", [time]), null);
 });
 
 Deno.test("oracle: a post of the hub gets the next nonce, an absolute timeout, metadata and a leaf", async () => {

@@ -172,6 +172,11 @@ export class StorageItem<Keys extends readonly unknown[], Value> {
     overlay.remove(this.#key(...keys));
   }
 
+  /** The write of a value, for governance to make in a block. */
+  to(value: Value, ...keys: Keys): (execution: { readonly overlay: Overlay }) => void {
+    return ({ overlay }) => this.put(overlay, value, ...keys);
+  }
+
   /** Puts a value, or removes the entry where there is none. */
   set(overlay: Overlay, value: Value | undefined, ...keys: Keys): void {
     if (value === undefined) this.remove(overlay, ...keys);

@@ -1,3 +1,4 @@
+import { consensusSettings } from "./pallets/consensus_verifiers.ts";
 import assert from "node:assert/strict";
 import { parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
 import { parachainConsensusProofCodec } from "../../src/core/ismp/proof.ts";
@@ -94,7 +95,7 @@ Deno.test("a chain's GRANDPA client takes the messages of the vectors, and refus
         clientId: grandpaClientId,
         state,
         follows: supported,
-      }, { consensus: { grandpaStateMachines: new Map(supported.map((each) => [each, 6000n])) } });
+      }, { consensus: supported.map((each) => consensusSettings.grandpaStateMachine.to(6000n, each)) });
       const result = await update(chain, vector.bytes("consensus_message_scale"));
       if (isTaken) assert.equal(result, "taken");
       else assert.match(result, /consensus_proof_verification_failed/);
@@ -121,7 +122,7 @@ Deno.test("a parachain's client takes the vector's heads at relay chain blocks t
       state: new Uint8Array(),
       follows: [sibling.stateMachine],
     }, {
-      consensus: { parachains: [paraId] },
+      consensus: [consensusSettings.followedParachain.to(undefined, paraId)],
       relayParent: () => ({ number: parent, stateRoot: parachain.hash("relay_state_root") }),
     });
   const proof = parachain.bytes("consensus_proof_scale");

@@ -2,8 +2,7 @@
  * Beacon nodes of the six kinds as they are with default flags: which routes they serve, and how. The simulated node
  * behind the profile serves all of them.
  */
-import type { NodeRefusal, Profile } from "./profile.ts";
-import type { RestBehaviour } from "./rest_behaviour.ts";
+import type { NodeRefusal, Profile, RestBehaviour } from "./profile.ts";
 
 const LIGHT_CLIENT = "/eth/v1/beacon/light_client/*";
 const STATES = "/eth/v2/debug/beacon/states/*";
@@ -26,6 +25,14 @@ const UNKNOWN = {
   grandine: json(404, { code: 404, message: "Not Found" }),
 } as const satisfies Readonly<Record<string, NodeRefusal>>;
 
+/** Routes that a node has not. */
+function absent(refusal: NodeRefusal, ...routes: readonly string[]): RestBehaviour {
+  return { kind: "absent", routes, refusal };
+}
+
+/** Routes of other software than Prysm, Teku and Grandine. */
+const OTHERS = [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN];
+
 /** All profiles of beacon nodes. */
 export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
   {
@@ -36,11 +43,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
       "https://lighthouse-book.sigmaprime.io/api_bn.html",
       "sigp/lighthouse#4993",
     ],
-    behaviours: [{
-      kind: "absent",
-      routes: [LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-      refusal: UNKNOWN.lighthouse,
-    }],
+    behaviours: [absent(UNKNOWN.lighthouse, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN)],
   },
   {
     name: "prysm",
@@ -52,11 +55,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
       "OffchainLabs/prysm#16085",
     ],
     behaviours: [
-      {
-        kind: "absent",
-        routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-        refusal: UNKNOWN.prysm,
-      },
+      absent(UNKNOWN.prysm, ...OTHERS),
       { kind: "slow", routes: [STATES], delayMs: { real: 480_000, played: 2000 } },
     ],
   },
@@ -64,11 +63,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
     name: "prysm-light-client",
     imitates: "Prysm with --enable-light-client",
     sources: ["OffchainLabs/prysm: config/features/flags.go (enable-light-client)"],
-    behaviours: [{
-      kind: "absent",
-      routes: [LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-      refusal: UNKNOWN.prysm,
-    }],
+    behaviours: [absent(UNKNOWN.prysm, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN)],
   },
   {
     name: "teku",
@@ -79,11 +74,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
       "Consensys-Incorporated/teku: BeaconRestApiOptionsTest.java (--Xrest-api-light-client-enabled)",
     ],
     behaviours: [
-      {
-        kind: "absent",
-        routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-        refusal: UNKNOWN.teku,
-      },
+      absent(UNKNOWN.teku, ...OTHERS),
       { kind: "notByRoot", routes: [STATES], refusal: json(404, { code: 404, message: "Not found" }) },
     ],
   },
@@ -94,37 +85,25 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
       "status-im/nimbus-eth2: docs/the_nimbus_book/src/light-client-data.md",
       "status-im/nimbus-eth2#6675",
     ],
-    behaviours: [{ kind: "absent", routes: [LODESTAR_PROOFS, LODESTAR_OWN], refusal: UNKNOWN.nimbus }],
+    behaviours: [absent(UNKNOWN.nimbus, LODESTAR_PROOFS, LODESTAR_OWN)],
   },
   {
     name: "lodestar",
     imitates: "Lodestar with its default namespaces: no routes of its own (proofs, summaries)",
     sources: ["ChainSafe/lodestar#6824", "ChainSafe/lodestar#7245", "ChainSafe/lodestar#2809"],
-    behaviours: [{
-      kind: "absent",
-      routes: [LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-      refusal: UNKNOWN.lodestar,
-    }],
+    behaviours: [absent(UNKNOWN.lodestar, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN)],
   },
   {
     name: "lodestar-before-1-30",
     imitates: "Lodestar before 1.30 with --rest.namespace '*': summaries at another path",
     sources: ["ChainSafe/lodestar#7245", "ChainSafe/lodestar#2809"],
-    behaviours: [{
-      kind: "absent",
-      routes: ["/eth/v1/lodestar/states/*", NIMBUS_OWN],
-      refusal: UNKNOWN.lodestar,
-    }],
+    behaviours: [absent(UNKNOWN.lodestar, "/eth/v1/lodestar/states/*", NIMBUS_OWN)],
   },
   {
     name: "grandine",
     imitates: "Grandine: whole states, no light-client routes",
     sources: ["grandinetech/grandine: http_api/src/routing.rs"],
-    behaviours: [{
-      kind: "absent",
-      routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-      refusal: UNKNOWN.grandine,
-    }],
+    behaviours: [absent(UNKNOWN.grandine, ...OTHERS)],
   },
   {
     name: "beacon-json-states",
@@ -135,11 +114,7 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
       "sigp/lighthouse#2111 (JSON unless octet-stream alone is accepted)",
     ],
     behaviours: [
-      {
-        kind: "absent",
-        routes: [LIGHT_CLIENT, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-        refusal: UNKNOWN.prysm,
-      },
+      absent(UNKNOWN.prysm, ...OTHERS),
       { kind: "jsonOnly", routes: [STATES] },
     ],
   },
@@ -153,11 +128,13 @@ export const BEACON_PROFILES: readonly Profile<RestBehaviour>[] = [
     ],
     needsSecond: "no whole states",
     behaviours: [
-      {
-        kind: "absent",
-        routes: [STATES, LODESTAR_PROOFS, LODESTAR_OWN, NIMBUS_OWN],
-        refusal: { status: 403, page: "<html><body><h1>403 Forbidden</h1></body></html>" },
-      },
+      absent(
+        { status: 403, page: "<html><body><h1>403 Forbidden</h1></body></html>" },
+        STATES,
+        LODESTAR_PROOFS,
+        LODESTAR_OWN,
+        NIMBUS_OWN,
+      ),
       {
         kind: "hiccups",
         every: 4,

@@ -3,7 +3,20 @@
  * hundred blocks needs so that the limit is met.
  */
 import { error, type NodeRefusal, type Profile } from "./profile.ts";
-import { batch, logRange, logResults, newestStates, rate, type RpcBehaviour } from "./rpc_behaviour.ts";
+import { changed, loglessTraces, nullBlocks, oddHex, tipFloor } from "./answer_behaviours.ts";
+import { lateLogs, logRange, logResults, slowLogs } from "./log_behaviours.ts";
+import {
+  batch,
+  codeCalls,
+  hiccups,
+  missing,
+  quota,
+  rate,
+  requestBytes,
+  responseBytes,
+} from "./request_behaviours.ts";
+import type { RpcBehaviour } from "./rpc_behaviour.ts";
+import { fleet, newestProofs, newestStates, standing } from "./state_behaviours.ts";
 
 /** Answer of Geth and of all who put a whitelist before it. */
 const NO_METHOD = error(-32601, "the method {method} does not exist/is not available");
@@ -29,7 +42,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "ethereum/go-ethereum: rpc/handler.go (respondWithBatchTooLarge: one error, for the first call)",
     ],
     behaviours: [
-      { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
+      missing(["debug_*"], NO_METHOD),
       newestStates(
         128,
         40,
@@ -46,23 +59,13 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "ethereum/go-ethereum: rpc/http.go (30 s)",
       "filecoin-project/lotus#12205",
     ],
-    behaviours: [{
-      kind: "slowLogs",
-      msPerBlock: 40,
-      timeoutMs: { real: 30_000, played: 600 },
-      refusal: error(-32002, "request timed out"),
-    }],
+    behaviours: [slowLogs(40, 30_000, 600, error(-32002, "request timed out"))],
   },
   {
     name: "gateway-timeout",
     imitates: "A provider whose gateway gives up on wide queries with a page of its own",
     sources: ["https://docs.chainstack.com/docs/understanding-eth-getlogs-limitations", "rvagg/nodei.co#60"],
-    behaviours: [{
-      kind: "slowLogs",
-      msPerBlock: 40,
-      timeoutMs: { real: 60_000, played: 600 },
-      refusal: page(504, "Gateway Time-out"),
-    }],
+    behaviours: [slowLogs(40, 60_000, 600, page(504, "Gateway Time-out"))],
   },
   {
     name: "erigon-pruned",
@@ -96,11 +99,13 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       cure: "Erigon from 3.3 on with --prune.include-commitment-history",
       consequence: "holds",
     },
-    behaviours: [{
-      kind: "proofs",
-      blocks: 1,
-      refusal: error(-32000, "root hash mismatch witnessTrieRootHash({block})!=expectedRootHash({head})"),
-    }],
+    behaviours: [
+      newestProofs(
+        1,
+        1,
+        error(-32000, "root hash mismatch witnessTrieRootHash({block})!=expectedRootHash({head})"),
+      ),
+    ],
   },
   {
     name: "reth-default",
@@ -115,11 +120,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       cure: "Reth and op-reth with a wide --rpc.eth-proof-window (default 0)",
       consequence: "holds",
     },
-    behaviours: [{
-      kind: "proofs",
-      blocks: 1,
-      refusal: error(-32602, "distance to target block exceeds maximum proof window"),
-    }],
+    behaviours: [newestProofs(1, 1, error(-32602, "distance to target block exceeds maximum proof window"))],
   },
   {
     name: "reth-proof-window",
@@ -131,11 +132,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "paradigmxyz/reth#8558",
     ],
     behaviours: [
-      {
-        kind: "proofs",
-        blocks: { real: 100_000, played: 40 },
-        refusal: error(-32602, "distance to target block exceeds maximum proof window"),
-      },
+      newestProofs(100_000, 40, error(-32602, "distance to target block exceeds maximum proof window")),
       logRange(100_000, 15, error(-32602, "query exceeds max block range {max}")),
       logResults(
         20_000,
@@ -198,14 +195,13 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
             "parameters, this block range should work: [{from}, {last}]. Upgrade to PAYG for expanded block range.",
         ),
       ),
-      {
-        kind: "missing",
-        methods: ["debug_*"],
-        refusal: error(
+      missing(
+        ["debug_*"],
+        error(
           -32600,
           "{method} is not available on the Free tier - upgrade to Pay As You Go, or Enterprise for access.",
         ),
-      },
+      ),
     ],
   },
   {
@@ -214,25 +210,20 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     sources: ["INFURA/infura#237", "omni/bridge-ui#214", "gochain/web3#180", "status-im/nimbus-eth2#1632"],
     needsSecond: "the day's credits end",
     behaviours: [
-      {
-        kind: "quota",
-        calls: { real: 3_000_000, played: 150 },
-        dayMs: 12_000,
-        refusal: {
-          status: 429,
-          error: {
-            code: -32005,
-            message: "daily request count exceeded, request rate limited",
-            data: {
-              rate: { allowed_rps: 1, backoff_seconds: 30, current_rps: 1.27 },
-              see: "https://infura.io/dashboard",
-            },
+      quota(12_000)(3_000_000, 150, {
+        status: 429,
+        error: {
+          code: -32005,
+          message: "daily request count exceeded, request rate limited",
+          data: {
+            rate: { allowed_rps: 1, backoff_seconds: 30, current_rps: 1.27 },
+            see: "https://infura.io/dashboard",
           },
         },
-      },
+      }),
       logRange(10_000, 5, error(-32602, "range {width} exceeds limit of {max}")),
       logResults(10_000, 20, error(-32005, "query returned more than {max} results")),
-      { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
+      missing(["debug_*"], NO_METHOD),
     ],
   },
   {
@@ -274,12 +265,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
         asBatch: "each",
       }),
       logRange(10_000, 15, error(35, "ranges over {max} blocks are not supported on free plan")),
-      {
-        kind: "missing",
-        methods: ["debug_*"],
-        refusal: error(35, "method is not available on freetier, use paid tier"),
-      },
-      { kind: "fleet", lags: [0, 1, 0, 2], spread: "call" },
+      missing(["debug_*"], error(35, "method is not available on freetier, use paid tier")),
+      fleet([0, 1, 0, 2], "call"),
     ],
   },
   {
@@ -291,7 +278,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/error-1015/",
     ],
     behaviours: [
-      { kind: "hiccups", every: 17, refusal: { status: 429, page: "error code: 1015" } },
+      hiccups(17, { status: 429, page: "error code: 1015" }),
       logRange(50_000, 15, error(-32701, "exceed maximum block range: {max}")),
     ],
   },
@@ -333,12 +320,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     sources: ["bnb-chain/bsc#1215", "bnb-chain/docs-site#621"],
     needsSecond: "no logs",
     behaviours: [
-      {
-        kind: "missing",
-        methods: ["eth_getLogs"],
-        refusal: error(-32005, "limit exceeded"),
-      },
-      { kind: "missing", methods: ["debug_*"], refusal: NO_METHOD },
+      missing(["eth_getLogs"], error(-32005, "limit exceeded")),
+      missing(["debug_*"], NO_METHOD),
     ],
   },
   {
@@ -351,27 +334,26 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "0xPolygon/bor#1463 (25 gwei, no flag lowers it)",
     ],
     onlyOf: "polygon",
-    behaviours: [{
-      kind: "lowestTip",
-      takesWei: 25_000_000_000n,
-      suggestsWei: 1_500_000_000n,
-      refusal: error(
+    behaviours: [tipFloor(
+      25_000_000_000n,
+      1_500_000_000n,
+      error(
         -32000,
         "transaction gas price below minimum: gas tip cap {count}, minimum needed {max}",
       ),
-    }],
+    )],
   },
   {
     name: "old-tracers",
     imitates: "Nodes whose callTracer knows no withLog (BSC in 2023, zkSync, Flow)",
     sources: ["bnb-chain/bsc#1318", "onflow/flow-evm-gateway#710", "matter-labs/zksync-era#4316"],
-    behaviours: [{ kind: "loglessTraces" }],
+    behaviours: [loglessTraces],
   },
   {
     name: "balancer-by-request",
     imitates: "Several nodes behind one URL, each request to the next one",
     sources: ["ethereum/go-ethereum#24078", "ethereum/go-ethereum#27353", "latticexyz/mud#3394"],
-    behaviours: [{ kind: "fleet", lags: [0, 3, 1], spread: "request" }],
+    behaviours: [fleet([0, 3, 1], "request")],
   },
   {
     name: "balancer-by-call",
@@ -381,19 +363,19 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "bobanetwork/boba_legacy#239",
       "shutter-network/rolling-shutter#459",
     ],
-    behaviours: [{ kind: "fleet", lags: [0, 2, 0, 4, 1], spread: "call" }],
+    behaviours: [fleet([0, 2, 0, 4, 1], "call")],
   },
   {
     name: "old-calls",
     imitates: "Besu before 22.1, and others: eth_call runs no code that is not on the chain",
     sources: ["besu-eth/besu#3173", "besu-eth/besu#3177", "a16z/helios#205", "onflow/flow-evm-gateway#113"],
-    behaviours: [{ kind: "codeCalls", refusal: error(-32602, "Invalid params") }],
+    behaviours: [codeCalls(error(-32602, "Invalid params"))],
   },
   {
     name: "late-logs",
     imitates: "The index of logs is behind the head: empty lists",
     sources: ["ethereum/go-ethereum#26098", "bobanetwork/boba_legacy#239", "hl-archive-node/nanoreth#153"],
-    behaviours: [{ kind: "lateLogs", blocks: 16 }],
+    behaviours: [lateLogs(16)],
   },
   {
     name: "gateway-pages",
@@ -403,8 +385,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/",
     ],
     behaviours: [
-      { kind: "hiccups", every: 13, refusal: page(502, "Bad Gateway") },
-      { kind: "hiccups", every: 31, refusal: page(520, "Web server is returning an unknown error") },
+      hiccups(13, page(502, "Bad Gateway")),
+      hiccups(31, page(520, "Web server is returning an unknown error")),
     ],
   },
   {
@@ -414,7 +396,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "ethereum/go-ethereum#27353",
       "https://indexsupply.com/shovel/docs/#unsynchronized-ethereum-nodes",
     ],
-    behaviours: [{ kind: "nullBlocks", every: 7 }],
+    behaviours: [nullBlocks(7)],
   },
   {
     name: "odd-hex",
@@ -425,14 +407,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "openethereum/parity-ethereum#10244",
       "ConsenSys-archive/ganache#103",
     ],
-    behaviours: [{
-      kind: "oddHex",
-      leadingZeros: true,
-      uppercase: true,
-      nullError: true,
-      // `effectiveGasPrice` is left out only where London is not active: there it is what was offered.
-      withoutFields: ["removed", "totalDifficulty", "size", "uncles"],
-    }],
+    // `effectiveGasPrice` is left out only where London is not active: there it is what was offered.
+    behaviours: [oddHex("removed", "totalDifficulty", "size", "uncles")],
   },
   {
     name: "small-bodies",
@@ -442,16 +418,8 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "ethereum/go-ethereum: rpc/errors.go (response too large)",
     ],
     behaviours: [
-      {
-        kind: "requestBytes",
-        bytes: { real: 1_048_576, played: 40_000 },
-        refusal: page(413, "Request Entity Too Large"),
-      },
-      {
-        kind: "responseBytes",
-        bytes: { real: 25_000_000, played: 60_000 },
-        refusal: error(-32003, "response too large"),
-      },
+      requestBytes(1_048_576, 40_000, page(413, "Request Entity Too Large")),
+      responseBytes(25_000_000, 60_000, error(-32003, "response too large")),
     ],
   },
   {
@@ -462,7 +430,7 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "INFURA/devp2p-network#11 (account disabled)",
     ],
     needsSecond: "no answer at all",
-    behaviours: [{ kind: "hiccups", every: 1, refusal: { status: 401, page: "invalid project id\n" } }],
+    behaviours: [hiccups(1, { status: 401, page: "invalid project id\n" })],
   },
   {
     name: "standing-node",
@@ -473,32 +441,26 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "litentry/heima#807",
     ],
     needsSecond: "no new block",
-    behaviours: [{ kind: "standing" }],
+    behaviours: [standing],
   },
   {
     name: "shedding-load",
     imitates: "A provider sheds load: every other request is answered by -32001",
     sources: ["https://docs.alchemy.com/reference/error-reference"],
     needsSecond: "every other request fails",
-    behaviours: [{
-      kind: "hiccups",
-      every: 2,
-      refusal: {
-        status: 503,
-        error: { code: -32001, message: "Unable to complete request at this time." },
-        asBatch: "each",
-      },
-    }],
+    behaviours: [hiccups(2, {
+      status: 503,
+      error: { code: -32001, message: "Unable to complete request at this time." },
+      asBatch: "each",
+    })],
   },
   {
     name: "besu-struct-logs",
     imitates: "Besu without --Xenable-extra-debug-tracers: steps are shown",
     sources: ["besu-eth/besu#9072 (the flag)"],
-    behaviours: [{
-      kind: "changed",
-      method: "debug_traceCall",
-      change: () => ({ gas: 21_000, failed: false, returnValue: "", structLogs: [] }),
-    }],
+    behaviours: [
+      changed("debug_traceCall", () => ({ gas: 21_000, failed: false, returnValue: "", structLogs: [] })),
+    ],
   },
   {
     name: "odd-pauses",
@@ -509,11 +471,9 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "top-gg/docs#46 (milliseconds)",
     ],
     needsSecond: "it is not asked for a minute",
-    behaviours: ["86400", "Thu, 31 Dec 2099 23:59:59 GMT", "1900000000", "30000"].map((pause, at) => ({
-      kind: "hiccups",
-      every: 40 + at,
-      refusal: { status: 429, headers: { "retry-after": pause }, page: "Too Many Requests" },
-    })),
+    behaviours: ["86400", "Thu, 31 Dec 2099 23:59:59 GMT", "1900000000", "30000"].map((pause, at) =>
+      hiccups(40 + at, { status: 429, headers: { "retry-after": pause }, page: "Too Many Requests" })
+    ),
   },
   {
     name: "balancer-other-chain",
@@ -524,13 +484,10 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
     ],
     needsSecond: "some of the checks meet the other chain",
     behaviours: [
-      { kind: "changed", method: "eth_chainId", every: 2, change: () => "0x89" },
-      {
-        kind: "changed",
-        method: "eth_getTransactionCount",
+      changed("eth_chainId", () => "0x89", { every: 2 }),
+      changed("eth_getTransactionCount", (nonce) => `0x${(BigInt(String(nonce)) + 400n).toString(16)}`, {
         times: 2,
-        change: (nonce) => `0x${(BigInt(String(nonce)) + 400n).toString(16)}`,
-      },
+      }),
     ],
   },
   {
@@ -541,12 +498,12 @@ export const EVM_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "ethereum/go-ethereum#29261",
       "erigontech/erigon#15334 (a cache)",
     ],
-    behaviours: [{
-      kind: "changed",
-      method: "eth_getTransactionReceipt",
-      every: 2,
-      times: 10,
-      change: (receipt) => ({ ...Object(receipt), blockHash: `0x${"de".repeat(32)}` }),
-    }],
+    behaviours: [
+      changed(
+        "eth_getTransactionReceipt",
+        (receipt) => ({ ...Object(receipt), blockHash: `0x${"de".repeat(32)}` }),
+        { every: 2, times: 10 },
+      ),
+    ],
   },
 ];

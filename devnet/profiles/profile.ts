@@ -13,16 +13,6 @@ export interface Scaled {
   readonly played: number;
 }
 
-/** The number that the proxy keeps to. */
-export function playedOf(limit: number | Scaled): number {
-  return typeof limit === "number" ? limit : limit.played;
-}
-
-/** The number that is documented. */
-export function realOf(limit: number | Scaled): number {
-  return typeof limit === "number" ? limit : limit.real;
-}
-
 /**
  * What a node says instead of an answer. In texts `{max}`, `{width}`, `{from}`, `{to}`, `{last}`, `{count}`, `{block}` and
  * `{head}` stand for the numbers of the question.
@@ -73,3 +63,16 @@ export interface Profile<Behaviour> {
   /** Such a node is refused at the start. Default: it serves. */
   readonly refusal?: StartRefusal;
 }
+
+/** One way in which a beacon node is unkind. Routes are paths in which `*` stands for anything. */
+export type RestBehaviour =
+  /** Routes that the node has not. */
+  | { readonly kind: "absent"; readonly routes: readonly string[]; readonly refusal: NodeRefusal }
+  /** Routes whose last part may not be a root (`0x` and 64 digits). */
+  | { readonly kind: "notByRoot"; readonly routes: readonly string[]; readonly refusal: NodeRefusal }
+  /** Routes that take their time. */
+  | { readonly kind: "slow"; readonly routes: readonly string[]; readonly delayMs: Scaled }
+  /** Routes that answer with JSON, whatever is asked for. */
+  | { readonly kind: "jsonOnly"; readonly routes: readonly string[] }
+  /** Each so many requests one is refused, for no reason. */
+  | { readonly kind: "hiccups"; readonly every: number; readonly refusal: NodeRefusal };

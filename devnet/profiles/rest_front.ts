@@ -3,8 +3,7 @@
  * {@link startProfiledBeacon}.
  */
 import { serveLocally } from "../../tests/support/test_server.ts";
-import { type NodeRefusal, playedOf, type Profile } from "./profile.ts";
-import type { RestBehaviour } from "./rest_behaviour.ts";
+import type { NodeRefusal, Profile, RestBehaviour } from "./profile.ts";
 
 /** A running proxy. */
 export interface ProfiledBeacon extends AsyncDisposable {
@@ -70,7 +69,7 @@ function ruleOf(behaviour: RestBehaviour, strike: () => void): Rule {
       return async ({ path }) => {
         if (!matches(path)) return undefined;
         strike();
-        await new Promise((resolve) => setTimeout(resolve, playedOf(behaviour.delayMs)));
+        await new Promise((resolve) => setTimeout(resolve, behaviour.delayMs.played));
         return undefined;
       };
     case "jsonOnly":

@@ -4,7 +4,7 @@
  */
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 import { Pipeline } from "./pipeline.ts";
-import { playedOf, type Profile } from "./profile.ts";
+import type { Profile } from "./profile.ts";
 import type { Answer, Ask, RpcBehaviour } from "./rpc_behaviour.ts";
 import { ProfiledSocket } from "./rpc_socket.ts";
 
@@ -17,8 +17,6 @@ export interface ProfiledNode extends AsyncDisposable {
   readonly wsUrl: string;
   /** How often each behaviour has changed what a client got. */
   readonly strikes: ReadonlyMap<RpcBehaviour["kind"], number>;
-  /** Bytes of the largest request and of the largest answer so far. */
-  readonly largest: { readonly request: number; readonly answer: number };
   stop(): Promise<void>;
 }
 
@@ -32,11 +30,11 @@ export function startProfiledNode(upstream: string, profile: Profile<RpcBehaviou
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
     const one = new ProfiledSocket(socket, upstream.replace(/^http/, "ws"), pipeline);
     sockets.add(one);
-    const timer = cut?.kind === "cutSockets"
+    const timer = cut?.limit !== undefined
       ? setTimeout(() => {
         pipeline.strike("cutSockets");
         one.cut();
-      }, playedOf(cut.afterMs))
+      }, cut.limit.played)
       : undefined;
     void one.ended.then(() => {
       clearTimeout(timer);
@@ -70,7 +68,6 @@ export function startProfiledNode(upstream: string, profile: Profile<RpcBehaviou
     get strikes() {
       return pipeline.strikes;
     },
-    largest: pipeline.largest,
     stop,
     [Symbol.asyncDispose]: stop,
   };

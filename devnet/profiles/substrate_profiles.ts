@@ -3,7 +3,9 @@
  * polkadot-sdk and jsonrpsee, or of the providers named.
  */
 import { error, type Profile } from "./profile.ts";
-import { batch, newestStates, rate, type RpcBehaviour } from "./rpc_behaviour.ts";
+import { batch, cutSockets, missing, rate, requestBytes, responseBytes } from "./request_behaviours.ts";
+import type { RpcBehaviour } from "./rpc_behaviour.ts";
+import { newestStates } from "./state_behaviours.ts";
 
 /**
  * Methods that nodes refuse unless they were started with `--rpc-methods=unsafe`, or are asked locally. Source:
@@ -39,11 +41,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "paritytech/polkadot-sdk: substrate/utils/frame/rpc/system/src/lib.rs",
       "paritytech/polkadot-sdk: substrate/client/cli/src/params/rpc_params.rs (--rpc-methods)",
     ],
-    behaviours: [{
-      kind: "missing",
-      methods: UNSAFE_METHODS,
-      refusal: error(-32601, "RPC call is unsafe to be called externally"),
-    }],
+    behaviours: [missing(UNSAFE_METHODS, error(-32601, "RPC call is unsafe to be called externally"))],
   },
   {
     name: "substrate-omni-node",
@@ -58,12 +56,7 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       cure: "use a node of the chain's own software",
       consequence: "ends",
     },
-    behaviours: [{
-      kind: "missing",
-      methods: ["ismp_*", "mmr_*"],
-      refusal: error(-32601, "Method not found"),
-      areListed: false,
-    }],
+    behaviours: [missing(["ismp_*", "mmr_*"], error(-32601, "Method not found"), false)],
   },
   {
     name: "substrate-old-calls",
@@ -72,11 +65,12 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "AcalaNetwork/subway: rpc_configs/substrate.yml (no childstate method at all)",
       "polkadot-js/api: CHANGELOG.md (6.1.1: childstate_getStorageEntries is younger than its siblings)",
     ],
-    behaviours: [{
-      kind: "missing",
-      methods: ["childstate_getStorageEntries", "state_queryStorageAt", "state_queryStorage"],
-      refusal: error(-32601, "Method not found"),
-    }],
+    behaviours: [
+      missing(
+        ["childstate_getStorageEntries", "state_queryStorageAt", "state_queryStorage"],
+        error(-32601, "Method not found"),
+      ),
+    ],
   },
   {
     name: "substrate-pruned",
@@ -98,21 +92,14 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "paritytech/jsonrpsee: server/src/transport/ws.rs (a message that is too long: an error without an id)",
     ],
     behaviours: [
-      {
-        kind: "requestBytes",
-        bytes: { real: 1_048_576, played: 20_000 },
-        refusal: {
-          status: 413,
-          error: { code: -32007, message: "Request is too big", data: "Exceeded max limit of {max}" },
-        },
-      },
-      {
-        kind: "responseBytes",
-        bytes: { real: 1_048_576, played: 30_000 },
-        refusal: error(-32008, "Response is too big", "Exceeded max limit of {max}"),
+      requestBytes(1_048_576, 20_000, {
+        status: 413,
+        error: { code: -32007, message: "Request is too big", data: "Exceeded max limit of {max}" },
+      }),
+      responseBytes(1_048_576, 30_000, error(-32008, "Response is too big", "Exceeded max limit of {max}"), {
         ofBatch: error(-32011, "The batch response was too large", "Exceeded max limit of {max}"),
         except: ["state_getMetadata"],
-      },
+      }),
     ],
   },
   {
@@ -148,6 +135,6 @@ export const SUBSTRATE_PROFILES: readonly Profile<RpcBehaviour>[] = [
       "onflow/flow-go#7403",
       "paritytech/substrate-api-sidecar#805",
     ],
-    behaviours: [{ kind: "cutSockets", afterMs: { real: 60_000, played: 4000 } }],
+    behaviours: [cutSockets(60_000, 4000)],
   },
 ];

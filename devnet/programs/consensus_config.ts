@@ -6,7 +6,7 @@ import { stringifyToml, type WritableTable } from "../../tests/support/toml_text
 import { parseStateMachine, toParaId } from "../../src/core/ismp/state_machine.ts";
 import { DEVNET_KEYS, type DevnetRole } from "../evm/accounts.ts";
 import type { ProvenChain } from "../chains/proven_chains.ts";
-import { type DevnetEndpoints, type SectionChanges, sectionOf } from "./relayer_config.ts";
+import { type DevnetEndpoints, present, type SectionChanges, sectionOf } from "./relayer_config.ts";
 
 /** What a configuration names of a devnet. */
 export interface ConsensusEndpoints {
@@ -52,14 +52,8 @@ export const HUB_SEED = `0x${"c5".repeat(32)}`;
 
 /** The TOML text of a configuration that the consensus relayer can run with as it is. */
 export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusChanges = {}): string {
-  const section = (name: string, keys: WritableTable): WritableTable => {
-    const merged: WritableTable = { ...keys };
-    for (const [key, value] of Object.entries(changes.sections?.[name] ?? {})) {
-      if (value === undefined) delete merged[key];
-      else merged[key] = value;
-    }
-    return merged;
-  };
+  const section = (name: string, keys: WritableTable): WritableTable =>
+    present({ ...keys, ...changes.sections?.[name] });
   const isGrandpa = changes.hubType === "grandpa";
   const isIn = (stateMachine: string, otherwise: boolean): boolean =>
     changes.only?.includes(stateMachine) ?? otherwise;

@@ -127,7 +127,8 @@ function relayerSection(changes: ConfigChanges, allChains: readonly string[]): W
   });
 }
 
-function present(keys: SectionChanges): WritableTable {
+/** The keys that have a value. */
+export function present(keys: SectionChanges): WritableTable {
   const table: WritableTable = {};
   for (const [key, value] of Object.entries(keys)) if (value !== undefined) table[key] = value;
   return table;

@@ -8,30 +8,22 @@ import {
   commitmentHash,
   encodeBeefyJustification,
   MMR_ROOT_ID,
-  type PayloadEntry,
 } from "../../src/core/beefy/commitment.ts";
 import { beefyThreshold } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import type { SimulatedBlock } from "../hub/block_history.ts";
-import { type GrandpaOptions, GrandpaVotes } from "./grandpa_votes.ts";
+import { GrandpaVotes } from "./grandpa_votes.ts";
 import type { RelayBlocks } from "./relay_blocks.ts";
-
-/** How the validators vote; see `RelayChainOptions`. */
-export interface FinalityOptions extends GrandpaOptions {
-  readonly beefyPeriod: number;
-  readonly beefyLag: number;
-  readonly beefySigners: "threshold" | "all";
-  readonly beefyPayload: readonly PayloadEntry[];
-}
+import type { RelayChainSettings } from "./relay_options.ts";
 
 /** Both gadgets. */
 export class Finality {
   /** GRANDPA's part. */
   readonly votes: GrandpaVotes;
   readonly #chain: RelayBlocks;
-  readonly #options: FinalityOptions;
+  readonly #options: RelayChainSettings;
   readonly #beefy = new Map<number, Uint8Array>();
 
-  constructor(chain: RelayBlocks, options: FinalityOptions) {
+  constructor(chain: RelayBlocks, options: RelayChainSettings) {
     this.#chain = chain;
     this.#options = options;
     this.votes = new GrandpaVotes(chain, options);

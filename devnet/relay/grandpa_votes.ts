@@ -29,8 +29,8 @@ interface VotedChain extends Pick<ServedChain, "finalized" | "blockAt" | "findNu
   readonly changes: readonly number[];
 }
 
-/** How the validators vote; see `RelayChainOptions`. */
-export interface GrandpaOptions {
+/** How the validators vote; see `RelaySimulatorOptions`. */
+interface GrandpaOptions {
   readonly grandpaPeriod: number;
   readonly splitVotes: (block: number) => boolean;
 }

@@ -21,7 +21,7 @@ import {
 import { extrinsicsRoot } from "../hub/blocks.ts";
 import type { ServedChain } from "../hub/blocks.ts";
 import type { Snapshot } from "../hub/storage.ts";
-import type { ParachainHeads, RelaySession } from "./relay_options.ts";
+import type { RelayChainSettings, RelaySession } from "./relay_options.ts";
 import { emptyState, headsOf, relayKeys, withHeads, withRange, withSession } from "./relay_state.ts";
 
 /**
@@ -68,20 +68,6 @@ function relayDigest({ nowMs, newSet, mmrRoot }: DigestFacts): readonly Uint8Arr
   return [...items, digestItem("seal", "BABE", new Uint8Array(64).fill(0xb5))];
 }
 
-/** What blocks are made of; see `RelayChainOptions`. */
-interface RelayBlocksOptions {
-  readonly validators: number;
-  readonly brokenBeefyKeys: readonly number[];
-  readonly keepStates: number;
-  readonly finalityLag: number;
-  readonly beefyActivationBlock: number;
-  readonly heads: () => ParachainHeads;
-  readonly dummyParachains: readonly number[];
-  readonly onDemand: readonly number[] | undefined;
-  readonly unlistedParachains: readonly number[];
-  readonly leafHeads: "listed" | "all";
-}
-
 const prunedState: Snapshot = { main: emptyState, child: emptyState };
 const noExtrinsics = extrinsicsRoot([], "Blake2");
 
@@ -92,11 +78,11 @@ const HEADLESS = 2999;
 export class RelayBlocks extends BlockHistory implements ServedChain {
   readonly validators: Validators;
   readonly range = new MountainRange();
-  readonly #options: RelayBlocksOptions;
+  readonly #options: RelayChainSettings;
   readonly #sessions: RelaySession[] = [];
   readonly #leaves: Uint8Array[] = [];
 
-  constructor(options: RelayBlocksOptions, nowMs: bigint) {
+  constructor(options: RelayChainSettings, nowMs: bigint) {
     super({ ...options, hasher: "Blake2", historyBlocks: options.keepStates });
     this.#options = options;
     this.validators = new Validators(options.validators, options.brokenBeefyKeys);
@@ -184,7 +170,7 @@ export class RelayBlocks extends BlockHistory implements ServedChain {
   #addLeaf(parent: SimulatedBlock): void {
     const state = this.stateOf(parent).main;
     const { leafHeads, unlistedParachains } = this.#options;
-    const named = [...this.#dummies, ...this.#onDemand(), ...this.#options.heads().keys()];
+    const named = [...this.#options.dummyParachains, ...this.#onDemand(), ...this.#options.heads().keys()];
     const heads = headsOf(state, leafHeads === "all" ? [...named, ...unlistedParachains] : named);
     const leaf: BeefyMmrLeaf = {
       version: 0,
@@ -197,19 +183,16 @@ export class RelayBlocks extends BlockHistory implements ServedChain {
     this.range.append(beefyMmrLeafHash(leaf));
   }
 
-  get #dummies(): readonly number[] {
-    return this.#options.dummyParachains;
-  }
-
   #onDemand(): readonly number[] {
     return this.#options.onDemand ?? [...this.#options.heads().keys()];
   }
 
   #withHeads(state: SubstrateTrie, number: number): SubstrateTrie {
+    const { dummyParachains, unlistedParachains } = this.#options;
     const real = this.#options.heads();
     const onDemand = this.#onDemand();
-    const listed = [...this.#dummies, HEADLESS, ...[...real.keys()].filter((id) => !onDemand.includes(id))];
-    const dummies = [...this.#dummies, ...this.#options.unlistedParachains].map((id) =>
+    const listed = [...dummyParachains, HEADLESS, ...[...real.keys()].filter((id) => !onDemand.includes(id))];
+    const dummies = [...dummyParachains, ...unlistedParachains].map((id) =>
       [id, dummyHead(id, number)] as const
     );
     return withHeads(state, new Map([...dummies, ...real]), [...new Set(listed)].sort((a, b) => a - b));

@@ -17,7 +17,12 @@ import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts"
 import type { BlockName } from "../hub/hub_options.ts";
 import type { AnswerHook } from "../hub/rpc/server.ts";
 import { nameOf, SimulatedNode } from "../hub/simulated_node.ts";
-import type { RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
+import {
+  type RelayChainSettings,
+  type RelaySession,
+  relaySettings,
+  type RelaySimulatorOptions,
+} from "./relay_options.ts";
 
 /**
  * RPC methods of a relay chain's node beside those of every Substrate chain: finality gadgets, mountain range.
@@ -126,42 +131,22 @@ export class RelayChainNode extends SimulatedNode {
   beefyReady: boolean;
   /** Methods that are refused as not found. */
   missingMethods: ReadonlySet<string>;
-  readonly #options: RelaySimulatorOptions;
+  readonly #settings: RelayChainSettings;
   protected override readonly chain: RelayBlocks;
   readonly #finality: Finality;
-  readonly #now: () => number;
   #lastMs = 0n;
 
   constructor(options: RelaySimulatorOptions) {
-    super(options.blockTimeMs ?? 1000);
-    this.#options = options;
-    this.#now = options.now ?? Date.now;
-    this.beefyReady = options.beefyReady ?? true;
-    this.missingMethods = new Set(options.missingMethods);
-    const finalityLag = options.finalityLag ?? 2;
-    const beefyActivationBlock = options.beefyActivationBlock ?? 3;
-    this.chain = new RelayBlocks({
-      validators: options.validators ?? 4,
-      brokenBeefyKeys: options.brokenBeefyKeys ?? [],
-      keepStates: options.keepStates ?? Infinity,
-      finalityLag,
-      beefyActivationBlock,
-      heads: options.heads ?? (() => new Map()),
-      dummyParachains: options.dummyParachains ?? [1000, 1002, 4100],
-      onDemand: options.onDemand,
-      unlistedParachains: options.unlistedParachains ?? [],
-      leafHeads: options.leafHeads ?? "listed",
-    }, this.#nextMs());
-    this.#finality = new Finality(this.chain, {
-      grandpaPeriod: options.grandpaPeriod ?? 8,
-      beefyPeriod: options.beefyPeriod ?? 1,
-      beefyLag: options.beefyLag ?? finalityLag,
-      beefySigners: options.beefySigners ?? "threshold",
-      beefyPayload: options.beefyPayload ?? [],
-      splitVotes: options.splitVotes ?? (() => false),
-    });
+    const settings = relaySettings(options);
+    super(settings.blockTimeMs);
+    this.#settings = settings;
+    this.beefyReady = settings.beefyReady;
+    this.missingMethods = new Set(settings.missingMethods);
+    this.chain = new RelayBlocks(settings, this.#nextMs());
+    this.#finality = new Finality(this.chain, settings);
     this.#serveNode();
-    this.produceBlocks(beefyActivationBlock + 1 + Math.max(finalityLag, options.beefyLag ?? 0));
+    const { beefyActivationBlock, finalityLag, beefyLag } = settings;
+    this.produceBlocks(beefyActivationBlock + 1 + Math.max(finalityLag, beefyLag));
   }
 
   #serveNode(): void {
@@ -169,7 +154,7 @@ export class RelayChainNode extends SimulatedNode {
       methods: relayMethods({
         chain: this.chain,
         finality: this.#finality,
-        chainName: this.#options.chainName ?? "Paseo devnet",
+        chainName: this.#settings.chainName,
         isBeefyReady: () => this.beefyReady,
         justificationsOf: ({ header }) => this.#finality.justificationsOf(header.number),
       }),
@@ -233,7 +218,7 @@ export class RelayChainNode extends SimulatedNode {
   }
 
   override produceBlock(): BlockName {
-    const every = this.#options.sessionBlocks ?? 0;
+    const every = this.#settings.sessionBlocks;
     const next = this.chain.best.header.number + 1;
     return this.#produce(every > 0 && next % every === 0);
   }
@@ -257,7 +242,7 @@ export class RelayChainNode extends SimulatedNode {
 
   /** The clock, or a millisecond after the last block where that is later. */
   #nextMs(): bigint {
-    const now = BigInt(Math.floor(this.#now()));
+    const now = BigInt(Math.floor(this.#settings.now()));
     this.#lastMs = now > this.#lastMs ? now : this.#lastMs + 1n;
     return this.#lastMs;
   }

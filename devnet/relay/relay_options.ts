@@ -60,6 +60,38 @@ export interface RelaySimulatorOptions {
   readonly now?: () => number;
 }
 
+/** The options of a chain, with the defaults where none were given. */
+export type RelayChainSettings = RelaySimulatorOptions & typeof defaults & { readonly beefyLag: number };
+
+const defaults: Required<Omit<RelaySimulatorOptions, "beefyLag" | "onDemand">> = {
+  validators: 4,
+  blockTimeMs: 1000,
+  sessionBlocks: 0,
+  finalityLag: 2,
+  beefyActivationBlock: 3,
+  grandpaPeriod: 8,
+  beefyPeriod: 1,
+  beefySigners: "threshold",
+  beefyPayload: [],
+  brokenBeefyKeys: [],
+  keepStates: Infinity,
+  splitVotes: () => false,
+  heads: () => new Map(),
+  dummyParachains: [1000, 1002, 4100],
+  unlistedParachains: [],
+  leafHeads: "listed",
+  chainName: "Paseo devnet",
+  missingMethods: [],
+  beefyReady: true,
+  now: Date.now,
+};
+
+/** Fills in what was not given. */
+export function relaySettings(options: RelaySimulatorOptions): RelayChainSettings {
+  const settings = { ...defaults, ...options };
+  return { ...settings, beefyLag: options.beefyLag ?? settings.finalityLag };
+}
+
 /** A session: the validators from one change of the set to the next. */
 export interface RelaySession {
   /** Counts from 0. */

@@ -15,11 +15,10 @@ import {
 import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
 import { u64 } from "../../src/core/encoding/scale.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
-import { ChainError, type SimulatedBlock } from "../hub/block_history.ts";
-import { digestItem, hashHeader } from "../hub/digest.ts";
+import { BlockHistory, ChainError, zeroHash } from "../hub/block_history.ts";
+import { digestItem } from "../hub/digest.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import type { ServedChain } from "../hub/blocks.ts";
-import type { Snapshot } from "../hub/storage.ts";
 
 /**
  * State of a Substrate chain with pallet-revive, as far as its EVM contracts go: a record per account, and a child trie
@@ -150,12 +149,10 @@ export class ContractTries {
 export const REVIVE_SLOT_MS = 1_000n;
 
 const TIMESTAMP_KEY = concatBytes(xxhashAsU8a("Timestamp", 128), xxhashAsU8a("Now", 128));
-const NO_CHILD = SubstrateTrie.empty({ layout: "V1", hasher: "Blake2" });
-const NO_HASH: Hash256 = `0x${"00".repeat(32)}`;
+const NO_CHILD = SubstrateTrie.empty(TRIE);
 
-/** A block with its state, and the block of the anvil that it stands for. */
-interface MirroredBlock {
-  readonly block: SimulatedBlock;
+/** What a block's contracts store, and the block of the anvil that it stands for. */
+interface Mirrored {
   readonly tries: ContractTries;
   readonly evmHash: string;
 }
@@ -168,15 +165,15 @@ interface EvmBlock {
 }
 
 /** The chain so far. */
-export class MirroredBlocks implements ServedChain {
+export class MirroredBlocks extends BlockHistory implements ServedChain {
   readonly #rpcUrl: string;
-  #blocks: MirroredBlock[] = [];
-  #finalized = 0;
+  #mirrored: Mirrored[] = [];
   #catching: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
   /** @param rpcUrl of the anvil. */
   constructor(rpcUrl: string) {
+    super({ hasher: "Blake2", finalityLag: 0, historyBlocks: Infinity });
     this.#rpcUrl = rpcUrl;
   }
 
@@ -194,75 +191,40 @@ export class MirroredBlocks implements ServedChain {
     return this.#next;
   }
 
-  get best(): SimulatedBlock {
-    return this.#at(this.#blocks.length - 1).block;
-  }
-
-  get finalized(): SimulatedBlock {
-    return this.#at(this.#finalized).block;
-  }
-
-  /** Number of the newest final block. */
-  get finalNumber(): number {
-    return this.#finalized;
-  }
-
   /** Contracts after a block. */
   tries(number: number): ContractTries {
     return this.#at(number).tries;
   }
 
-  find(hash: Hash256): SimulatedBlock | undefined {
-    return this.#blocks.find(({ block }) => block.hash === hash)?.block;
-  }
-
-  findNumber(number: number): SimulatedBlock | undefined {
-    return this.#blocks[number]?.block;
-  }
-
-  blockAt(number: number): SimulatedBlock {
-    return this.#at(number).block;
-  }
-
-  block(hash: Hash256): SimulatedBlock {
-    const found = this.find(hash);
-    if (found === undefined) throw new ChainError("unknown_block", hash);
-    return found;
-  }
-
-  stateOf({ header }: SimulatedBlock): Snapshot {
-    return { main: this.tries(header.number).main, child: NO_CHILD };
-  }
-
-  #at(number: number): MirroredBlock {
-    const found = this.#blocks[number];
+  #at(number: number): Mirrored {
+    const found = this.#mirrored[number];
     if (found === undefined) throw new ChainError("unknown_block", String(number));
     return found;
   }
 
   async #follow(): Promise<void> {
     const head = Number(await this.#ask("eth_blockNumber", []));
-    await this.#cutToFork(Math.min(head, this.#blocks.length - 1));
-    while (this.#blocks.length <= head) await this.#append(this.#blocks.length);
+    await this.#cutToFork(Math.min(head, this.#mirrored.length - 1));
+    while (this.#mirrored.length <= head) await this.#mirror(this.#mirrored.length);
     const final = await this.#ask("eth_getBlockByNumber", ["finalized", false]);
-    this.#finalized = Math.min(Number(fieldOf(final, "number")), this.#blocks.length - 1);
+    this.finalNumber = Math.min(Number(fieldOf(final, "number")), this.#mirrored.length - 1);
   }
 
   /** Forgets what the anvil does not have any more. */
   async #cutToFork(from: number): Promise<void> {
     let last = from;
     while (last >= 0 && (await this.#readBlock(last)).hash !== this.#at(last).evmHash) last--;
-    this.#blocks = this.#blocks.slice(0, last + 1);
+    this.#mirrored = this.#mirrored.slice(0, last + 1);
+    this.cut(last + 1);
   }
 
-  async #append(number: number): Promise<void> {
+  async #mirror(number: number): Promise<void> {
     const evm = await this.#readBlock(number);
-    const parent = this.#blocks[number - 1];
     const changes = evm.hasTransactions ? await this.#readChanges(number) : new Map();
-    const tries = (parent?.tries ?? ContractTries.empty()).change(changes)
+    const tries = (this.#mirrored[number - 1]?.tries ?? ContractTries.empty()).change(changes)
       .put(TIMESTAMP_KEY, u64.enc(evm.timestampSec * 1_000n));
-    const header = {
-      parentHash: parent?.block.hash ?? NO_HASH,
+    this.append({
+      parentHash: this.findNumber(number - 1)?.hash ?? zeroHash,
       number,
       stateRoot: tries.root,
       // Told apart from others of the same state by the block that it stands for.
@@ -271,9 +233,8 @@ export class MirroredBlocks implements ServedChain {
         digestItem("preRuntime", "aura", u64.enc(evm.timestampSec * 1_000n / REVIVE_SLOT_MS)),
         digestItem("seal", "aura", new Uint8Array(64)),
       ],
-    };
-    const block = { header, hash: hashHeader(header, "Blake2"), body: undefined };
-    this.#blocks.push({ block, tries, evmHash: evm.hash });
+    }, { extrinsics: [], events: [], state: { main: tries.main, child: NO_CHILD } });
+    this.#mirrored.push({ tries, evmHash: evm.hash });
   }
 
   async #readBlock(number: number): Promise<EvmBlock> {

@@ -11,8 +11,10 @@ import {
 import { fromHex, type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
-import { type AnswerHook, RpcDispatcher, RpcServer } from "../hub/rpc/server.ts";
-import { blockParam, type FaultHook, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
+import type { BlockName } from "../hub/hub_options.ts";
+import type { AnswerHook } from "../hub/rpc/server.ts";
+import { SimulatedNode } from "../hub/simulated_node.ts";
+import { blockParam, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
 import type { ServedNode } from "../hub/blocks.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
@@ -155,80 +157,58 @@ const version = {
   stateVersion: 1,
 };
 
-/** A running node. */
-export class ReviveNode implements AsyncDisposable {
-  /** Makes calls fail. */
-  fault: FaultHook | undefined;
+/** A running node, which follows its anvil. */
+export class ReviveNode extends SimulatedNode {
   /** Changes answers, as a node that lies does. */
   alter: AnswerHook | undefined;
   readonly slotMs = REVIVE_SLOT_MS;
-  readonly #blocks: MirroredBlocks;
-  readonly #server: RpcServer;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  protected override readonly chain: MirroredBlocks;
   #following: Promise<void> = Promise.resolve();
-  #isStopped = false;
 
   /** Not for callers: use {@link startReviveNode}. */
-  constructor(blocks: MirroredBlocks) {
-    this.#blocks = blocks;
-    const node: ServedNode = { chain: blocks };
-    const dispatcher = new CatchingUp(blocks, {
-      methods: reviveMethods(node, blocks),
-      maxRequestBytes: MAX_MESSAGE_BYTES,
-      maxResponseBytes: MAX_MESSAGE_BYTES,
-      fault: (call) => this.fault?.(call),
+  constructor(chain: MirroredBlocks) {
+    super(FOLLOW_EVERY_MS);
+    this.chain = chain;
+    this.serve({
+      methods: reviveMethods({ chain }, chain),
+      maxMessageBytes: MAX_MESSAGE_BYTES,
       alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
-      onCall: () => {},
+      // What the anvil has by now; without the anvil the node stands still.
+      before: () => chain.catchUp().catch(() => undefined),
     });
-    this.#server = new RpcServer(dispatcher);
   }
 
-  /** Not for callers, either. */
-  async start(): Promise<void> {
-    await this.#server.start();
-    this.#follow();
-  }
-
-  get wsUrl(): string {
-    return `ws://127.0.0.1:${this.#server.port}`;
+  /** Follows the anvil, for those who read without asking. One that is frozen or gone is asked again. */
+  override produceBlock(): BlockName {
+    this.#following = this.chain.catchUp().catch(() => undefined);
+    return this.best;
   }
 
   /** Newest final header: the one that the relay chain has. */
   get head(): SimulatedHeader {
-    return this.#blocks.finalized.header;
+    return this.chain.finalized.header;
   }
 
   /** Header of a block that the relay chain has or had; `undefined`: it never saw that one. */
-  header(number: number): SimulatedHeader | undefined {
-    return number <= this.#blocks.finalNumber ? this.#blocks.blockAt(number).header : undefined;
+  finalHeader(number: number): SimulatedHeader | undefined {
+    return number <= this.head.number ? this.header(number) : undefined;
   }
 
   /** Root of the state after a block of the anvil. */
   async stateRoot(number: bigint): Promise<Hash256> {
-    await this.#blocks.catchUp();
-    return this.#blocks.tries(Number(number)).root;
+    await this.chain.catchUp();
+    return this.chain.tries(Number(number)).root;
   }
 
   /** What a contract has in a slot after a block of the anvil. */
   async slot(number: bigint, contract: Hex, slot: Hash256): Promise<bigint> {
-    await this.#blocks.catchUp();
-    return this.#blocks.tries(Number(number)).slot(contract, slot);
+    await this.chain.catchUp();
+    return this.chain.tries(Number(number)).slot(contract, slot);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]();
     await this.#following;
-    await this.#server[Symbol.asyncDispose]();
-  }
-
-  /** Keeps up with the anvil, for those who read without asking. */
-  #follow(): void {
-    if (this.#isStopped) return;
-    // An anvil that is frozen or gone is asked again.
-    this.#following = this.#blocks.catchUp().catch(() => undefined).finally(() => {
-      if (!this.#isStopped) this.#timer = setTimeout(() => this.#follow(), FOLLOW_EVERY_MS);
-    });
   }
 }
 
@@ -239,22 +219,6 @@ export async function startReviveNode({ rpcUrl }: { readonly rpcUrl: string }): 
   const node = new ReviveNode(blocks);
   await node.start();
   return node;
-}
-
-/** Answers with what the anvil has by now. */
-class CatchingUp extends RpcDispatcher {
-  readonly #blocks: MirroredBlocks;
-
-  constructor(blocks: MirroredBlocks, options: ConstructorParameters<typeof RpcDispatcher>[0]) {
-    super(options);
-    this.#blocks = blocks;
-  }
-
-  override async answer(...asked: Parameters<RpcDispatcher["answer"]>): Promise<string | undefined> {
-    // Without the anvil the node stands still.
-    await this.#blocks.catchUp().catch(() => undefined);
-    return await super.answer(...asked);
-  }
 }
 
 function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {

@@ -89,11 +89,3 @@ export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message.split("\n", 1)[0]?.replace(/[.:]?(?: Last lines:)?$/, "") || error.name;
 }
-
-/** Resolves when `signal` is aborted. */
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}

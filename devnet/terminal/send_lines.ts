@@ -1,24 +1,9 @@
 /** Acting by hand: lines such as `A B 5` on standard input, while a program of the devnet runs. */
+import { stdin } from "node:process";
+import { createInterface } from "node:readline";
 import { parseUnits } from "viem";
 import type { IsmpHost } from "../evm/deploy.ts";
 import { freezeHost } from "../evm/host_admin.ts";
-
-/** Cuts text into lines (the stream of this name in @std/streams, which npm does not have). */
-export class TextLineStream extends TransformStream<string, string> {
-  constructor() {
-    let rest = "";
-    super({
-      transform(chunk, controller): void {
-        const lines = (rest + chunk).split(/\r?\n/);
-        rest = lines.pop() ?? "";
-        for (const line of lines) controller.enqueue(line);
-      },
-      flush(controller): void {
-        if (rest !== "") controller.enqueue(rest);
-      },
-    });
-  }
-}
 
 /** Messages to send. */
 interface SendLine {
@@ -88,13 +73,5 @@ export async function followStandardInput(
   onLine: (line: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const lines = Deno.stdin.readable
-    .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new TextLineStream());
-  const reader = lines.getReader();
-  const cancel = (): void => void reader.cancel().catch(() => undefined);
-  signal.addEventListener("abort", cancel, { once: true });
-  for (let next = await reader.read(); !next.done && !signal.aborted; next = await reader.read()) {
-    await onLine(next.value);
-  }
+  for await (const line of createInterface({ input: stdin, signal })) await onLine(line);
 }

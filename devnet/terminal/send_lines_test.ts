@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readSendLine, TextLineStream } from "./send_lines.ts";
+import { readSendLine } from "./send_lines.ts";
 
 const chains = ["A", "B"];
 
@@ -23,10 +23,4 @@ Deno.test("send lines: what is not understood is answered with how to write it",
   for (const line of ["A B 0", "A B 1.5", "A B x", "A B 1001"]) {
     assert.match(String(readSendLine(line, chains)), /from 1 to 1000/);
   }
-});
-
-Deno.test("text lines: lines come whole, whatever the pieces, and the last needs no end", async () => {
-  const pieces = ReadableStream.from(["A B", " 5\r\nB h", "ub\n\nlast"]);
-  const lines = await Array.fromAsync(pieces.pipeThrough(new TextLineStream()));
-  assert.deepEqual(lines, ["A B 5", "B hub", "", "last"]);
 });

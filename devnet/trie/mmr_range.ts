@@ -25,8 +25,8 @@ export function topPosition(subtree: Subtree): bigint {
   return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
 }
 
-/** The top of one perfect subtree. */
-export interface Peak {
+/** A node of a range: a leaf, or the top of a perfect subtree. */
+interface RangeNode {
   readonly position: bigint;
   readonly hash: Hash256;
 }
@@ -48,21 +48,24 @@ export class MountainRange {
 
   /**
    * Adds a leaf and the parents that it completes.
-   * @returns the index of the leaf.
+   * @returns what was added, the leaf first.
    * @throws {MmrError} MalformedHash.
    */
-  append(leaf: Hash256): bigint {
-    const index = this.#leafCount;
+  append(leaf: Hash256): readonly RangeNode[] {
+    const first = this.#nodes.length;
     let top = hashBytes(leaf);
     this.#nodes.push(top);
-    for (let rest = index, width = 1; rest % 2n === 1n; rest /= 2n, width = 2 * width + 1) {
+    for (let rest = this.#leafCount, width = 1; rest % 2n === 1n; rest /= 2n, width = 2 * width + 1) {
       const left = this.#nodes[this.#nodes.length - 1 - width];
       if (left === undefined) throw new Error("The left sibling of a completed subtree is missing");
       top = hashPair(left, top);
       this.#nodes.push(top);
     }
-    this.#leafCount = index + 1n;
-    return index;
+    this.#leafCount++;
+    return this.#nodes.slice(first).map((hash, at) => ({
+      position: BigInt(first + at),
+      hash: toHash256(hash),
+    }));
   }
 
   /**
@@ -78,7 +81,7 @@ export class MountainRange {
    * Tops of the subtrees of the first `leafCount` leaves, largest first.
    * @throws {MmrError} OutOfBoundsLeaves when the range never had so many leaves.
    */
-  peaks(leafCount: bigint = this.#leafCount): Peak[] {
+  peaks(leafCount: bigint = this.#leafCount): RangeNode[] {
     this.#checkCount(leafCount);
     return toSubtrees(leafCount).map((subtree) => ({
       position: topPosition(subtree),

@@ -4,20 +4,18 @@
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { buildNaiveProof, type NaiveProofInput } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
-import { BEEFY_ENGINE } from "../../src/core/beefy/commitment.ts";
+import { decodeBeefyJustification } from "../../src/core/beefy/commitment.ts";
 import { encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
 import { verifyNaiveProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import type { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
-import { type FactSource, readNaiveFacts } from "../relay/naive_facts.ts";
+import { readNaiveProofInput } from "../../src/consensus/clients/beefy/naive_proof_input.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
 import { runAtOnce } from "../relay/run_at_once.ts";
-import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import { deliverProof, readHubConsensus } from "../evm/host_admin.ts";
-import type { OracleChain, UpdateStep } from "./oracle.ts";
+import type { UpdateStep } from "./oracle.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { SubmittedProof } from "../hub/own_proofs.ts";
 import { clientState } from "../hub/pallets/beefy_proofs.ts";
@@ -33,8 +31,8 @@ interface HubProof {
   readonly childTrieRoot: Hash256 | undefined;
 }
 
-/** From a head of the hub to a proof of it: its block, its leaf, the lag of finality, a shorter proof. */
-const BLOCKS_TO_PROOF = 3;
+/** From a head of the hub to a proof of it: its block, its leaf; then the lag of finality. */
+const BLOCKS_TO_PROOF = 2;
 
 /** Reads the relay chain by RPC; keeps what it has read of the newest block for the next host. */
 export class HubProver implements AsyncDisposable {
@@ -66,7 +64,7 @@ export class HubProver implements AsyncDisposable {
   async prove(trusted: BeefyClientState, above = 0n): Promise<HubProof | undefined> {
     const block = this.#choose(trusted);
     if (block === undefined) return undefined;
-    const facts = await this.#facts(block);
+    const facts = await this.#facts(block, trusted.beefyActivationBlock);
     const isRotation = facts.justification.commitment.validatorSetId !== trusted.current.id;
     if (!isRotation && this.#heightIn(facts) <= above) return undefined;
     const built = runAtOnce(buildNaiveProof(trusted, facts));
@@ -80,21 +78,11 @@ export class HubProver implements AsyncDisposable {
     };
   }
 
-  /**
-   * The newest block of a session that the client can follow to. Where the range has an odd number of leaves, no other
-   * leaf is needed for the proof: such a block is taken if there is one, and waited for while the session lasts.
-   */
-  #choose({ latestHeight, beefyActivationBlock, next }: BeefyClientState): number | undefined {
-    const isOpen = (block: number): boolean => BigInt(block) > latestHeight;
-    const head = this.#relay.beefyFinalized.number;
-    let newest = head;
-    while (isOpen(newest) && this.#relay.sessionOf(newest).beefySetId > next.id) newest--;
-    if (!isOpen(newest)) return undefined;
-    const isShort = (BigInt(newest) - beefyActivationBlock) % 2n === 1n;
-    const before = newest - 1;
-    const isSameSession = this.#relay.sessionOf(before).index === this.#relay.sessionOf(newest).index;
-    if (!isShort && isSameSession && isOpen(before)) return before;
-    return isShort || newest !== head ? newest : undefined;
+  /** The newest block of a session that the client can follow to, undefined when the client knows it. */
+  #choose({ latestHeight, next }: BeefyClientState): number | undefined {
+    let newest = this.#relay.beefyFinalized.number;
+    while (BigInt(newest) > latestHeight && this.#relay.sessionOf(newest).beefySetId > next.id) newest--;
+    return BigInt(newest) > latestHeight ? newest : undefined;
   }
 
   /** Height of the hub's head, 0 when there is none. */
@@ -103,26 +91,23 @@ export class HubProver implements AsyncDisposable {
     return own === undefined ? 0n : BigInt(decodeSubstrateHeader(own.head).number);
   }
 
-  /** The hub is left out where it had no head yet. */
-  #facts(block: number): Promise<NaiveProofInput> {
+  #facts(block: number, activationBlock: bigint): Promise<NaiveProofInput> {
     if (this.#known?.block === block) return this.#known.facts;
-    const facts = this.#read(block);
+    const facts = this.#read(block, BigInt(block) - activationBlock);
     this.#known = { block, facts };
     // Another try reads again.
     facts.catch(() => this.#known = undefined);
     return facts;
   }
 
-  async #read(block: number): Promise<NaiveProofInput> {
+  /** The hub is left out where it had no head yet. */
+  async #read(number: number, leafCount: bigint): Promise<NaiveProofInput> {
     const { signal } = new AbortController();
-    const { chain } = this.#connection;
-    const source = servedFacts(chain);
-    const hash = await chain.fetchHash(block, signal);
-    const justification = await chain.fetchJustification(hash, BEEFY_ENGINE, signal);
-    if (justification === undefined) {
-      throw new Error(`Block ${block} of the relay chain has no justification`);
-    }
-    const facts = await readNaiveFacts(source, { justification, paraIds: [this.#paraId] });
+    const { chain: relay } = this.#connection;
+    const block = await relay.fetchBlock(this.#relay.hash(number), signal);
+    const justification = decodeBeefyJustification(this.#relay.beefyJustification(number));
+    const reads = { relay, paraIds: [this.#paraId], batchSize: 100 };
+    const facts = await readNaiveProofInput(reads, { block, justification, leafCount }, signal);
     return { ...facts, paraIds: facts.heads.map(({ paraId }) => paraId).filter((id) => id === this.#paraId) };
   }
 
@@ -131,35 +116,8 @@ export class HubProver implements AsyncDisposable {
   }
 }
 
-/** Headers and storage as a node serves them. */
-function servedFacts(relay: RelayChain): FactSource {
-  const { signal } = new AbortController();
-  const hashes = new Map<number, Promise<Hash256>>();
-  const hashOf = (block: number): Promise<Hash256> => {
-    const known = hashes.get(block) ?? relay.fetchHash(block, signal);
-    hashes.set(block, known);
-    return known;
-  };
-  return {
-    header: async (block) => (await relay.fetchBlock(await hashOf(block), signal)).header,
-    storage: async (key, block) => (await relay.fetchStorage([key], await hashOf(block), signal))[0],
-  };
-}
-
-/**
- * An EVM chain, to which the hub is proved by the signatures of the relay chain. Its own states are proved to the hub by
- * others.
- * @param prover undefined: the hub's proofs are left to relayers, too.
- */
-export function evmOracleChain(
-  { stateMachine, host }: { readonly stateMachine: StateMachine; readonly host: IsmpHost },
-  prover: HubProver | undefined,
-): OracleChain {
-  return { stateMachine, ...prover && { proveHub: hostUpdates(host, prover) } };
-}
-
-/** One proof for each session that the host has missed, and one for newer heights. */
-function hostUpdates(host: IsmpHost, prover: HubProver): UpdateStep {
+/** Proves the hub to an EVM host: one proof for each session that it has missed, and one for newer heights. */
+export function hostUpdates(host: IsmpHost, prover: HubProver): UpdateStep {
   return async (last, isAsked) => {
     if (isAsked) prover.cover();
     for (let known = last;;) {

@@ -3,7 +3,7 @@
  * votes, heads of parachains. How each is made is not known here. Start reading at {@link Oracle}.
  */
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
-import { Patience } from "../waiting.ts";
+import { Patience, pause } from "../waiting.ts";
 
 /**
  * Updates a receiver beyond height `last`, if there is more.
@@ -26,21 +26,19 @@ export interface UpdateFeed {
   stop(): Promise<void>;
 }
 
-/** A chain as the oracle needs it. */
-export interface OracleChain {
-  readonly stateMachine: StateMachine;
-  /** Proves the chain to the hub; resolves when it is in a block. Absent: relayers do that. */
-  readonly proveToHub?: UpdateStep;
-  /** Proves the hub to the chain; resolves when it is in a block. Absent: relayers do that. */
-  readonly proveHub?: UpdateStep;
-}
-
 /** One of the ways that the oracle serves; one end is the hub, both are where it proves itself to itself. */
 export interface Direction {
   /** Chain whose states are proved. */
   readonly from: StateMachine;
   /** Chain that receives the proofs. */
   readonly to: StateMachine;
+}
+
+/** A direction, and how its receiver is updated. */
+export interface ServedDirection {
+  readonly direction: Direction;
+  /** Resolves when the proof is in a block. */
+  readonly update: UpdateStep;
 }
 
 /** A direction failed for as long as the oracle waits. */
@@ -59,18 +57,14 @@ export class OracleFault extends Error {
 
 /** How the oracle works. */
 export interface OracleOptions {
-  readonly hub: StateMachine;
-  readonly chains: readonly OracleChain[];
+  /** What it serves itself. */
+  readonly served: readonly ServedDirection[];
   /** Directions that others serve, under the same command; given the listener for their faults. */
   readonly others?: (onFault: (fault: Error) => void) => readonly UpdateFeed[];
-  /** Proves the hub to the hub itself. */
-  readonly proveHubToItself?: UpdateStep;
   /** Time between two polls at a head. Default 500. */
   readonly everyMs?: number;
   /** A direction that fails for longer than this ends the oracle. Default 120,000. */
   readonly patienceMs?: number;
-  /** Called with each height that was stored. */
-  readonly onUpdate?: (update: Direction & { readonly height: bigint }) => void;
 }
 
 /** Follows the heads until it is stopped. Replaceable as a whole: nothing else in the devnet knows how states travel. */
@@ -84,17 +78,10 @@ export class Oracle implements AsyncDisposable {
     this.failed = failed.promise;
     // Callers race with it; without one, a fault must not end the process as an unhandled rejection.
     failed.promise.catch(() => undefined);
-    const { hub, proveHubToItself } = options;
-    const feed = (direction: Direction, update: UpdateStep): Feed =>
-      new Feed(direction, update, options, failed.reject);
-    const own = proveHubToItself === undefined ? [] : [feed({ from: hub, to: hub }, proveHubToItself)];
-    const given = options.chains.flatMap((chain) => [
-      ...chain.proveToHub === undefined
-        ? []
-        : [feed({ from: chain.stateMachine, to: hub }, chain.proveToHub)],
-      ...chain.proveHub === undefined ? [] : [feed({ from: hub, to: chain.stateMachine }, chain.proveHub)],
-    ]);
-    this.#feeds = [...own, ...given, ...options.others?.(failed.reject) ?? []];
+    this.#feeds = [
+      ...options.served.map((served) => new Feed(served, options, failed.reject)),
+      ...options.others?.(failed.reject) ?? [],
+    ];
   }
 
   /** All ways that it serves. */
@@ -157,26 +144,25 @@ const MAX_STOPPING_MS = 3_000;
 class Feed implements UpdateFeed {
   readonly direction: Direction;
   readonly #update: UpdateStep;
-  readonly #options: OracleOptions;
+  readonly #everyMs: number;
+  readonly #patienceMs: number;
   readonly #onFault: (fault: OracleFault) => void;
+  readonly #end = new AbortController();
   #last = 0n;
   /** The update under way; updates never overlap. */
   #running: Promise<unknown> = Promise.resolve();
   #isPaused = false;
-  #isStarted = false;
-  #wake: (() => void) | undefined;
-  #isStopped = false;
-  #loop: Promise<void> = Promise.resolve();
+  #loop: Promise<void> | undefined;
 
   constructor(
-    direction: Direction,
-    update: UpdateStep,
-    options: OracleOptions,
+    { direction, update }: ServedDirection,
+    { everyMs = 500, patienceMs = 120_000 }: OracleOptions,
     onFault: (fault: OracleFault) => void,
   ) {
     this.direction = direction;
     this.#update = update;
-    this.#options = options;
+    this.#everyMs = everyMs;
+    this.#patienceMs = patienceMs;
     this.#onFault = onFault;
   }
 
@@ -185,9 +171,7 @@ class Feed implements UpdateFeed {
   }
 
   start(): void {
-    if (this.#isStarted) return;
-    this.#isStarted = true;
-    this.#loop = this.#follow();
+    this.#loop ??= this.#follow();
   }
 
   async pause(): Promise<void> {
@@ -197,7 +181,6 @@ class Feed implements UpdateFeed {
 
   resume(): void {
     this.#isPaused = false;
-    this.#wake?.();
   }
 
   step(): Promise<bigint> {
@@ -205,54 +188,34 @@ class Feed implements UpdateFeed {
   }
 
   #poll(isAsked: boolean): Promise<bigint> {
-    const mine = this.#running.then(async () => {
-      const before = this.#last;
-      this.#last = await this.#update(before, isAsked);
-      if (this.#last > before) this.#options.onUpdate?.({ ...this.direction, height: this.#last });
-      return this.#last;
-    });
+    const mine = this.#running.then(async () => this.#last = await this.#update(this.#last, isAsked));
     this.#running = mine.catch(() => undefined);
     return mine;
   }
 
   /** An update under way may end first; one that hangs, because its node is gone, is left to itself. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#wake?.();
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, MAX_STOPPING_MS);
-    await Promise.race([this.#loop, late.promise]);
-    clearTimeout(timer);
+    this.#end.abort();
+    const done = new AbortController();
+    await Promise.race([this.#loop, pause(MAX_STOPPING_MS, done.signal)]);
+    done.abort();
   }
 
   async #follow(): Promise<void> {
-    const patienceMs = this.#options.patienceMs ?? 120_000;
-    let patience = new Patience(patienceMs);
-    while (!this.#isStopped) {
+    const { signal } = this.#end;
+    let patience = new Patience(this.#patienceMs);
+    while (!signal.aborted) {
       try {
         if (!this.#isPaused) await this.#poll(false);
-        patience = new Patience(patienceMs);
+        patience = new Patience(this.#patienceMs);
       } catch (cause) {
-        if (this.#isStopped) return;
+        if (signal.aborted) return;
         if (patience.isOver) {
-          this.#onFault(new OracleFault(this.direction, patienceMs, { cause }));
+          this.#onFault(new OracleFault(this.direction, this.#patienceMs, { cause }));
           return;
         }
       }
-      await this.#sleep(this.#options.everyMs ?? 500);
+      await pause(this.#everyMs, signal);
     }
-  }
-
-  #sleep(ms: number): Promise<void> {
-    if (this.#isStopped) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        this.#wake = undefined;
-        resolve();
-      };
-      const timer = setTimeout(wake, ms);
-      this.#wake = wake;
-    });
   }
 }

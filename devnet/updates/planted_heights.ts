@@ -69,7 +69,7 @@ export function plantedHeights(hub: Hub, chain: PlantedChain): UpdateStep {
     const { number, stateRoot, timestamp } = await reader.getBlock({ blockTag: "finalized" });
     if (number < last + (isAsked ? 1n : STEP)) return last;
     const { parachain } = chain.proven;
-    const own = parachain?.header(Number(number));
+    const own = parachain?.finalHeader(Number(number));
     // Its relay chain has not seen that block yet.
     if (parachain !== undefined && own === undefined) return last;
     const commitment = {

@@ -2,6 +2,7 @@
  * How the Substrate chains of a devnet and its hub prove themselves to each other: siblings by the heads that the relay
  * chain has of them, standalone chains by their own votes, the hub to these by the votes of the relay chain.
  */
+import { consensusSettings } from "../hub/pallets/consensus_verifiers.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import {
   type ConsensusStateId,
@@ -22,7 +23,7 @@ import type { ConsensusProver, InitialConsensusState } from "../../src/consensus
 import type { HubIdentity } from "../hub/node.ts";
 import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
 import { ParachainProver } from "../../src/consensus/clients/parachain/parachain_prover.ts";
-import type { OracleChain, UpdateStep } from "./oracle.ts";
+import type { ServedDirection, UpdateStep } from "./oracle.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
 import type { HubOptions } from "../hub/hub_options.ts";
 import { clientOf } from "../hub/initial_clients.ts";
@@ -276,16 +277,20 @@ export async function substrateClients(
         challengePeriodsSec: periods([chain]),
       }))),
     ],
-    consensus: {
-      parachains: siblings.map(({ stateMachine }) => toParaId(stateMachine)),
-      grandpaStateMachines: new Map(standalone.map(({ stateMachine }) => [stateMachine, followedSlotMs])),
-    },
+    consensus: [
+      ...siblings.map((chain) =>
+        consensusSettings.followedParachain.to(undefined, toParaId(chain.stateMachine))
+      ),
+      ...standalone.map((chain) =>
+        consensusSettings.grandpaStateMachine.to(followedSlotMs, chain.stateMachine)
+      ),
+    ],
     ...siblings.length + polkadotHubs.length > 0 && { relayParent: () => relayParentOf(relay) },
   };
 }
 
-/** The chains as the oracle sees them. */
-export function substrateOracleChains(
+/** How each chain is proved to the hub, and the hub to it. */
+export function substrateDirections(
   { relay, finalityLag, hub, chains, others, started }: {
     readonly relay: RelayChainNode;
     readonly finalityLag: number;
@@ -296,7 +301,7 @@ export function substrateOracleChains(
     /** What has to be closed. */
     readonly started: AsyncDisposableStack;
   },
-): readonly OracleChain[] {
+): readonly ServedDirection[] {
   const { stateMachine, consensusStateId } = hub.identity;
   const hubId = { stateMachine, consensusStateId };
   const atHub: Receiver = { node: hub, hashing: "Keccak", makesBlocks: false };
@@ -307,17 +312,19 @@ export function substrateOracleChains(
   const siblings = started.use(
     new ParachainUpdater(relay, atHub, stateMachine),
   );
-  return chains.map((chain) => {
+  return chains.flatMap((chain) => {
     const { node, hashing, clientId, hubClientId } = chain;
+    const toHub = { from: chain.stateMachine, to: stateMachine };
+    const toChain = { from: stateMachine, to: chain.stateMachine };
     const receiver = { node, hashing, makesBlocks: true };
     const proveToHub = clientId === parachainClientId
       ? siblings.update(idOf(chain))
       : started.use(new GrandpaUpdater({ voting: node, followed: idOf(chain), receiver: atHub })).update;
-    if (others.includes(chain)) return { stateMachine: chain.stateMachine, proveToHub };
+    if (others.includes(chain)) return [{ direction: toHub, update: proveToHub }];
     const proveHub = hubClientId === parachainClientId
       ? started.use(new ParachainUpdater(relay, receiver, stateMachine)).update(hubId)
       : started.use(new GrandpaUpdater({ voting, followed: hubId, receiver })).update;
-    return { stateMachine: chain.stateMachine, proveToHub, proveHub };
+    return [{ direction: toHub, update: proveToHub }, { direction: toChain, update: proveHub }];
   });
 }
 

@@ -23,7 +23,6 @@ import type { HubConsensus } from "./followers/hub_consensus.ts";
 import type { PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
 import type { RelayChain } from "./relay_chain/relay_chain.ts";
-import type { L1Readers } from "./evm_reader.ts";
 
 /** Dependencies of the provers of chains. */
 export interface ProverContext {
@@ -35,8 +34,6 @@ export interface ProverContext {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
   readonly hub: ConsensusTarget;
-  /** Readers of the L1s that rollups share. */
-  readonly l1Readers: L1Readers;
 }
 
 /** Dependencies of the checks of endpoints. */

@@ -4,8 +4,7 @@ import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { connectChains, type ConnectDeps } from "./connect.ts";
-import type { LossOptions } from "./client.ts";
+import { connectChains, spentTextName, type TextOf } from "./connect.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
@@ -16,8 +15,7 @@ import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { systemRandomness } from "../core/runtime/clock.ts";
-import { askControl, isControlServed } from "../core/runtime/control_client.ts";
-import { openControlSocket } from "../core/runtime/control_socket.ts";
+import { askControl, isControlServed, openControlSocket } from "../core/runtime/control_socket.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { type ConsensusRun, workHere } from "./commands/command.ts";
 import { dropWriteAccess, lockFile } from "../core/runtime/file_access.ts";
@@ -44,8 +42,8 @@ export async function runProgram(
   using program = openProgram(parts);
   if (program === undefined) return exitCodes.failed;
   const { config, log, setLogLevel, signal } = program;
-  const kept = openTexts(config, args.cache, log);
-  if (kept === undefined) return exitCodes.failed;
+  const textOf = openTexts(config, args.cache, log);
+  if (textOf === undefined) return exitCodes.failed;
   const machine = readMachineFacts(files.listKeyFiles(args.config));
   const path = args.socket ??
     (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
@@ -61,7 +59,7 @@ export async function runProgram(
   if (isRelay) dropWriteAccess(log);
   const deps = {
     ...control,
-    ...kept,
+    textOf,
     random: systemRandomness,
     setLogLevel,
     observer: watch.endpoints,
@@ -106,14 +104,22 @@ function findBase({ chains }: ConsensusConfig, base: string | undefined): StateM
   return chains.find(({ section, stateMachine }) => section === base || stateMachine === base)?.stateMachine;
 }
 
-/** Opens the files of `--cache`; `undefined`: they cannot be used, which is logged. */
-function openTexts(
-  config: ConsensusConfig,
-  folder: string | undefined,
-  log: Log,
-): Pick<ConnectDeps, "spentTexts"> | undefined {
+/**
+ * Opens the files of `--cache`; other texts live as long as the program. `undefined`: the files cannot be used, which is
+ * logged.
+ */
+function openTexts(config: ConsensusConfig, folder: string | undefined, log: Log): TextOf | undefined {
   try {
-    return { spentTexts: openSpentTexts(config, folder) };
+    const chains = folder === undefined ? [] : config.chains.filter(({ type }) => type !== "substrate");
+    const names = chains.map(({ stateMachine }) => spentTextName(stateMachine));
+    const texts = new Map<string, PersistedText>(
+      names.map((name) => [name, openPersistedText(`${toFolder(folder ?? "")}/${name}`)]),
+    );
+    return (name) => {
+      const text = texts.get(name) ?? memoryText();
+      texts.set(name, text);
+      return text;
+    };
   } catch (error) {
     if (!(error instanceof PersistedTextFault)) throw error;
     log.error("command_failed.cache_unusable", { explanation: error.message });
@@ -134,23 +140,6 @@ async function findRunning(config: string, socket: string | undefined): Promise<
 
 function toFolder(path: string): string {
   return path.replace(/\/+$/, "");
-}
-
-/** Opens a file in the folder of `--cache` for the transactions of each EVM chain. @throws {PersistedTextFault} */
-function openSpentTexts(
-  { chains }: ConsensusConfig,
-  folder: string | undefined,
-): LossOptions["textOf"] {
-  const texts = new Map<StateMachine, PersistedText>(
-    chains.filter(({ type }) => folder !== undefined && type !== "substrate").map(({ stateMachine }) =>
-      [stateMachine, openPersistedText(`${toFolder(folder ?? "")}/${stateMachine}.spent`)] as const
-    ),
-  );
-  return (chain) => {
-    const text = texts.get(chain) ?? memoryText();
-    texts.set(chain, text);
-    return text;
-  };
 }
 
 /** Names of lines, metrics and the status page are those of one hub: another one is used after a restart. */

@@ -172,11 +172,8 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
     const { chainWorker }: typeof import("../../src/consensus/chain_worker.ts") = await import(
       at("chain_worker.ts")
     );
-    const { HeightNotifier }: typeof import("../../src/consensus/height_notifier.ts") = await import(
-      at("height_notifier.ts")
-    );
-    const { L1Readers }: typeof import("../../src/consensus/evm_reader.ts") = await import(
-      at("evm_reader.ts")
+    const { memoryText }: typeof import("../../src/consensus/persisted_text.ts") = await import(
+      at("persisted_text.ts")
     );
     const id = { stateMachine: section.stateMachine, consensusStateId: toConsensusStateId("TOY0") };
     const hub = new MemoryTarget({
@@ -198,13 +195,12 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
       openSocket: () => {
         throw new Error("The toy has no nodes");
       },
-      l1Readers: new L1Readers(),
     };
     const prover = chainClients[section.type].createProver(context, section);
     const { state } = await prover.fetchInitialState(AbortSignal.timeout(1_000));
     hub.addClient(id.consensusStateId, toConsensusClientId("TOYC"), state);
     const stop = new AbortController();
-    const worker = chainWorker({ clock, log, hub, random, notifier: new HeightNotifier() }, prover);
+    const worker = chainWorker({ clock, log, hub, random }, prover);
     const running = worker.run(stop.signal).catch(() => undefined);
     await clock.advance(700_000);
     stop.abort();

@@ -4,7 +4,6 @@ import { delivered, sendPing, waitUntil } from "../../devnet/traffic/messages.ts
 import type { HubRuntime } from "../../devnet/chains/proven_chains.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { numbersOf, raiseFee, steadyRequirement } from "./support/decision_numbers.ts";
-import { runRelayerOnce } from "./support/run_once.ts";
 import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
 
 /** Dollars for a native token of the devnet's chains: fixed where the hub is a test network's, else of the router. */
@@ -111,39 +110,32 @@ async function playProfit(t: Deno.TestContext, hub: HubRuntime): Promise<void> {
         const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });
         assert.ok(poor !== undefined);
         await relayer.untilRows([poor], b.stateMachine, { state: "held", reason: "unprofitable" });
-        const { configPath, dbPath } = relayer.process;
-        const run = async (...args: readonly string[]): Promise<string> => {
-          const { code, stdout, stderr } = await runRelayerOnce([
-            ...[`--config=${configPath}`, `--db=${dbPath}`, "--log-level=error"],
-            ...args,
-          ]);
-          assert.deepEqual([code, stderr], [0, ""], stdout);
-          return stdout;
-        };
-        const shown = await run("show", poor.commitment);
+        const shown = await relayer.ask("show", poor.commitment);
         assert.match(shown, /status +held\n.*reason +unprofitable\n.*offered \$ +0\n/s);
         assert.match(shown, /^next +Its fee does not cover the cost and the minimum profit/m);
-        const listed = await run("list", "--status=held", "--json");
+        const listed = await relayer.ask("list", "--status=held", "--json");
         assert.ok(listed.includes(poor.commitment), listed);
-        assert.match(await run("relay", poor.commitment, "--dry-run"), /outcome +possible\n/);
+        assert.match(await relayer.ask("relay", poor.commitment, "--dry-run"), /outcome +possible\n/);
         // By the transaction that sent it: one of its block, whose others have sent nothing.
         const { transactions } = await a.host.reader.getBlock({ blockNumber: poor.height });
-        const paths = [`--config=${configPath}`, `--db=${dbPath}`, "--log-level=error"];
         const tried = await Promise.all(
-          transactions.map((hash) => runRelayerOnce([...paths, "relay", hash, "--dry-run"])),
+          transactions.map((hash) => relayer.run("--log-level=error", "relay", hash, "--dry-run")),
         );
         const found = tried.filter(({ code, stdout }) => code === 0 && stdout.includes(poor.commitment));
         assert.equal(found.length, 1, JSON.stringify(tried));
         assert.deepEqual(await delivered(devnet, [poor]), []);
-        assert.match(await run("relay", poor.commitment), /outcome +sent\n/);
+        assert.match(await relayer.ask("relay", poor.commitment), /outcome +sent\n/);
         await scene.untilDelivered([poor]);
         await relayer.untilEnded([poor]);
-        assert.match(await run("show", poor.commitment), /rule +operator/);
-        await run("backup", `${dbPath}.copy`);
-        assert.match(await run("status"), /Legs\n/);
-        assert.match(await run("profit", "--by=route"), /total +\d/);
-        await run("accumulate-fees");
-        assert.match(await run("scan", a.stateMachine, `--from=${poor.height}`, "--to=1000000"), / none\n/);
+        assert.match(await relayer.ask("show", poor.commitment), /rule +operator/);
+        await relayer.ask("backup", `${relayer.process.dbPath}.copy`);
+        assert.match(await relayer.ask("status"), /Legs\n/);
+        assert.match(await relayer.ask("profit", "--by=route"), /total +\d/);
+        await relayer.ask("accumulate-fees");
+        assert.match(
+          await relayer.ask("scan", a.stateMachine, `--from=${poor.height}`, "--to=1000000"),
+          / none\n/,
+        );
         await scene.finish();
       }),
   );

@@ -5,7 +5,7 @@
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
-import { untilAborted } from "../../devnet/terminal/interruption.ts";
+import { untilAborted } from "../../devnet/waiting.ts";
 import { TOKEN } from "../scenario/support/fee_accounts.ts";
 import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "../scenario/support/scene.ts";

@@ -6,7 +6,6 @@ import { zstdDecompressSync } from "node:zlib";
 import { bytes, ScaleError, Struct, u32 } from "../../../src/core/encoding/scale.ts";
 import { converted } from "../verifiers/refusals.ts";
 import {
-  callHandler,
   DispatchError,
   orInvalid,
   type PreparedCall,
@@ -31,7 +30,8 @@ export function registerCallDecompressor(runtime: SimulatedRuntime, maxBytes: nu
   runtime.register(
     "CallDecompressor",
     "decompress_call",
-    callHandler(Struct({ compressed: bytes, encodedCallSize: u32 }), {
+    Struct({ compressed: bytes, encodedCallSize: u32 }),
+    {
       validate(execution, args): ValidTransaction {
         const { provides } = validateInner(runtime, execution, args, maxBytes);
         return { priority: 100n, provides, longevity: 25n };
@@ -45,7 +45,7 @@ export function registerCallDecompressor(runtime: SimulatedRuntime, maxBytes: nu
           throw new DispatchError("CallDecompressor", "ErrorExecutingCall", { cause });
         }
       },
-    }),
+    },
   );
 }
 

@@ -52,7 +52,10 @@ import {
 } from "../../../src/core/encoding/scale.ts";
 import { type Overlay, StorageItem } from "../storage.ts";
 import { checkOpStackUpdate, rulesLayout } from "../verifiers/op_stack/op_stack_client.ts";
-import type { BeaconLayout } from "../verifiers/beacon/layouts.ts";
+import {
+  type UpdateLayout,
+  updateLayouts,
+} from "../../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
   claimOf,
   decodeArbitrumState,
@@ -93,18 +96,16 @@ import { IsmpError } from "./ismp_error.ts";
 
 /** Rules for beacon chains of a runtime: kept in the state, so that a runtime upgrade changes them in a block. */
 export interface BeaconRuntime {
-  readonly layout: BeaconLayout;
+  readonly layout: UpdateLayout;
   /** Epoch and version of Gloas; `undefined` in a runtime that does not know it. */
   readonly gloas: { readonly epoch: bigint; readonly version: Hex } | undefined;
 }
 
-const layoutNames = ["flat", "split", "variant"] as const;
-
 const beaconRuntime: Codec<BeaconRuntime> = Struct({
   layout: enhanceCodec(
     u32,
-    (name: BeaconLayout) => layoutNames.indexOf(name),
-    (at) => layoutNames[at] ?? "flat",
+    (name: UpdateLayout) => updateLayouts.indexOf(name),
+    (at) => updateLayouts[at] ?? "flat",
   ),
   gloas: Option(Struct({ epoch: u64, version: bytesAsHex })),
 });

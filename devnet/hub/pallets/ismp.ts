@@ -27,7 +27,6 @@ import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { bool, Struct } from "../../../src/core/encoding/scale.ts";
 import { digestItem } from "../digest.ts";
 import {
-  callHandler,
   DispatchError,
   type Execution,
   orInvalid,
@@ -154,12 +153,11 @@ export class IsmpPallet {
     runtime.register(
       "Ismp",
       "handle_unsigned",
-      callHandler(Struct({ messages: ismpMessagesCodec }), {
+      Struct({ messages: ismpMessagesCodec }),
+      {
         validate: (execution, { messages }) => this.#validate(execution, messages),
-        dispatch: (execution, { messages }) => {
-          this.execute(execution, messages);
-        },
-      }),
+        dispatch: (execution, { messages }) => void this.execute(execution, messages),
+      },
     );
   }
 

@@ -14,6 +14,7 @@ import type { Execution } from "../runtime.ts";
 import { consensusClients } from "./consensus_clients.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
+import { verifyMembership } from "./state_machines.ts";
 import { type ProofHost, requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 
@@ -53,7 +54,7 @@ export function handleRequests(
   for (const entry of named) checkRequest(view, execution, entry, height);
   const state = requireCommitment(view, execution, height);
   const commitments = named.map(({ commitment }) => commitment);
-  client.verifyMembership(view, { commitments, state, proof: message.proof });
+  verifyMembership(client, view, { commitments, state, proof: message.proof });
   return named.map((entry) => deliver(view, execution, entry, message.signer));
 }
 

@@ -3,7 +3,7 @@
  * nodes in the offchain database, canonical after finality.
  * Source: polytope-labs/hyperbridge: modules/pallets/mmr/src/{lib.rs,mmr/storage.rs}, modules/pallets/mmr/gadget.
  */
-import { concatBytes, fromHex, type Hash256, type Hex, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
 import {
   commitmentOfGet,
   commitmentOfPost,
@@ -16,7 +16,6 @@ import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import type { Execution } from "../runtime.ts";
 import { bytes, decodeStrict, hash256, u32, u64 } from "../../../src/core/encoding/scale.ts";
-import { hashPair } from "../../../src/core/merkle/mmr.ts";
 import { leafPosition, MountainRange } from "../../trie/mmr_range.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { PalletStorage } from "../storage.ts";
@@ -78,8 +77,6 @@ export class MmrPallet extends PalletStorage implements LeafStore {
   readonly #intermediateCount = this.item("CounterForIntermediateLeaves", [], u32);
   readonly #nodeCount = this.item("CounterForNodes", [], u32);
   readonly #range = new MountainRange();
-  /** Tops of the range's subtrees, largest first. */
-  readonly #tops: Uint8Array[] = [];
 
   constructor(metadata: RuntimeMetadata) {
     super(metadata, "Mmr");
@@ -107,8 +104,7 @@ export class MmrPallet extends PalletStorage implements LeafStore {
     for (let index = 0n; index < BigInt(queued); index++) {
       const leaf = this.#intermediate.get(overlay, index);
       if (leaf === undefined) throw new Error("A queued leaf is missing");
-      const leafIndex = this.#range.append(mmrLeafHash(leaf));
-      this.#indexOffchain(execution, leafIndex, leaf, forkIdentifier);
+      this.#appendLeaf(execution, leaf, forkIdentifier);
       this.#intermediate.remove(overlay, index);
     }
     this.#intermediateCount.put(overlay, 0);
@@ -135,23 +131,14 @@ export class MmrPallet extends PalletStorage implements LeafStore {
   }
 
   /** Writes a leaf and the parents that it completes under keys that name this fork. */
-  #indexOffchain(execution: Execution, index: bigint, leaf: Leaf, forkIdentifier: Hex): void {
-    const write = (position: bigint, node: Uint8Array): void =>
-      execution.overlay.writeOffchain(
-        concatBytes(offchainKeys.mmrCanonNode(position), fromHex(forkIdentifier)),
-        node,
-      );
+  #appendLeaf({ overlay }: Execution, leaf: Leaf, forkIdentifier: Hex): void {
     const hash = mmrLeafHash(leaf);
-    execution.overlay.writeOffchain(offchainKeys.leafByCommitment(hash), leafCodec.enc(leaf));
-    let position = leafPosition(index);
-    write(position, encodeNode({ leaf }));
-    let top = fromHex(hash);
-    for (let rest = index; rest % 2n === 1n; rest /= 2n) {
-      const left = this.#tops.pop();
-      if (left === undefined) throw new Error("The left sibling of a completed subtree is missing");
-      top = hashPair(left, top);
-      write(++position, encodeNode({ hash: toHash256(top) }));
+    overlay.writeOffchain(offchainKeys.leafByCommitment(hash), leafCodec.enc(leaf));
+    for (const [at, node] of this.#range.append(hash).entries()) {
+      overlay.writeOffchain(
+        concatBytes(offchainKeys.mmrCanonNode(node.position), fromHex(forkIdentifier)),
+        encodeNode(at === 0 ? { leaf } : node),
+      );
     }
-    this.#tops.push(top);
   }
 }

@@ -24,14 +24,7 @@ import {
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { bytes, type Codec, hash256, u128, u256, u64 } from "../../../src/core/encoding/scale.ts";
-import {
-  type CallHandler,
-  callHandler,
-  type Execution,
-  orInvalid,
-  type SimulatedRuntime,
-  type ValidTransaction,
-} from "../runtime.ts";
+import { type Execution, orInvalid, type SimulatedRuntime, type ValidTransaction } from "../runtime.ts";
 import { treasuryAccount } from "./balances.ts";
 import { creditFees, recovered } from "./relayer_accumulate.ts";
 import {
@@ -225,13 +218,22 @@ export class RelayerPallet {
     this.parts = parts;
   }
 
-  /** Adds the unsigned calls to the table. */
+  /** Adds the unsigned calls to the table. The pool runs a call, and tells calls apart by all of their argument. */
   register(runtime: SimulatedRuntime): void {
+    const { parts } = this;
     const add = <T>(
       call: string,
       codec: Codec<T>,
       run: (parts: RelayerParts, execution: Execution, argument: T) => void,
-    ): void => runtime.register("Relayer", call, this.#handler(codec, run));
+    ): void =>
+      runtime.register("Relayer", call, codec, {
+        validate: (execution, argument): ValidTransaction => {
+          orInvalid("Call", () => run(parts, execution, argument));
+          const tag = fromHex(relayerCallTag(codec.enc(argument)));
+          return { priority: 100n, provides: [tag], longevity: forever };
+        },
+        dispatch: (execution, argument): void => run(parts, execution, argument),
+      });
     add("accumulate_fees", withdrawalProofCodec, creditFees);
     add("withdraw_fees", withdrawalInputDataCodec, withdrawFees);
     add(
@@ -240,21 +242,6 @@ export class RelayerPallet {
       claimConsensusReward,
     );
     add("claim_outbound_request_delivery_reward", outboundRequestDeliveryClaimCodec, claimRequestReward);
-  }
-
-  /** The pool runs the call, and tells calls apart by all of their argument. */
-  #handler<T>(
-    codec: Codec<T>,
-    run: (parts: RelayerParts, execution: Execution, argument: T) => void,
-  ): CallHandler {
-    return callHandler(codec, {
-      validate: (execution, argument): ValidTransaction => {
-        orInvalid("Call", () => run(this.parts, execution, argument));
-        const tag = fromHex(relayerCallTag(codec.enc(argument)));
-        return { priority: 100n, provides: [tag], longevity: forever };
-      },
-      dispatch: (execution, argument): void => run(this.parts, execution, argument),
-    });
   }
 
   /** Smallest amount that is paid out, in units of the chain's fee token. */

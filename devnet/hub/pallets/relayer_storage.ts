@@ -28,7 +28,7 @@ import type { IsmpPallet } from "./ismp.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
-import { isSubstrate, type ProvenValues, type StateMachineClient } from "./state_machines.ts";
+import { isSubstrate, type ProvenValues, readState, type StateMachineClient } from "./state_machines.ts";
 
 /** Paid out at the least unless governance set another amount: 10 tokens of 18 decimals. */
 export const defaultMinimumWithdrawal = 10n ** 19n;
@@ -96,7 +96,7 @@ export function readHostState(
   if (root === undefined) {
     throw new IsmpError("state_proof_verification_failed", "the commitment has no overlay root");
   }
-  return client.readState(host, { keys, root, proof });
+  return readState(client, host, { keys, root, proof });
 }
 
 /** The relayer in a proven receipt. @throws {DispatchError} */

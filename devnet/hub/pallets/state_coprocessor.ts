@@ -11,7 +11,6 @@ import { getRequestsTag } from "../pool_tags.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
 import { bool, hash256 } from "../../../src/core/encoding/scale.ts";
 import {
-  callHandler,
   DispatchError,
   type Execution,
   orInvalid,
@@ -24,6 +23,7 @@ import type { IsmpPallet } from "./ismp.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { readSigner } from "./ismp_request.ts";
 import { IsmpError } from "./ismp_error.ts";
+import { readState, verifyMembership } from "./state_machines.ts";
 import { requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 
 /** Charges a sender for bytes. @throws {IsmpError} module_dispatch_error when it has too little. */
@@ -51,13 +51,14 @@ export class StateCoprocessorPallet extends PalletStorage {
     runtime.register(
       "StateCoprocessor",
       "handle_unsigned",
-      callHandler(getRequestsWithProofCodec, {
+      getRequestsWithProofCodec,
+      {
         validate: (execution, message): ValidTransaction => {
           orInvalid("Call", () => this.#run(execution, message));
           return { priority: 100n, provides: [fromHex(getRequestsTag(message.requests))], longevity: 25n };
         },
         dispatch: (execution, message): void => this.#run(execution, message),
-      }),
+      },
     );
   }
 
@@ -83,11 +84,11 @@ export class StateCoprocessorPallet extends PalletStorage {
     const host = this.#ismp.host(execution);
     const asking = validateStateMachine(host, execution, source.height);
     const state = requireCommitment(host, execution, source.height);
-    asking.verifyMembership(host, { commitments, state, proof: source });
+    verifyMembership(asking, host, { commitments, state, proof: source });
     const asked = validateStateMachine(host, execution, response.height);
     const { stateRoot } = requireCommitment(host, execution, response.height);
     return requests.map((get) => {
-      const values = asked.readState(host, { keys: get.keys, root: stateRoot, proof: response });
+      const values = readState(asked, host, { keys: get.keys, root: stateRoot, proof: response });
       // A map of byte strings: ascending by key.
       const ascending = [...values].sort(([a], [b]) => (a < b ? -1 : 1));
       const answer = { get, values: ascending.map(([key, value]) => ({ key: fromHex(key), value })) };

@@ -18,14 +18,9 @@ import {
   substrateEvmProofCodec,
 } from "../../../src/core/ismp/proof.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
-import { type Codec, decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
-import {
-  type ContractQuestion,
-  readContractState,
-  readSubstrateState,
-  requireContractSlots,
-} from "../verifiers/substrate_state.ts";
-import { readEthereumState, requireSlots } from "../verifiers/ethereum_state.ts";
+import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
+import { readContractState, readSubstrateState } from "../verifiers/substrate_state.ts";
+import { readEthereumState } from "../verifiers/ethereum_state.ts";
 import { converted, ProofRefusal } from "../verifiers/refusals.ts";
 import { IsmpError } from "./ismp_error.ts";
 
@@ -50,109 +45,96 @@ export interface VerifierHost {
 /** Values by the hex of their keys; `undefined`: the proof shows that there is none. */
 export type ProvenValues = ReadonlyMap<Hex, Uint8Array | undefined>;
 
+/** What is read of a state, and by which proof. */
+export interface StateQuestion {
+  readonly keys: readonly Uint8Array[];
+  readonly root: Hash256;
+  readonly proof: Proof;
+}
+
 /** Reads proofs of one family of chains. */
 export interface StateMachineClient {
-  /** Proves that a chain holds request commitments. @throws {IsmpError} membership_proof_verification_failed. */
-  verifyMembership(
-    host: VerifierHost,
-    claim: {
-      readonly commitments: readonly Hash256[];
-      readonly state: StateCommitment;
-      readonly proof: Proof;
-    },
-  ): void;
-  /** What a proof shows for keys below a root. @throws {IsmpError} state_proof_verification_failed. */
-  readState(
-    host: VerifierHost,
-    question: { readonly keys: readonly Uint8Array[]; readonly root: Hash256; readonly proof: Proof },
-  ): ProvenValues;
+  /** What a proof shows for keys below a root. @throws {ProofRefusal} {ScaleError} {IsmpError} ismp_contract_not_found */
+  read(host: VerifierHost, question: StateQuestion): ProvenValues;
+  /** Root below which the chain keeps its requests; undefined where a commitment has none. */
+  requestRoot(host: VerifierHost, chain: StateMachine, state: StateCommitment): Hash256 | undefined;
+  /** Where a source keeps that it sent a request. */
+  requestKey(commitment: Hash256): Uint8Array;
   /** Where a source keeps the relayer fee of a request. */
   feeKey(commitment: Hash256): Uint8Array;
   /** Where a destination keeps who delivered a request. */
   receiptKey(commitment: Hash256): Uint8Array;
 }
 
-/** EVM chains. */
-export const evmClient: StateMachineClient = {
-  verifyMembership(host, { commitments, state, proof }): void {
-    const code = "membership_proof_verification_failed";
-    const address = requireHost(host, proof);
-    const stateProof = decodeProof(evmStateProofCodec, proof.proof, code);
-    refusing(code, () =>
-      requireSlots({
-        stateRoot: state.stateRoot,
-        host: address,
-        proof: stateProof,
-        slots: commitments.map((commitment) => fromHex(requestSenderSlot(commitment))),
-      }));
-  },
-  readState(host, { keys, root, proof }): ProvenValues {
-    const code = "state_proof_verification_failed";
-    const address = requireHost(host, proof);
-    const stateProof = decodeProof(evmStateProofCodec, proof.proof, code);
-    return refusing(
-      code,
-      () => readEthereumState({ stateRoot: root, host: address, proof: stateProof, keys }),
-    );
-  },
+const contracts: Omit<StateMachineClient, "read"> = {
+  requestRoot: (_host, _chain, { stateRoot }) => stateRoot,
+  requestKey: (commitment) => fromHex(requestSenderSlot(commitment)),
   feeKey: (commitment) => fromHex(requestFeeSlot(commitment)),
   receiptKey: (commitment) => fromHex(requestReceiptSlot(commitment)),
 };
 
-/** Substrate chains with EVM contracts. */
-export const contractClient: StateMachineClient = {
-  verifyMembership(host, { commitments, state, proof }): void {
-    const code = "membership_proof_verification_failed";
-    const question = contractQuestion(code, host, { root: state.stateRoot, proof });
-    const slots = commitments.map((commitment) => fromHex(requestSenderSlot(commitment)));
-    refusing(code, () => requireContractSlots(question, slots));
-  },
-  readState(host, { keys, root, proof }): ProvenValues {
-    const code = "state_proof_verification_failed";
-    const question = contractQuestion(code, host, { root, proof });
-    return refusing(code, () => readContractState(question, keys));
-  },
-  feeKey: evmClient.feeKey,
-  receiptKey: evmClient.receiptKey,
+/** EVM chains. */
+export const evmClient: StateMachineClient = {
+  ...contracts,
+  read: (host, { keys, root, proof }) =>
+    readEthereumState({
+      stateRoot: root,
+      host: requireHost(host, proof),
+      proof: decodeStrict(evmStateProofCodec, proof.proof, "Proof"),
+      keys,
+    }),
 };
 
-function contractQuestion(
-  code: ProofCode,
-  host: VerifierHost,
-  { root, proof }: { readonly root: Hash256; readonly proof: Proof },
-): ContractQuestion {
-  const address = requireHost(host, proof);
-  return {
-    stateRoot: root,
-    host: address,
-    proof: decodeProof(substrateEvmProofCodec, proof.proof, code),
-  };
-}
+/** Substrate chains with EVM contracts. */
+export const contractClient: StateMachineClient = {
+  ...contracts,
+  read(host, { keys, root, proof }): ProvenValues {
+    const contract = requireHost(host, proof);
+    const stateProof = decodeStrict(substrateEvmProofCodec, proof.proof, "Proof");
+    return readContractState({ stateRoot: root, host: contract, proof: stateProof }, keys);
+  },
+};
 
 /** Substrate chains. */
 export const substrateClient: StateMachineClient = {
-  verifyMembership(host, { commitments, state, proof }): void {
-    const code = "membership_proof_verification_failed";
-    const isCoprocessor = proof.height.id.stateMachine === host.coprocessor;
-    const root = isCoprocessor ? state.stateRoot : state.overlayRoot;
-    if (root === undefined) throw new IsmpError(code, "the commitment has no overlay root");
-    const keys = commitments.map(childTrieKeys.requestCommitment);
-    const values = readNodes(code, { keys, root, proof });
-    if ([...values.values()].includes(undefined)) throw new IsmpError(code, "no_value");
+  read(_host, { keys, root, proof }): ProvenValues {
+    const { hasher, storageProof } = decodeStrict(stateMachineProofCodec, proof.proof, "Proof");
+    return readSubstrateState({ root, hasher, nodes: storageProof, keys });
   },
-  readState: (_host, question) => readNodes("state_proof_verification_failed", question),
+  requestRoot: ({ coprocessor }, chain, { stateRoot, overlayRoot }) =>
+    chain === coprocessor ? stateRoot : overlayRoot,
+  requestKey: childTrieKeys.requestCommitment,
   feeKey: childTrieKeys.requestCommitment,
   receiptKey: childTrieKeys.requestReceipt,
 };
 
-type ProofCode = "membership_proof_verification_failed" | "state_proof_verification_failed";
+/** Proves that a chain holds requests. @throws {IsmpError} membership_proof_verification_failed. */
+export function verifyMembership(
+  client: StateMachineClient,
+  host: VerifierHost,
+  { commitments, state, proof }: {
+    readonly commitments: readonly Hash256[];
+    readonly state: StateCommitment;
+    readonly proof: Proof;
+  },
+): void {
+  const code = "membership_proof_verification_failed";
+  const root = client.requestRoot(host, proof.height.id.stateMachine, state);
+  if (root === undefined) throw new IsmpError(code, "the commitment has no overlay root");
+  const values = orFailed(
+    code,
+    () => client.read(host, { keys: commitments.map(client.requestKey), root, proof }),
+  );
+  if ([...values.values()].includes(undefined)) throw new IsmpError(code, "no_value");
+}
 
-function readNodes(
-  code: ProofCode,
-  { keys, root, proof }: Parameters<StateMachineClient["readState"]>[1],
+/** What a proof shows for keys below a root. @throws {IsmpError} state_proof_verification_failed. */
+export function readState(
+  client: StateMachineClient,
+  host: VerifierHost,
+  question: StateQuestion,
 ): ProvenValues {
-  const { hasher, storageProof } = decodeProof(stateMachineProofCodec, proof.proof, code);
-  return refusing(code, () => readSubstrateState({ root, hasher, nodes: storageProof, keys }));
+  return orFailed("state_proof_verification_failed", () => client.read(host, question));
 }
 
 function requireHost(host: VerifierHost, proof: Proof): Uint8Array {
@@ -163,11 +145,11 @@ function requireHost(host: VerifierHost, proof: Proof): Uint8Array {
   return address;
 }
 
-function refusing<T>(code: ProofCode, read: () => T): T {
-  return converted(ProofRefusal, (cause) => new IsmpError(code, cause.code, { cause }), read);
-}
-
-function decodeProof<T>(codec: Codec<T>, proof: Uint8Array, code: ProofCode): T {
-  const refusal = (cause: ScaleError): Error => new IsmpError(code, "undecodable proof", { cause });
-  return converted(ScaleError, refusal, () => decodeStrict(codec, proof, "Proof"));
+function orFailed<T>(
+  code: "membership_proof_verification_failed" | "state_proof_verification_failed",
+  read: () => T,
+): T {
+  const undecodable = (cause: ScaleError): Error => new IsmpError(code, "undecodable proof", { cause });
+  const refused = (cause: ProofRefusal): Error => new IsmpError(code, cause.code, { cause });
+  return converted(ScaleError, undecodable, () => converted(ProofRefusal, refused, read));
 }

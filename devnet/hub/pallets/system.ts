@@ -6,7 +6,7 @@ import { compact, enhanceCodec } from "scale-ts";
 import { concatBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { type Codec, Struct } from "../../../src/core/encoding/scale.ts";
 import { encodeDigest } from "../digest.ts";
-import { callHandler, type Execution, type SimulatedRuntime } from "../runtime.ts";
+import type { Execution, SimulatedRuntime } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import type { EventEntry, SystemStorage } from "../storage.ts";
 import { encodeBareExtrinsic } from "../../../src/core/ismp/ismp_message.ts";
@@ -21,10 +21,8 @@ export function registerSystem(runtime: SimulatedRuntime): void {
   runtime.register(
     "Timestamp",
     "set",
-    callHandler(Struct({ now: compactMoment }), {
-      isInherent: true,
-      dispatch: (execution, { now }) => runtime.system.now.put(execution.overlay, now),
-    }),
+    Struct({ now: compactMoment }),
+    { isInherent: true, dispatch: ({ overlay }, { now }) => runtime.system.now.put(overlay, now) },
   );
 }
 

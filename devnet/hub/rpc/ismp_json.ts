@@ -33,7 +33,7 @@ export function parseEvents(json: unknown): readonly EventWithMetadata[] {
 }
 
 /** JSON of {@link StateMachineHeight}. */
-export function stateMachineHeightToJson(height: StateMachineHeight): JsonValue {
+function stateMachineHeightToJson(height: StateMachineHeight): JsonValue {
   return { id: stateMachineIdToJson(height.id), height: integerToJson(height.height) };
 }
 

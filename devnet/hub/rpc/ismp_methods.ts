@@ -10,7 +10,6 @@ import {
   IdentifierError,
   parseStateMachine,
   type StateMachine,
-  type StateMachineHeight,
   type StateMachineId,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
@@ -23,7 +22,6 @@ import {
   RpcError,
   type RpcMethods,
   u32Param,
-  u64Param,
 } from "./json_rpc.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { bytes, list } from "../../../src/core/encoding/scale.ts";
@@ -53,12 +51,6 @@ export function proofKeysParam(value: unknown): ProofKeys {
     throw invalidParams("expected one of `Requests` and `Responses`");
   }
   return { tag, value: listParam(hashes, tag, hashParam) };
-}
-
-/** Height of a state machine. */
-export function stateMachineHeightParam(value: unknown): StateMachineHeight {
-  const { id, height } = objectParam(value, ["id", "height"]);
-  return { id: stateMachineIdParam(id), height: u64Param(height, "height") };
 }
 
 /** State machine as a light client knows it; both names are texts. */
@@ -115,20 +107,6 @@ export function ismpMethods(node: HubNode): RpcMethods {
     ...node.mmr !== undefined && {
       mmr_queryProof: ([height, keys]: readonly unknown[]): unknown =>
         mmrProof(node, api, height, proofKeysParam(keys)),
-    },
-    ismp_queryConsensusState: ([height, id]) => {
-      const at = height === null || height === undefined
-        ? undefined
-        : chain.findNumber(u32Param(height, "height"));
-      const state = stateOf(node, at ?? chain.best);
-      const stateId = new TextDecoder().decode(numbersParam(id, "client_id"));
-      const found = storage.consensusStates.get(state.main, consensusStateIdParam(stateId, "client_id"));
-      return found ?? fail("Error fetching Consensus state");
-    },
-    ismp_queryStateMachineUpdateTime: ([height]) => {
-      const at = stateMachineHeightParam(height);
-      const found = storage.updateTimesSec.get(bestMain(), at.id, at.height);
-      return found ?? fail("Error fetching Consensus update time");
     },
     ismp_queryChallengePeriod: ([id]) =>
       storage.challengePeriodSec.get(bestMain(), stateMachineIdParam(id)) ??

@@ -2,6 +2,7 @@
  * JSON-RPC 2.0 as a Substrate node speaks it: requests, errors, and numbers of any size.
  */
 import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import { parseJson } from "../../../src/core/rpc/json.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { ServedNode } from "../blocks.ts";
@@ -41,20 +42,6 @@ export class ConnectionFault extends Error {
   }
 }
 
-/** Resolves after `ms` milliseconds, at once when `signal` aborts. */
-export function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const finish = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", finish);
-      resolve();
-    };
-    const timer = setTimeout(finish, ms);
-    signal.addEventListener("abort", finish);
-  });
-}
-
 /** Bytes of a hex string with `0x`. */
 export function hexParam(value: unknown, name: string): Uint8Array {
   if (typeof value !== "string" || !value.startsWith("0x")) throw invalidParams(`${name}: expected 0x hex`);
@@ -91,15 +78,6 @@ export function u32Param(value: unknown, name: string): number {
     throw invalidParams(`${name}: expected u32`);
   }
   return value;
-}
-
-/** A whole number from 0 to 2^64 - 1. */
-export function u64Param(value: unknown, name: string): bigint {
-  const number = typeof value === "bigint" || (typeof value === "number" && Number.isInteger(value))
-    ? BigInt(value)
-    : -1n;
-  if (number < 0n || number >= 1n << 64n) throw invalidParams(`${name}: expected u64`);
-  return number;
 }
 
 /** Bytes given as a list of numbers, as Rust's `Vec<u8>` reads JSON; hex strings are refused. */
@@ -167,19 +145,9 @@ export function invalidParams(what: string): RpcError {
   return new RpcError(rpcCodes.invalidParams, "Invalid params", what);
 }
 
-/**
- * Parses JSON; whole numbers beyond 2^53 become `bigint`.
- * @throws {SyntaxError}
- */
+/** Parses JSON of any length; whole numbers beyond 2^53 become `bigint`. @throws {SyntaxError} */
 export function parseRequestJson(text: string): unknown {
-  // The third argument holds the source text of numbers (ECMAScript, JSON.parse source text access).
-  const reviver = (_key: string, value: unknown, ...[context]: { source?: string }[]): unknown => {
-    if (typeof value !== "number" || Number.isSafeInteger(value) || !Number.isInteger(value)) return value;
-    return context?.source !== undefined && /^-?[0-9]+$/.test(context.source)
-      ? BigInt(context.source)
-      : value;
-  };
-  return JSON.parse(text, reviver);
+  return parseJson(text, { values: Infinity, depth: Infinity });
 }
 
 /** JSON text in which `bigint` is a number of any size. */

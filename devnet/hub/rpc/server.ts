@@ -13,9 +13,9 @@ import {
   RpcError,
   type RpcMethods,
   type RpcRequest,
-  wait,
 } from "./json_rpc.ts";
 import { KeptPort } from "../../kept_port.ts";
+import { pause, untilAborted } from "../../waiting.ts";
 
 /** Replaces the result of a call. */
 export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
@@ -28,6 +28,8 @@ export interface DispatcherOptions {
   readonly fault: FaultHook;
   /** Changes answers before they go out: what a lying node does. */
   readonly alter?: AnswerHook;
+  /** Awaited before each message. */
+  readonly before?: () => Promise<void>;
   /** Called with every method that ran, for benchmarks. */
   readonly onCall: (call: IncomingCall) => void;
 }
@@ -51,6 +53,7 @@ export class RpcDispatcher {
     transport: IncomingCall["transport"],
     signal: AbortSignal,
   ): Promise<string | undefined> {
+    await this.#options.before?.();
     if (text.length > this.#options.maxRequestBytes) {
       return errorText(null, new RpcError(rpcCodes.oversizedRequest, "Request is too big"));
     }
@@ -98,7 +101,7 @@ export class RpcDispatcher {
       case undefined:
         break;
       case "delay":
-        await wait(fault.ms, signal);
+        await pause(fault.ms, signal);
         break;
       case "error":
         return errorText(request.id, new RpcError(fault.code, fault.message, fault.data));
@@ -206,7 +209,7 @@ class RunningServer {
     this.#abort.abort();
     await Promise.race([
       Promise.all(closing),
-      new Promise<void>((resolve) => AbortSignal.timeout(1000).addEventListener("abort", () => resolve())),
+      untilAborted(AbortSignal.timeout(1000)),
     ]);
     await this.#server.finished;
   }
@@ -237,7 +240,7 @@ async function faultyResponse(fault: ConnectionFault["fault"], ends: AbortSignal
     case "status":
       return new Response("", { status: fault.status, headers: { ...fault.headers } });
     case "hang":
-      await aborted(ends);
+      await untilAborted(ends);
       return new Response("", { status: 503 });
     case "truncate":
       return brokenResponse('{"jsonrpc":"2.0","result":['.slice(0, fault.bytes));
@@ -257,13 +260,6 @@ function brokenResponse(start: string): Response {
     },
   });
   return new Response(body, { headers: jsonHeaders });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 function serveSocket(

@@ -4,7 +4,7 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs (verify_consensus),
  * modules/ismp/state-machines/substrate/src/lib.rs (read_proof_check_for_parachain, fetch_overlay_root_and_timestamp).
  */
-import { type Hash256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   type ConsensusStateId,
   type IntermediateState,
@@ -12,8 +12,20 @@ import {
   type StateCommitment,
   type StateMachine,
 } from "../../../src/core/ismp/state_machine.ts";
+import {
+  bytes,
+  decodePrefix,
+  hash256,
+  ScaleError,
+  Tuple,
+  u32,
+  u64,
+  u8,
+} from "../../../src/core/encoding/scale.ts";
+import { type SubstrateHeader, substrateHeaderCodec } from "../../../src/core/substrate/header.ts";
 import { parachainHeadKey } from "../../../src/core/substrate/parachain_heads.ts";
-import { ClientRefusal, ProofRefusal } from "./refusals.ts";
+import { zeroHash } from "../block_history.ts";
+import { ClientRefusal, converted, ProofRefusal, require } from "./refusals.ts";
 import { readSubstrateState } from "./substrate_state.ts";
 
 /** What the client knows. */
@@ -47,15 +59,20 @@ export function readFollowedHeads(
   return view.paraIds.flatMap((paraId): IntermediateState[] => {
     const value = stored(nodes, view.relayStateRoot, parachainHeadKey(paraId), undefined);
     if (value === undefined) return [];
-    const header = readHeader(unwrapped(value));
+    const header = orRefused(() => readHead(value));
     const slotMs = paraId === ASSET_HUB ? view.slotMs(paraId) : 0n;
     if (slotMs === undefined) throw new ClientRefusal("slot_duration_missing");
     const name = parseStateMachine(`${relay}-${paraId}`);
-    const commitment = commitmentOf(header, { slotMs, isCoprocessor: name === view.coprocessor });
+    const isCoprocessor = name === view.coprocessor;
+    const commitment = orRefused(() => commitmentOf(header, { slotMs, isCoprocessor }));
     const stateMachine = paraId === ASSET_HUB ? parseStateMachine(EVM_NAMES[relay] ?? "") : name;
     const id = { stateMachine, consensusStateId: view.consensusStateId };
     return [{ height: { id, height: BigInt(header.number) }, commitment }];
   });
+}
+
+function orRefused<T>(read: () => T): T {
+  return converted(ScaleError, (cause) => new ClientRefusal("undecodable_header", { cause }), read);
 }
 
 /** @param missing refusal of a proof without the nodes; `undefined`: then there is no value. */
@@ -74,111 +91,48 @@ function stored(
   }
 }
 
-interface DigestLog {
-  readonly kind: number;
-  readonly engine: string;
-  readonly data: Uint8Array;
+/** Reads the head that a relay chain stores: a list of bytes that begins with a header. @throws {ScaleError} */
+function readHead(value: Uint8Array): SubstrateHeader {
+  return decodePrefix(substrateHeaderCodec, decodePrefix(bytes, value, "HeadData"), "Header");
 }
 
-interface Head {
-  readonly number: number;
-  readonly stateRoot: Hash256;
-  readonly logs: readonly DigestLog[];
-}
-
-/** Bytes one after the other. */
-class Bytes {
-  #at = 0;
-  constructor(readonly all: Uint8Array) {}
-
-  take(count: number): Uint8Array {
-    const taken = this.all.slice(this.#at, this.#at + count);
-    if (taken.length !== count) throw new ClientRefusal("undecodable_header");
-    this.#at += count;
-    return taken;
-  }
-
-  /** Little endian. */
-  uint(count: number): bigint {
-    return this.take(count).reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n);
-  }
-
-  compact(): number {
-    const first = Number(this.uint(1));
-    const bytes = [0, 1, 3][first & 3];
-    if (bytes === undefined) {
-      if (first !== 3) throw new ClientRefusal("undecodable_header");
-      return Number(this.uint(4));
-    }
-    return Number((this.uint(bytes) * 256n + BigInt(first)) >> 2n);
-  }
-
-  text(count: number): string {
-    return String.fromCharCode(...this.take(count));
-  }
-}
-
-function unwrapped(value: Uint8Array): Uint8Array {
-  const bytes = new Bytes(value);
-  return bytes.take(bytes.compact());
-}
-
-const PRE_RUNTIME = 6;
-const CONSENSUS = 4;
-const SEAL = 5;
-const OTHER = 0;
-const UPDATED = 8;
-
-function readHeader(encoded: Uint8Array): Head {
-  const bytes = new Bytes(encoded);
-  bytes.take(32);
-  const number = bytes.compact();
-  const stateRoot = toHash256(bytes.take(32));
-  bytes.take(32);
-  const logs = Array.from({ length: bytes.compact() }, (): DigestLog => {
-    const kind = Number(bytes.uint(1));
-    if (kind === UPDATED) return { kind, engine: "", data: new Uint8Array(0) };
-    if (![OTHER, CONSENSUS, SEAL, PRE_RUNTIME].includes(kind)) throw new ClientRefusal("undecodable_header");
-    const engine = kind === OTHER ? "" : bytes.text(4);
-    return { kind, engine, data: bytes.take(bytes.compact()) };
-  });
-  return { number, stateRoot, logs };
-}
-
-/** What BABE's leaders show for their slot: output and proof. */
+/** What BABE's leaders show for their slot, except plain secondary ones: output and proof. */
 const VRF_BYTES = 96;
+const SECONDARY_PLAIN = 2;
+const babeClaim = Tuple(u8, u32, u64);
+const BABE_CLAIM_BYTES = 13;
+
+/** Slot of a header's author. @throws {ScaleError} {ClientRefusal} */
+function babeSlot(data: Uint8Array): bigint {
+  const [variant, , slot] = decodePrefix(babeClaim, data, "PreDigest");
+  const isWhole = variant === SECONDARY_PLAIN || data.length >= BABE_CLAIM_BYTES + VRF_BYTES;
+  require(variant >= 1 && variant <= 3 && isWhole, "undecodable_header");
+  return slot;
+}
+
 const U64_MAX = 2n ** 64n - 1n;
-const ZERO = toHash256(new Uint8Array(32));
+const rootsCodec = Tuple(hash256, hash256);
 
 function commitmentOf(
-  { logs, stateRoot }: Head,
+  { digest, stateRoot }: SubstrateHeader,
   { slotMs, isCoprocessor }: { readonly slotMs: bigint; readonly isCoprocessor: boolean },
 ): StateCommitment {
-  let mmrRoot = ZERO;
-  let childRoot = ZERO;
+  let [mmrRoot, childRoot] = [zeroHash, zeroHash];
   let timestampSec = 0n;
   let slot = 0n;
-  for (const { kind, engine, data } of logs) {
-    const bytes = new Bytes(data);
-    if (kind === CONSENSUS && engine === "ISTM") timestampSec = bytes.uint(8);
-    if (kind === CONSENSUS && engine === "ISMP") {
-      mmrRoot = toHash256(bytes.take(32));
-      childRoot = toHash256(bytes.take(32));
-    }
-    if (kind === PRE_RUNTIME && engine === "aura") slot = bytes.uint(8);
-    if (kind === PRE_RUNTIME && engine === "BABE") {
-      const variant = bytes.uint(1);
-      if (variant < 1n || variant > 3n) throw new ClientRefusal("undecodable_header");
-      bytes.take(4);
-      slot = bytes.uint(8);
-      if (variant !== 2n) bytes.take(VRF_BYTES);
-    }
+  for (const item of digest) {
+    const name = "engine" in item ? `${item.kind} ${item.engine}` : item.kind;
+    const data = "data" in item ? item.data : new Uint8Array();
+    if (name === "consensus ISTM") timestampSec = decodePrefix(u64, data, name);
+    if (name === "consensus ISMP") [mmrRoot, childRoot] = decodePrefix(rootsCodec, data, name);
+    if (name === "preRuntime aura") slot = decodePrefix(u64, data, name);
+    if (name === "preRuntime BABE") slot = babeSlot(data);
   }
   if (timestampSec === 0n) {
     const ms = slot * slotMs;
     timestampSec = (ms > U64_MAX ? U64_MAX : ms) / 1000n;
   }
-  if (timestampSec === 0n) throw new ClientRefusal("timestamp_missing");
+  require(timestampSec !== 0n, "timestamp_missing");
   return isCoprocessor
     ? { timestampSec, overlayRoot: mmrRoot, stateRoot: childRoot }
     : { timestampSec, overlayRoot: childRoot, stateRoot };

@@ -1,4 +1,5 @@
 /** Why the hub's own readers of proofs and updates refuse one, and how an error becomes another. */
+import { TrieError } from "../../../src/core/merkle/trie_nodes.ts";
 
 /** A proof that does not show what it is said to show. */
 export class ProofRefusal extends Error {
@@ -14,14 +15,19 @@ export class ProofRefusal extends Error {
       | "wrong_contracts"
       /** The contract has no account. */
       | "no_account"
-      /** A value that must be there is not. */
-      | "no_value"
       /** Keys are of a wrong length, or twice there. */
       | "wrong_keys",
     options?: ErrorOptions,
   ) {
     super(`Proof refused: ${code}`, options);
   }
+}
+
+/** Reads nodes of a proof. @throws {ProofRefusal} instead of the reader's own error. */
+export function readTrie<T>(read: () => T): T {
+  const refusal = (cause: TrieError): Error =>
+    new ProofRefusal(cause.code === "malformed_node" ? cause.code : "missing_node", { cause });
+  return converted(TrieError, refusal, read);
 }
 
 /** An update that a consensus client does not accept; `code` is the network's own name of the error. */

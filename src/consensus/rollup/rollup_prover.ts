@@ -18,7 +18,6 @@ import {
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
 import { checkChainIds } from "../evm_reader.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
 import { TargetClient } from "../target_client.ts";
 import {
   BaseProver,
@@ -82,8 +81,8 @@ export interface RollupKind<State extends TypedState, Stored> {
     view: RollupView,
     signal: AbortSignal,
   ): Promise<ClaimFinding> | undefined;
-  /** Compares what else the hub stores with the configuration and the L1; absent: there is nothing. */
-  checkStored?(onHub: RollupOnHub<State, Stored>, signal: AbortSignal): Promise<readonly CheckRow[]>;
+  /** Compares what else the hub stores with the configuration; absent: there is nothing. @returns warnings */
+  checkStored?(stored: Stored): readonly (readonly [FindingCode, string])[];
 }
 
 /** Proves a rollup to the hub by claims on its L1. Sends no request before its first method is called. */
@@ -155,7 +154,7 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
     return rows;
   }
 
-  /** Compares what the hub stores of a rollup with the configuration and the L1. */
+  /** Compares what the hub stores of a rollup with the configuration. */
   async #checkStored(state: State, signal: AbortSignal): Promise<readonly CheckRow[]> {
     const id = state.stateMachineId;
     const stored = await this.#kind.fetchStored(id, signal);
@@ -172,7 +171,8 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
         `any other contract: correct ${key}, or remove it so that the hub's is used`;
       return [this.#row("rollup_contract_mismatch", "failed", found)];
     });
-    return [...rows, ...await this.#kind.checkStored?.({ state, stored }, signal) ?? []];
+    const others = this.#kind.checkStored?.(stored) ?? [];
+    return [...rows, ...others.map(([code, text]) => this.#row(code, "warning", `${name}: ${text}`))];
   }
 
   #row(code: FindingCode, result: CheckRow["result"], found: string): CheckRow {
@@ -205,13 +205,9 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
 
   async #findClaim(state: State, view: RollupView, signal: AbortSignal): Promise<ClaimFinding> {
     const id = state.stateMachineId;
-    try {
-      const stored = await this.#kind.fetchStored(id, signal);
-      const found = await this.#kind.findClaim({ state, stored }, view, signal);
-      if (found !== undefined) return found;
-    } catch (fault) {
-      throw fault instanceof RpcFault ? this.#named(fault) : fault;
-    }
+    const stored = await this.#kind.fetchStored(id, signal);
+    const found = await this.#kind.findClaim({ state, stored }, view, signal);
+    if (found !== undefined) return found;
     // The hub would accept any update and ignore it.
     const reason = `the hub holds no ${this.#kind.contractNoun} for ${stateMachineIdKey(id)}`;
     return { kind: "nothing", reason };
@@ -272,28 +268,5 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
   #unknownIdText(): string {
     return `consensus_state_id ${this.options.consensusStateId} names no rollup client of the hub, ` +
       `and none is known for ${this.chain}: set it to the id of the chain's own client`;
-  }
-
-  /** Converts faults of wrong or unsuitable endpoints to faults of the prover. */
-  #named(fault: RpcFault): Error {
-    const { chain, endpointHost, method } = fault.where;
-    const reader = [this.#deps.l1, this.#deps.l2].find((each) => each.chain === chain);
-    if (reader === undefined) return fault;
-    const named = (code: "bad_data" | "not_served", detail: string): ProverFault =>
-      new ProverFault(code, { chain: reader.chain, endpoint: endpointHost, detail }, { cause: fault });
-    switch (fault.code) {
-      case "malformed":
-      case "oversized":
-      case "wrong_chain":
-        return named("bad_data", fault.detail ?? fault.code);
-      case "pruned":
-      case "missing_method": {
-        const detail = `${method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
-          "hour old, so an endpoint is needed that keeps their state and serves eth_getProof";
-        return named("not_served", detail);
-      }
-      default:
-        return fault;
-    }
   }
 }

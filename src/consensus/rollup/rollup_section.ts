@@ -60,7 +60,7 @@ export function openRollup(context: ProverContext, section: RollupSection): Roll
   return {
     hub: context.hub,
     // Only events of the L1 are queried.
-    l1: context.l1Readers.open(context, {
+    l1: openEvmReader(context, {
       stateMachine: host.l1StateMachine,
       urls: host.l1RpcUrls,
       blocksPerLogQuery: queryBatchSizeBlocks === undefined ? undefined : BigInt(queryBatchSizeBlocks),

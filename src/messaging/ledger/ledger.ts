@@ -8,7 +8,9 @@ import { type Database, Table } from "./database.ts";
 import { Decisions } from "./decisions.ts";
 import { Deliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
+import { type ForeignReceipt, ForeignReceipts } from "./foreign_receipts.ts";
 import { Messages } from "./messages.ts";
+import { Notes, type NoteTopic } from "./notes.ts";
 import { prune, type Pruned } from "./retention.ts";
 import { Rewards } from "./rewards.ts";
 import { Spending } from "./spending.ts";
@@ -27,6 +29,7 @@ export type {
   NewDelivery,
 } from "./deliveries.ts";
 export { LedgerFault } from "./fault.ts";
+export type { ForeignReceipt };
 export {
   type HoldReason,
   holdReasons,
@@ -42,20 +45,27 @@ export {
 export type { DueQuery, HeldQuery } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageFilter } from "./message_search.ts";
+export type { NoteTopic };
 export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
 export type { CarriedMessage, MinedCost, OpenCount, Period } from "./statistics.ts";
-export type { SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
-export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
+export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
+export {
+  isUnresolved,
+  type SubmissionKind,
+  type SubmissionRow,
+  unresolvedSubmissionStates,
+} from "./submissions.ts";
 export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";
 
 /** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */
 export interface Ledger {
-  readonly meta: Meta;
+  readonly notes: Notes;
   readonly cursors: Cursors;
   readonly messages: Messages;
   readonly submissions: Submissions;
   readonly deliveries: Deliveries;
+  readonly foreignReceipts: ForeignReceipts;
   readonly withdrawals: Withdrawals;
   readonly rewards: Rewards;
   readonly spending: Spending;
@@ -98,15 +108,17 @@ const PROBE_BYTES = 1_048_576;
 /** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database): Ledger {
   const meta = new Meta(db);
+  const spending = new Spending(db);
   return {
-    meta,
+    notes: new Notes(db),
     cursors: new Cursors(db),
     messages: new Messages(db),
-    submissions: new Submissions(db),
+    submissions: new Submissions(db, spending),
     deliveries: new Deliveries(db),
+    foreignReceipts: new ForeignReceipts(db),
     withdrawals: new Withdrawals(db),
     rewards: new Rewards(db),
-    spending: new Spending(db),
+    spending,
     suspensions: new Suspensions(db),
     statistics: openStatistics(db),
     decisions: new Decisions(db),
@@ -141,8 +153,8 @@ function bindHub(path: string, meta: Meta, hub: StateMachine): void {
   }
 }
 
-/** Named texts. Every method may throw a `LedgerFault`. */
-export class Meta extends Table {
+/** Named texts about the file itself. Every method may throw a `LedgerFault`. */
+class Meta extends Table {
   find(name: string): string | undefined {
     return this.db.find("meta", { name }, (row) => column.text.read(row, "value"));
   }
@@ -216,8 +228,6 @@ const historyFormat = new RowFormat({
   isActive: column.flag,
   /** Time when one message of the pair may be retried, Unix milliseconds; `neverMs`: only manually. */
   nextTryAtMs: column.number,
-  /** Message of the next or latest retry. */
-  trial: column.optional(column.hash),
   /** The newest of those transactions. */
   lastTransaction: column.hash,
   /** Time of the last change of the row, Unix milliseconds. */

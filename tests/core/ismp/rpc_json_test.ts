@@ -27,12 +27,10 @@ import {
   integerToJson,
   ismpEventToJson,
   parseEvents,
-  stateMachineHeightToJson,
 } from "../../../devnet/hub/rpc/ismp_json.ts";
 import {
   commitmentsParam,
   proofKeysParam,
-  stateMachineHeightParam,
   stateMachineIdParam,
 } from "../../../devnet/hub/rpc/ismp_methods.ts";
 import { RpcError } from "../../../devnet/hub/rpc/json_rpc.ts";
@@ -210,13 +208,11 @@ Deno.test("parameters: ids and proof keys as the hub reads them", () => {
   };
   equal(stateMachineIdToJson(id), { state_id: "POLKADOT-2030", consensus_state_id: "DOT0" });
   equal(stateMachineIdParam(stateMachineIdToJson(id)), id);
-  const height = { id, height: 2n ** 60n };
-  equal(stateMachineHeightParam(stateMachineHeightToJson(height)), height);
   refusesParam(
     () => stateMachineIdParam({ state_id: "EVM-1", consensus_state_id: "ETH00" }),
     /consensus_state_id/,
   );
-  refusesParam(() => stateMachineHeightParam({ id: stateMachineIdToJson(id) }), /height/);
+  refusesParam(() => stateMachineIdParam({ state_id: "EVM-1" }), /consensus_state_id/);
   equal(commitmentsParam([{ commitment }]), [commitment]);
   const keys = { tag: "Requests", value: [commitment] } as const;
   equal(proofKeysToJson(keys), { Requests: [commitment] });

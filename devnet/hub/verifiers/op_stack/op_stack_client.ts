@@ -1,11 +1,21 @@
 /**
- * The hub's client of OP stack chains. Written for the hub alone, with other libraries and without the relayer's code: a
- * mistake of the relayer's verifier is none of the hub's. Rules: docs/protocol/evm-consensus.md section 7.4;
+ * The hub's client of OP stack chains. Its rules are written for the hub alone: a mistake of the relayer's verifier is
+ * none of the hub's. SCALE is the relayer's, which vectors of the hub check. Rules: docs/protocol/evm-consensus.md section 7.4;
  * polytope-labs/hyperbridge: modules/ismp/clients/{optimism,ismp-optimism}/src/lib.rs; names of its errors: optimism/src/error.rs.
  */
-import { enhanceCodec } from "scale-ts";
-import { type Address, addressCodec } from "../../../../src/core/evm/address.ts";
-import { evmBlockHeaderCodec, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
+import { createCodec } from "scale-ts";
+import {
+  decodeGameRules,
+  type DisputeGameKind,
+  type DisputeGameProof,
+  type DisputeGameRules,
+  encodeGameRules,
+  opStackStatePrefixCodec,
+  opStackUpdateCodec,
+  type OutputOracleProof,
+} from "../../../../src/consensus/clients/op_stack/spec/update.ts";
+import type { Address } from "../../../../src/core/evm/address.ts";
+import { hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import {
   evmChainId,
   type IntermediateState,
@@ -13,24 +23,8 @@ import {
   type StateMachine,
   type StateMachineHeight,
   type StateMachineId,
-  stateMachineIdCodec,
 } from "../../../../src/core/ismp/state_machine.ts";
-import {
-  bytes,
-  type Codec,
-  decodePrefix,
-  Enum,
-  hash256,
-  list,
-  nothing,
-  Option,
-  ScaleError,
-  Struct,
-  Tuple,
-  u32,
-  u64,
-  u8,
-} from "../../../../src/core/encoding/scale.ts";
+import { type Codec, decodePrefix, ScaleError, u64 } from "../../../../src/core/encoding/scale.ts";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import {
   concatBytes,
@@ -42,111 +36,19 @@ import {
 import { accountStorageRoot, slotValue } from "../ethereum_state.ts";
 import { ClientRefusal, converted, ProofRefusal, require } from "../refusals.ts";
 
-/**
- * SCALE of what the hub's client of OP stack chains stores and accepts, named as the hub names it. Source:
- * polytope-labs/hyperbridge: modules/ismp/clients/optimism/src/lib.rs, modules/ismp/clients/ismp-optimism/src/lib.rs.
- */
-
-type Of<T> = T extends Codec<infer Value> ? Value : never;
-
-/** What decides whether a game counts, beside its factory: the variants in the hub's order. */
-type GameKind =
-  | {
-    readonly tag: "OPSuccinct" | "FaultDisputeGame" | "AggregateVerifier" | "SuperFaultDisputeGame";
-    readonly value?: undefined;
-  }
-  | {
-    readonly tag: "SuperPermissionedDisputeGame";
-    readonly value: { readonly anchorStateRegistry: Address };
-  };
-
-/** A type of games that governance has listed. */
-export interface ListedGameType {
-  readonly gameType: number;
-  readonly expectedImplementation: Address;
-  readonly kind: GameKind;
-}
-
-/** The contract in which games are created, and the types that count. */
-export interface GameFactoryRules {
-  readonly factory: Address;
-  readonly gameTypes: readonly ListedGameType[];
-}
-
-const kind = Enum({
-  OPSuccinct: nothing,
-  FaultDisputeGame: nothing,
-  AggregateVerifier: nothing,
-  SuperFaultDisputeGame: nothing,
-  SuperPermissionedDisputeGame: Struct({ anchorStateRegistry: addressCodec }),
-}) as Codec<GameKind>;
-
-const rules = Tuple(
-  addressCodec,
-  list(Struct({ gameType: u32, expectedImplementation: addressCodec, kind })),
+/** Rules as the hub stores them. */
+export const rulesLayout: Codec<DisputeGameRules> = createCodec<DisputeGameRules>(
+  encodeGameRules,
+  (stored) => {
+    if (stored instanceof Uint8Array) return decodeGameRules(stored);
+    throw new ScaleError("invalid", "DisputeGameRules");
+  },
 );
-
-/** Of {@link GameFactoryRules}. */
-export const rulesLayout: Codec<GameFactoryRules> = enhanceCodec(
-  rules,
-  ({ factory, gameTypes }: GameFactoryRules): Of<typeof rules> => [factory, gameTypes],
-  ([factory, gameTypes]) => ({ factory, gameTypes }),
-);
-
-/** Begin of the client's state; what follows is for information. */
-const opStackStateLayout = Struct({
-  finalizedHeight: u64,
-  stateMachineId: stateMachineIdCodec,
-  l1StateMachineId: stateMachineIdCodec,
-  consensusType: Option(u8),
-});
-
-const nodes = list(bytes);
-
-const gameProof = Struct({
-  header: evmBlockHeaderCodec,
-  withdrawalStorageRoot: hash256,
-  version: hash256,
-  disputeFactoryProof: nodes,
-  disputeGameProof: nodes,
-  gameImplProof: nodes,
-  proxyAccountProof: nodes,
-  challengeProof: nodes,
-  proxy: addressCodec,
-  extraData: bytes,
-  gameType: u32,
-  timestamp: u64,
-});
-
-const outputProof = Struct({
-  stateRoot: hash256,
-  withdrawalStorageRoot: hash256,
-  l2BlockHash: hash256,
-  version: hash256,
-  l2OracleProof: nodes,
-  outputRootProof: nodes,
-  multiProof: nodes,
-  outputRootIndex: u64,
-  blockNumber: u64,
-  timestamp: u64,
-});
-
-/** Of an update. */
-const opStackUpdateLayout = Struct({
-  l1Height: u64,
-  proof: Enum({ output: outputProof, game: gameProof }),
-});
-
-/** A claim made by a game. */
-type GameProof = Of<typeof gameProof>;
-
-/** A claim in an oracle. */
-type OutputProof = Of<typeof outputProof>;
 
 /** The hub's storage, as far as the client reads it. */
 interface OpStackStorage {
   stateRoot(at: StateMachineHeight): Hash256 | undefined;
-  rules(id: StateMachineId): GameFactoryRules | undefined;
+  rules(id: StateMachineId): DisputeGameRules | undefined;
   oracle(id: StateMachineId): Address | undefined;
   isBlacklisted(id: StateMachineId, proxy: Address): boolean;
 }
@@ -169,16 +71,16 @@ export function checkOpStackUpdate(
   update: Uint8Array,
   storage: OpStackStorage,
 ): OpStackAnswer {
-  const { l1Height, proof } = read(opStackUpdateLayout, update, "DecodeConsensusUpdate");
+  const { l1Height, proof } = read(opStackUpdateCodec, update, "DecodeConsensusUpdate");
   const { stateMachineId: id, l1StateMachineId: l1 } = read(
-    opStackStateLayout,
+    opStackStatePrefixCodec,
     trusted,
     "DecodeConsensusState",
   );
   const root = storage.stateRoot({ id: l1, height: l1Height });
   require(root !== undefined, "L1CommitmentMissing");
   const block = proven(() =>
-    proof.tag === "game"
+    proof.tag === "OpFaultProofGames"
       ? checkGame(proof.value, { id, root, rules: storage.rules(id), storage })
       : checkOutput(proof.value, root, storage.oracle(id))
   );
@@ -202,11 +104,11 @@ export function checkOpStackUpdate(
 }
 
 function checkGame(
-  proof: GameProof,
+  proof: DisputeGameProof,
   { id, root, rules, storage }: {
     readonly id: StateMachineId;
     readonly root: Hash256;
-    readonly rules: GameFactoryRules | undefined;
+    readonly rules: DisputeGameRules | undefined;
     readonly storage: OpStackStorage;
   },
 ): Block | undefined {
@@ -227,7 +129,7 @@ function checkGame(
   );
   const game = slotValue(proof.disputeGameProof, factory, entry(uuid, 103));
   require(game !== undefined, "DisputeGameIdMissing");
-  const gameId = BigInt(gameType) << 224n | proof.timestamp << 160n | BigInt(proxy);
+  const gameId = BigInt(gameType) << 224n | proof.timestampSec << 160n | BigInt(proxy);
   require(equalBytes(game, number(gameId)), "DisputeGameIdMismatch");
   const implementation = slotValue(proof.gameImplProof, factory, entry(number(gameType), 101));
   require(implementation !== undefined, "GameImplsMissing");
@@ -241,8 +143,8 @@ function checkGame(
 
 /** Checks that nobody contests the game. */
 function checkSound(
-  proof: GameProof,
-  kind: GameFactoryRules["gameTypes"][number]["kind"],
+  proof: DisputeGameProof,
+  kind: DisputeGameKind,
   root: Hash256,
 ): void {
   const valueOf = (account: Address, slot: Uint8Array): bigint | undefined => {
@@ -286,7 +188,11 @@ function checkSuperRoot(extraData: Uint8Array, chain: StateMachine, output: Uint
   require(equalBytes(own.root, output), "SuperOutputRootMismatch");
 }
 
-function checkOutput(proof: OutputProof, root: Hash256, oracle: Address | undefined): Block | undefined {
+function checkOutput(
+  proof: OutputOracleProof,
+  root: Hash256,
+  oracle: Address | undefined,
+): Block | undefined {
   if (oracle === undefined) return undefined;
   const storage = accountStorageRoot(proof.l2OracleProof, root, fromHex(oracle));
   const item = BigInt(toHash256(keccak_256(number(3)))) + 2n * proof.outputRootIndex;
@@ -294,14 +200,14 @@ function checkOutput(proof: OutputProof, root: Hash256, oracle: Address | undefi
   const output = outputOf(proof, fromHex(proof.l2BlockHash));
   require(claimed !== undefined && equalBytes(claimed, output), "OutputRootMismatch");
   const packed = slotValue(proof.multiProof, storage, number((item + 1n) % 2n ** 256n));
-  const expected = proof.blockNumber << 128n | proof.timestamp;
+  const expected = proof.blockNumber << 128n | proof.timestampSec;
   require(packed !== undefined && equalBytes(packed, number(expected)), "OutputMismatch");
-  return { height: proof.blockNumber, timestampSec: proof.timestamp, stateRoot: proof.stateRoot };
+  return { height: proof.blockNumber, timestampSec: proof.timestampSec, stateRoot: proof.stateRoot };
 }
 
 /** The output root of a block. */
 function outputOf(
-  proof: Pick<OutputProof, "version" | "withdrawalStorageRoot"> & {
+  proof: Pick<OutputOracleProof, "version" | "withdrawalStorageRoot"> & {
     readonly stateRoot?: Hash256;
     readonly header?: { readonly stateRoot: Hash256 };
   },

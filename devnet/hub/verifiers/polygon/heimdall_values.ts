@@ -5,7 +5,6 @@
  * modules/consensus/tendermint/verifier/src/sp_io_verifier.rs, modules/consensus/tendermint/primitives/src/address.rs.
  */
 import { require } from "../refusals.ts";
-import { createHash } from "node:crypto";
 import { keccakAsU8a, secp256k1Compress, secp256k1Expand, secp256k1Recover } from "@polkadot/util-crypto";
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
 import {
@@ -15,7 +14,15 @@ import {
   type ScaleHeader,
   type ScaleValidator,
 } from "./layouts.ts";
-import { fixed, measured, message, number, octets, textOctets } from "./protobuf.ts";
+import {
+  bytesField,
+  fixedField,
+  numberField,
+  octets,
+  sha256Parts,
+  sized,
+  textField,
+} from "../../../heimdall/wire.ts";
 
 /** Whether the library calculates without its WASM, which is there only after a while. */
 const JS = true;
@@ -25,21 +32,16 @@ const LIMIT = 2n ** 63n;
 const NANOS = 1_000_000_000n;
 const NONE = new Uint8Array(0);
 
-/** SHA-256 of the parts in a row. */
-export function sha256(...parts: readonly Uint8Array[]): Uint8Array {
-  return new Uint8Array(createHash("sha256").update(concatBytes(...parts)).digest());
-}
-
 /** Root over leaves: the left part is the largest whole tree that leaves something. */
 function treeOver(leaves: readonly Uint8Array[]): Uint8Array {
-  if (leaves.length === 0) return sha256();
-  let level = leaves.map((leaf) => sha256(Uint8Array.of(0), leaf));
+  if (leaves.length === 0) return sha256Parts();
+  let level = leaves.map((leaf) => sha256Parts(Uint8Array.of(0), leaf));
   // Pairs from the left, level by level; what is left over goes up as it is: the same tree.
   while (level.length > 1) {
     const above: Uint8Array[] = [];
     for (let at = 0; at < level.length; at += 2) {
       const [left = NONE, right] = level.slice(at, at + 2);
-      above.push(right === undefined ? left : sha256(Uint8Array.of(1), left, right));
+      above.push(right === undefined ? left : sha256Parts(Uint8Array.of(1), left, right));
     }
     level = above;
   }
@@ -74,7 +76,7 @@ export function secondsOf(nanos: bigint): bigint {
 function timestamp(time: string): Uint8Array {
   const nanos = nanosOf(time) ?? 0n;
   const seconds = secondsOf(nanos);
-  return concatBytes(number(1, seconds), number(2, nanos - seconds * NANOS));
+  return concatBytes(numberField(1, seconds), numberField(2, nanos - seconds * NANOS));
 }
 
 function isHash(value: Uint8Array | undefined): boolean {
@@ -120,7 +122,7 @@ export function requireReadable(header: ScaleHeader, commit: ScaleCommit): void 
 function blockIdBytes({ hash, parts }: ScaleBlockId): Uint8Array {
   return concatBytes(
     octets(1, hash),
-    message(2, number(1, BigInt(parts.total)), octets(2, parts.hash)),
+    bytesField(2, numberField(1, BigInt(parts.total)), octets(2, parts.hash)),
   );
 }
 
@@ -131,9 +133,9 @@ const NO_BLOCK: ScaleBlockId = { hash: NONE, parts: { total: 0, hash: NONE } };
 export function hashOfHeader(header: ScaleHeader): Uint8Array {
   const hash = (value: Uint8Array | undefined): Uint8Array => octets(1, value ?? NONE);
   return treeOver([
-    concatBytes(number(1, header.version.block), number(2, header.version.app)),
-    textOctets(1, header.chainId),
-    number(1, header.height),
+    concatBytes(numberField(1, header.version.block), numberField(2, header.version.app)),
+    textField(1, header.chainId),
+    numberField(1, header.height),
     timestamp(header.time),
     blockIdBytes(header.lastBlockId ?? NO_BLOCK),
     hash(header.lastCommitHash),
@@ -150,13 +152,13 @@ export function hashOfHeader(header: ScaleHeader): Uint8Array {
 
 /** What a validator signs who votes for the block of a commit. */
 export function signedBytes(chainId: string, commit: ScaleCommit, time: string): Uint8Array {
-  return measured(concatBytes(
-    number(1, 2n),
-    fixed(2, commit.height),
-    fixed(3, BigInt(commit.round)),
-    message(4, blockIdBytes(commit.blockId)),
-    message(5, timestamp(time)),
-    textOctets(6, chainId),
+  return sized(concatBytes(
+    numberField(1, 2n),
+    fixedField(2, commit.height),
+    fixedField(3, BigInt(commit.round)),
+    bytesField(4, blockIdBytes(commit.blockId)),
+    bytesField(5, timestamp(time)),
+    textField(6, chainId),
   ));
 }
 
@@ -217,9 +219,9 @@ export class HeimdallSet {
   /** Whether it has that hash: with compressed keys in the field of CometBFT, or as Heimdall has it. */
   hasHash(hash: Uint8Array): boolean {
     const over = (keyOf: (validator: Validator) => Uint8Array): Uint8Array =>
-      treeOver(this.members.map((one) => concatBytes(message(1, keyOf(one)), number(2, one.power))));
-    return equalBytes(over(({ key }) => message(2, secp256k1Compress(key, JS))), hash) ||
-      equalBytes(over(({ key }) => message(3, key)), hash);
+      treeOver(this.members.map((one) => concatBytes(bytesField(1, keyOf(one)), numberField(2, one.power))));
+    return equalBytes(over(({ key }) => bytesField(2, secp256k1Compress(key, JS))), hash) ||
+      equalBytes(over(({ key }) => bytesField(3, key)), hash);
   }
 
   /** The validator with that address. */

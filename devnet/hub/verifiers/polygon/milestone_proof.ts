@@ -5,17 +5,9 @@
  */
 import { ClientRefusal, converted, require } from "../refusals.ts";
 import { concatBytes, equalBytes } from "../../../../src/core/encoding/bytes.ts";
-import { sha256 } from "./heimdall_values.ts";
 import { type ScaleMilestone } from "./layouts.ts";
-import {
-  ByteReader,
-  measured,
-  number,
-  octets,
-  ProtobufFault,
-  ProtobufFields,
-  textOctets,
-} from "./protobuf.ts";
+import { numberField, octets, sha256Parts, sized, textField } from "../../../heimdall/wire.ts";
+import { ByteReader, ProtobufFault, ProtobufFields } from "./protobuf.ts";
 
 /** How nodes of a tree are written: what stands before the child in an inner node, and how long a child is. */
 interface TreeForm {
@@ -62,14 +54,14 @@ export function storedMilestone(index: bigint, milestone: ScaleMilestone): Store
     store: "milestone",
     key: concatBytes(Uint8Array.of(0x81), Uint8Array.fromHex(digits)),
     value: concatBytes(
-      textOctets(1, milestone.proposer),
-      number(2, milestone.startBlock),
-      number(3, milestone.endBlock),
+      textField(1, milestone.proposer),
+      numberField(2, milestone.startBlock),
+      numberField(3, milestone.endBlock),
       octets(4, milestone.hash),
-      textOctets(5, milestone.borChainId),
-      textOctets(6, milestone.milestoneId),
-      number(7, milestone.timestamp),
-      number(8, milestone.totalDifficulty),
+      textField(5, milestone.borChainId),
+      textField(6, milestone.milestoneId),
+      numberField(7, milestone.timestamp),
+      numberField(8, milestone.totalDifficulty),
     ),
   };
 }
@@ -90,7 +82,7 @@ function rootShownBy(proof: ProtobufFields, { key, value }: Entry, form: TreeFor
     leaf.number(4) === PROTOBUF_LENGTH && start[0] === 0 &&
     (!form.isVersioned || afterVersion(start, 0n) === 0);
   require(isOfEntry && isLeaf, "MembershipProofFailed");
-  let hash = sha256(start, measured(key), measured(sha256(value)));
+  let hash = sha256Parts(start, sized(key), sized(sha256Parts(value)));
   for (const [above, step] of exist.list(4).entries()) {
     const fields = new ProtobufFields(step);
     const before = fields.octets(2);
@@ -101,7 +93,7 @@ function rootShownBy(proof: ProtobufFields, { key, value }: Entry, form: TreeFor
       // Before the left child stands its length; before the right one the left child, too, with both lengths.
       (!form.isVersioned || rest === 1 || rest === 34);
     require(isInner, "MembershipProofFailed");
-    hash = sha256(before, hash, after);
+    hash = sha256Parts(before, hash, after);
   }
   return hash;
 }

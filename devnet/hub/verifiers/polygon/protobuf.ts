@@ -1,4 +1,4 @@
-/** Protobuf by hand, as far as the hub's client of Polygon needs it. Source: protobuf.dev: programming-guides/encoding. */
+/** Reads Protobuf by hand, as far as the hub's client of Polygon needs it. Source: protobuf.dev: programming-guides/encoding. */
 import { concatBytes } from "../../../../src/core/encoding/bytes.ts";
 
 const VARINT = 0;
@@ -6,54 +6,6 @@ const EIGHT_BYTES = 1;
 const LENGTH = 2;
 const FOUR_BYTES = 5;
 const NONE = new Uint8Array(0);
-
-/** Seven bits a byte; negative numbers as 64 bits. */
-function varint(value: bigint): Uint8Array {
-  const digits: number[] = [];
-  let rest = BigInt.asUintN(64, value);
-  do {
-    const low = Number(rest % 128n);
-    rest /= 128n;
-    digits.push(rest === 0n ? low : low + 128);
-  } while (rest > 0n);
-  return Uint8Array.from(digits);
-}
-
-function key(field: number, type: number): Uint8Array {
-  return varint(BigInt(field << 3 | type));
-}
-
-/** A number; zero is left out. */
-export function number(field: number, value: bigint): Uint8Array {
-  return value === 0n ? NONE : concatBytes(key(field, VARINT), varint(value));
-}
-
-/** A number of eight bytes; zero is left out. */
-export function fixed(field: number, value: bigint): Uint8Array {
-  const eight = new Uint8Array(8);
-  new DataView(eight.buffer).setBigUint64(0, BigInt.asUintN(64, value), true);
-  return value === 0n ? NONE : concatBytes(key(field, EIGHT_BYTES), eight);
-}
-
-/** Bytes behind their length. */
-export function measured(value: Uint8Array): Uint8Array {
-  return concatBytes(varint(BigInt(value.length)), value);
-}
-
-/** A message that is there, with whatever is in it. */
-export function message(field: number, ...parts: readonly Uint8Array[]): Uint8Array {
-  return concatBytes(key(field, LENGTH), measured(concatBytes(...parts)));
-}
-
-/** Bytes; none are left out. */
-export function octets(field: number, value: Uint8Array): Uint8Array {
-  return value.length === 0 ? NONE : message(field, value);
-}
-
-/** A text; an empty one is left out. */
-export function textOctets(field: number, value: string): Uint8Array {
-  return octets(field, new TextEncoder().encode(value));
-}
 
 /** Bytes that are no Protobuf, or have a field of another type. */
 export class ProtobufFault extends Error {

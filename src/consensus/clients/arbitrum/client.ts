@@ -5,7 +5,7 @@ import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey
 import { decodeArbitrumState } from "./spec/verify_update.ts";
 import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
-import { Claims, type RollupDeps } from "../../rollup/claims.ts";
+import { Claims, type RollupClaim, type RollupDeps } from "../../rollup/claims.ts";
 import {
   checkRollup,
   decodeContract,
@@ -80,7 +80,7 @@ function arbitrumKind(
   deps: RollupDeps,
   { rollupCore }: ArbitrumOptions,
 ): RollupKind<ArbitrumConsensusState, Address | undefined> {
-  const claims = new Claims<ArbitrumClaim>(deps);
+  const claims = new Claims<ArbitrumClaim & RollupClaim>(deps);
   return {
     clientId: consensusClientIds.arbitrum,
     noun: "assertions of BoLD",

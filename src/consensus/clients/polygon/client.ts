@@ -142,8 +142,9 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const trusted = await this.#fetchTrusted(signal);
+    const trusted = await this.#client.fetchFinal(signal);
     if (trusted === undefined) return UNTIL_FINAL;
+    this.#requireTrust(trusted);
     const { node, bor } = this.#deps;
     const status = await node.fetchStatus(signal);
     if (status.isCatchingUp) {
@@ -158,8 +159,8 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     const isBehind = head.signed.header.validatorsHash !== trusted.state.heimdall.nextValidatorsHash;
     const dueInMs = this.intervalMs - trusted.ageMs;
     if (!isBehind && dueInMs > 0) return this.early(dueInMs, "update");
-    const found = await this.#served(() => collectUpdates(place, { trusted: trusted.state, head }, signal));
-    return this.#toFinding(trusted, head, found);
+    const found = await collectUpdates(place, { trusted: trusted.state, head }, signal);
+    return this.#toFinding(trusted, found);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
@@ -209,33 +210,11 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
   /** Fetches the newest block, and the milestone in the state that its header names: that after the block before. */
   async #fetchHead(height: bigint, signal: AbortSignal): Promise<HeimdallHead> {
     const { node } = this.#deps;
-    return await this.#served(async () => {
-      const [signed, milestone] = await Promise.all([
-        node.fetchSignedHeader(height, signal),
-        node.fetchMilestone(height - 1n, signal),
-      ]);
-      return { signed, milestone };
-    });
-  }
-
-  /** Runs reads of the node. @throws {ProverFault} `not_served` when it has pruned what they need. */
-  async #served<T>(readNode: () => Promise<T>): Promise<T> {
-    try {
-      return await readNode();
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
-      const detail =
-        "the node has pruned a block or a state that an update needs: set heimdall_rpc_url to a " +
-        `node that keeps them (${error.where.method})`;
-      throw this.fault("not_served", detail, { endpoint: error.where.endpointHost, cause: error });
-    }
-  }
-
-  /** Fetches the client's state; `undefined` while it is not final. */
-  async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
-    const client = await this.#client.fetchFinal(signal);
-    if (client !== undefined) this.#requireTrust(client);
-    return client;
+    const [signed, milestone] = await Promise.all([
+      node.fetchSignedHeader(height, signal),
+      node.fetchMilestone(height - 1n, signal),
+    ]);
+    return { signed, milestone };
   }
 
   /** @throws {ProverFault} `expired` when the header that the client trusts is too old for any update. */
@@ -250,9 +229,11 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     throw this.fault("expired", detail);
   }
 
-  #toFinding(trusted: TrustedState, head: HeimdallHead, found: UpdateChain): ProverFinding {
-    const { updates, state, milestone, end } = found;
-    if (updates.length === 0) return { kind: "nothing", reason: idleReasonOf(end, head) };
+  #toFinding(
+    trusted: TrustedState,
+    { updates, state, milestone, hasMore, reason }: UpdateChain,
+  ): ProverFinding {
+    if (reason !== undefined && updates.length === 0) return { kind: "nothing", reason };
     return {
       kind: "updates",
       proofs: updates.map((update) => polygonUpdateCodec.enc(update)),
@@ -261,25 +242,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
       summary: milestone === undefined
         ? `Heimdall block ${state.heimdall.height}, for the trust in its validators`
         : `milestone ${milestone.number} in Heimdall block ${state.heimdall.height}`,
-      hasMore: end === "full",
+      hasMore,
     };
-  }
-}
-
-/** Reason that nothing is proved. */
-function idleReasonOf(end: UpdateChain["end"], { milestone, signed }: HeimdallHead): string {
-  const block = milestone?.milestone.endBlock;
-  switch (end) {
-    case "no_new_block":
-      return `the hub knows Heimdall block ${signed.header.height}, the node's newest`;
-    case "no_new_milestone":
-      return block === undefined
-        ? "Heimdall has no milestone yet"
-        : `the hub knows block ${block}, which milestone ${milestone?.number} made final`;
-    case "no_bor_block":
-      return `no endpoint of rpc_urls has block ${block} of milestone ${milestone?.number} yet`;
-    case "head":
-    case "full":
-      throw new Error(`No update at the end "${end}"`);
   }
 }

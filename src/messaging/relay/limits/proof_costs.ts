@@ -12,7 +12,7 @@ import { keepOn } from "./spending.ts";
 import { toSuspensionKey } from "./suspension.ts";
 
 /** Time of the last proof that came second, Unix ms. */
-const second = keepOn("second proofs", z.number());
+const second = keepOn("second_proof", z.number());
 
 /** Time for which a proof that came second is remembered, ms (1 hour). */
 const REMEMBERED_MS = 3_600_000;
@@ -37,7 +37,7 @@ const MAX_BOUGHT = 256;
 
 /** Proofs that went ahead of a message. */
 const bought = keepOn(
-  "bought proofs",
+  "bought_proofs",
   z.array(z.object({
     /** Sender and receiver. */
     pair: z.string(),

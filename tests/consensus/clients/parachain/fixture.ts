@@ -19,6 +19,7 @@ import { connectConsensus, include } from "../../../../devnet/hub/consensus_work
 import { digestItem, encodeHeader, type SimulatedHeader } from "../../../../devnet/hub/digest.ts";
 import { demoModuleId, type Hub, startHub } from "../../../../devnet/hub/hub.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
+import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 import {
   type RelayChainNode,
   type RelaySimulatorOptions,
@@ -123,10 +124,10 @@ export class Fixture implements AsyncDisposable {
     const hub = resources.use(
       await startHub({
         blockTimeMs: "manual",
-        consensus: {
-          parachains: followed,
-          ...slotMs !== undefined && { slotDurations: new Map([[POLKADOT_HUB_PARA_ID, slotMs]]) },
-        },
+        consensus: [
+          ...followed.map((paraId) => consensusSettings.followedParachain.to(undefined, paraId)),
+          ...slotMs === undefined ? [] : [consensusSettings.slotDuration.to(slotMs, POLKADOT_HUB_PARA_ID)],
+        ],
         relayParent: () => relayParentOf(relay),
         ...hasClient && {
           clients: [{

@@ -10,6 +10,7 @@ import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sy
 import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
+  type UpdateLayout,
 } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -26,7 +27,6 @@ import {
   startHeaderRewriter,
 } from "../../../../devnet/evm/header_rewriter.ts";
 import { checkBeaconUpdate } from "../../../../devnet/hub/verifiers/beacon/beacon_client.ts";
-import type { BeaconLayout } from "../../../../devnet/hub/verifiers/beacon/layouts.ts";
 import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { ClientTarget } from "../../../support/client_target.ts";
 import type { UpdateRules } from "../../../support/memory_target.ts";
@@ -81,7 +81,7 @@ export interface Mischief {
 
 /** What a hub's runtime knows of beacon chains; may change, as by an upgrade. */
 export interface HubRuntime {
-  layout: BeaconLayout;
+  layout: UpdateLayout;
   /** Epoch of Gloas, in a runtime that knows it. */
   gloasEpoch?: bigint;
 }

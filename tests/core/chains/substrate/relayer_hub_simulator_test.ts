@@ -24,13 +24,13 @@ import {
 } from "../../../../devnet/hub/deliveries.ts";
 import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { type RuntimeChange, RuntimeMetadata } from "../../../../devnet/hub/runtime_metadata.ts";
-import { connect, relayerId, testsOn } from "./hub_connection.ts";
+import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
-const test = testsOn(startTestHub);
+const test = (name: string, work: HubWork): void => Deno.test(name, onHub(startTestHub, work));
 const hints = { nonceAtLeast: undefined };
 const fetchStateRoot = (): Promise<undefined> => Promise.resolve(undefined);
 /** A delivery of requests of the sender, proven at `height`, which the hub then knows. */

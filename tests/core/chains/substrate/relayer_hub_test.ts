@@ -41,11 +41,11 @@ import {
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
 import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
-import { connect, relayerId, testsOn } from "./hub_connection.ts";
+import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
-const test = testsOn(startGetHub);
+const test = (name: string, work: HubWork): void => Deno.test(name, onHub(startGetHub, work));
 const token = 10n ** 18n;
 const payee: Hash256 = `0x${"77".repeat(32)}`;
 const evmTarget = {

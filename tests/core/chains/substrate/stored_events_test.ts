@@ -23,6 +23,7 @@ import {
 import type { Hub } from "../../../../devnet/hub/hub.ts";
 import { demoModuleId } from "../../../../devnet/hub/hub.ts";
 import type { Profile } from "../../../../devnet/profiles/profile.ts";
+import { responseBytes } from "../../../../devnet/profiles/request_behaviours.ts";
 import type { RpcBehaviour } from "../../../../devnet/profiles/rpc_behaviour.ts";
 import { startProfiledNode } from "../../../../devnet/profiles/rpc_front.ts";
 import { connect } from "./hub_connection.ts";
@@ -37,13 +38,10 @@ function smallAnswers(bytes: number): Profile<RpcBehaviour> {
     name: "small-answers",
     imitates: "A node with --rpc-max-response-size",
     sources: ["paritytech/jsonrpsee: types/src/error.rs (-32008, -32011)"],
-    behaviours: [{
-      kind: "responseBytes",
-      bytes,
-      refusal: { error: tooBig },
+    behaviours: [responseBytes(bytes, bytes, { error: tooBig }, {
       ofBatch: { error: { ...tooBig, code: -32011, message: "The batch response was too large" } },
       except: ["state_getMetadata"],
-    }],
+    })],
   };
 }
 

@@ -125,7 +125,6 @@ Deno.test("by hand: a message above what the target knows, a frozen target and s
     failures: 3,
     isActive: true,
     nextTryAtMs: neverMs,
-    trial: undefined,
     lastTransaction: poor.commitment,
   });
   const suspended = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });

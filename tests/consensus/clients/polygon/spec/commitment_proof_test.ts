@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, type Hash256, toHash256 } from "../../../../../src/core/encoding/bytes.ts";
 import {
   joinCommitmentProofs,
   type ProvenEntry,
@@ -11,7 +11,6 @@ import {
   existenceProof,
   iavlLeafPrefix,
   iavlTree,
-  joined,
   numberField,
   sha256Parts,
   simpleTree,
@@ -40,7 +39,7 @@ function stores(count: number): {
   const store = iavlTree(items);
   const roots = NAMES.map((name, at) => at === AT ? store.root : sha256Parts(utf8(name)));
   const tree = simpleTree(
-    roots.map((root, at) => joined(sized(utf8(NAMES[at] ?? "")), sized(sha256Parts(root)))),
+    roots.map((root, at) => concatBytes(sized(utf8(NAMES[at] ?? "")), sized(sha256Parts(root)))),
   );
   const partsAt = (index: number): Parts => {
     const item = items[index];
@@ -121,12 +120,12 @@ Deno.test("proofs of other stores, roots and shapes are refused", () => {
           entry,
         ),
     ],
-    ["a tree too many", () => requireProven(joined(proof, proof), root, entry)],
+    ["a tree too many", () => requireProven(concatBytes(proof, proof), root, entry)],
     [
       "no existence",
       () =>
         requireProven(
-          joined(bytesField(1, bytesField(2, new Uint8Array(0))), bytesField(1, new Uint8Array(0))),
+          concatBytes(bytesField(1, bytesField(2, new Uint8Array(0))), bytesField(1, new Uint8Array(0))),
           root,
           entry,
         ),
@@ -144,9 +143,9 @@ Deno.test("an entry beside another member of the proof's union is refused, as th
   for (const member of [2, 3, 4]) {
     const other = bytesField(member, new Uint8Array(0));
     for (
-      const parts of [[joined(item, other), store], [joined(other, item), store], [
+      const parts of [[concatBytes(item, other), store], [concatBytes(other, item), store], [
         item,
-        joined(store, other),
+        concatBytes(store, other),
       ]]
     ) {
       const proof = joinCommitmentProofs(parts);
@@ -160,32 +159,44 @@ Deno.test("nodes of a proof must have the form of their tree", () => {
   const leaf = { ...entry, prefix: iavlLeafPrefix({ ...entry, version: 400n }) };
   const changes: readonly (readonly [string, Partial<Parts>])[] = [
     ["a leaf with an inner node's height", {
-      item: { ...leaf, prefix: joined(zigzag(1), zigzag(1), zigzag(400)) },
+      item: { ...leaf, prefix: concatBytes(zigzag(1), zigzag(1), zigzag(400)) },
     }],
     ["a leaf with more than its numbers", {
-      item: { ...leaf, prefix: joined(leaf.prefix, Uint8Array.of(1)) },
+      item: { ...leaf, prefix: concatBytes(leaf.prefix, Uint8Array.of(1)) },
     }],
-    ["a leaf with fewer numbers", { item: { ...leaf, prefix: joined(zigzag(0), zigzag(1)) } }],
+    ["a leaf with fewer numbers", { item: { ...leaf, prefix: concatBytes(zigzag(0), zigzag(1)) } }],
     ["a leaf with a negative version", {
-      item: { ...leaf, prefix: joined(zigzag(0), zigzag(1), zigzag(-1)) },
+      item: { ...leaf, prefix: concatBytes(zigzag(0), zigzag(1), zigzag(-1)) },
     }],
     ["an inner node with a leaf's prefix", {
-      path: pathWith(0, ({ suffix, prefix }) => ({ suffix, prefix: joined(zigzag(0), prefix.slice(1)) })),
+      path: pathWith(
+        0,
+        ({ suffix, prefix }) => ({ suffix, prefix: concatBytes(zigzag(0), prefix.slice(1)) }),
+      ),
     }],
     ["an inner node that is lower than its place", {
-      path: pathWith(2, ({ suffix, prefix }) => ({ suffix, prefix: joined(zigzag(1), prefix.slice(1)) })),
+      path: pathWith(
+        2,
+        ({ suffix, prefix }) => ({ suffix, prefix: concatBytes(zigzag(1), prefix.slice(1)) }),
+      ),
     }],
     ["an inner node with a short prefix", {
       path: pathWith(0, ({ suffix }) => ({ suffix, prefix: zigzag(1) })),
     }],
     ["an inner node with a long prefix", {
-      path: pathWith(0, ({ suffix, prefix }) => ({ suffix, prefix: joined(prefix, new Uint8Array(60)) })),
+      path: pathWith(
+        0,
+        ({ suffix, prefix }) => ({ suffix, prefix: concatBytes(prefix, new Uint8Array(60)) }),
+      ),
     }],
     ["an inner node with part of a child", {
-      path: pathWith(0, ({ suffix, prefix }) => ({ prefix, suffix: joined(suffix, Uint8Array.of(1)) })),
+      path: pathWith(0, ({ suffix, prefix }) => ({ prefix, suffix: concatBytes(suffix, Uint8Array.of(1)) })),
     }],
     ["an inner node between the lengths", {
-      path: pathWith(0, ({ suffix, prefix }) => ({ suffix, prefix: joined(prefix, Uint8Array.of(1, 2)) })),
+      path: pathWith(
+        0,
+        ({ suffix, prefix }) => ({ suffix, prefix: concatBytes(prefix, Uint8Array.of(1, 2)) }),
+      ),
     }],
     ["a store with a long prefix", {
       storePath: [{ prefix: new Uint8Array(34).fill(1), suffix: new Uint8Array(0) }],
@@ -198,7 +209,11 @@ Deno.test("a leaf must be hashed as the trees do it", () => {
   const of = (fields: readonly Uint8Array[]): Uint8Array =>
     bytesField(
       1,
-      joined(bytesField(1, entry.key), bytesField(2, entry.value), bytesField(3, joined(...fields))),
+      concatBytes(
+        bytesField(1, entry.key),
+        bytesField(2, entry.value),
+        bytesField(3, concatBytes(...fields)),
+      ),
     );
   const { prefix } = { prefix: bytesField(5, iavlLeafPrefix({ ...entry, version: 0n })) };
   const single = stores(1);
