@@ -172,9 +172,6 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
     const { chainWorker }: typeof import("../../src/consensus/chain_worker.ts") = await import(
       at("chain_worker.ts")
     );
-    const { memoryText }: typeof import("../../src/consensus/persisted_text.ts") = await import(
-      at("persisted_text.ts")
-    );
     const id = { stateMachine: section.stateMachine, consensusStateId: toConsensusStateId("TOY0") };
     const hub = new MemoryTarget({
       rules: (proof) => {

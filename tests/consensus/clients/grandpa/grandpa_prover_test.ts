@@ -281,6 +281,7 @@ test("GRANDPA prover: clients that are missing, of another kind or frozen, and c
 
   await produce(node.freezeClient(stateId));
   assert.match((await catchProverFault(prover.next(never))).detail, /frozen/);
+  await produce(node.unfreezeClient(stateId));
   const wrong = clientOf(stateId, initial);
   await produce(node.createConsensusClient({ ...wrong, state: Uint8Array.of(1) }));
   await produce(node.createConsensusClient({ ...wrong, clientId: parachainClientId }));
