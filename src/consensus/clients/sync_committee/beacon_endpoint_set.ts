@@ -53,7 +53,10 @@ class KnownNode extends TrackedEndpoint<RestEndpoint> {
    * Notes a fault. Returns it, or that the node lacks the route, which is tried again after some minutes: some nodes and
    * gateways answer 5xx on routes that they lack.
    */
-  noteFailed({ route, subject }: BeaconCallOptions, fault: RpcFault): RpcFault {
+  noteFailed(call: BeaconCallOptions, fault: RpcFault): RpcFault {
+    const { route, subject } = call;
+    // It answers, with nothing new yet.
+    if (fault.code === "lagging") this.noteServed(call);
     this.noteFault(fault);
     const isMiss = fault.code === "not_found" || (fault.code === "server_error" && !this.#served.has(route));
     if (!isMiss) return fault;

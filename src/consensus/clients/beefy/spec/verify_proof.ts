@@ -239,7 +239,11 @@ function readHeads(
 
 /** Reads the height of a head. @throws {BeefyError} */
 function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
-  const head = readHeader(() => decodeSubstrateHeader(header));
+  const head = mapError(
+    ScaleError,
+    () => decodeSubstrateHeader(header),
+    (cause) => new BeefyError("undecodable_header", { cause }),
+  );
   require(head.number !== 0, "illegal_genesis_block");
   return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };
 }
@@ -253,10 +257,6 @@ export function hubCommitment(header: SubstrateHeader): StateCommitment {
     refuse: (code, options) =>
       new BeefyError(code === "timestamp_missing" ? "timestamp_not_found" : code, options),
   });
-}
-
-function readHeader<T>(read: () => T): T {
-  return mapError(ScaleError, read, (cause) => new BeefyError("undecodable_header", { cause }));
 }
 
 /** A proof that the client would accept, or one that changes nothing. */

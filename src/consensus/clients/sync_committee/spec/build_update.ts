@@ -42,13 +42,6 @@ const BLOCK_HASH_IN_BODY = 812;
 /** Generalized index of the parent's block hash in the bid of a block body of Gloas. */
 const PARENT_HASH_IN_BODY = 2856;
 
-/** A node of an inner tree level and its place. */
-function branchNode(branch: readonly Hash256[], level: number): Hash256 {
-  const node = branch[level];
-  if (node === undefined) throw new DerivationError("branch_length");
-  return node;
-}
-
 /** A branch without its padding. @throws {DerivationError} `branch_length` */
 function wholeBranch(branch: readonly Hash256[], generalizedIndex: number): readonly Hash256[] {
   const nodes = withoutPadding(branch, generalizedIndex);
@@ -66,10 +59,10 @@ export function deriveFinalityProof(
   update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch">,
 ): CheckpointProof {
   const indices = stateIndicesAt(network, update.attestedHeader.slot);
-  const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
-  const epoch = uint64OfRoot(branchNode(branch, 0));
+  const [leaf, ...finalityBranch] = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
+  const epoch = leaf && uint64OfRoot(leaf);
   if (epoch === undefined) throw new DerivationError("not_an_epoch");
-  return { epoch, finalityBranch: branch.slice(1) };
+  return { epoch, finalityBranch };
 }
 
 /**
