@@ -231,23 +231,23 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 795,
-  "consensus": 2758,
+  "consensus": 2737,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 749,
-  "consensus/clients/beefy": 2603,
+  "consensus/clients/beefy": 2485,
   "consensus/clients/bsc": 1254,
-  "consensus/clients/grandpa": 1479,
+  "consensus/clients/grandpa": 1421,
   "consensus/clients/op_stack": 1390,
-  "consensus/clients/parachain": 599,
+  "consensus/clients/parachain": 596,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4914,
+  "consensus/clients/sync_committee": 4233,
   "consensus/commands": 366,
   "consensus/config": 873,
   "consensus/followers": 80,
   "consensus/relay_chain": 455,
   "consensus/rest": 253,
   "consensus/rollup": 1071,
-  "consensus/spec": 179,
+  "consensus/spec": 170,
   "consensus/status": 419,
   "core/beefy": 456,
   "core/chains": 12_200,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3540,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2565,
+  "core/telemetry": 2558,
   "messaging": 978,
   "messaging/checks": 287,
   "messaging/commands": 1810,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_931,
+  "lines of src": 74_034,
   "lines of devnet": 31_895,
-  "lines of tests": 90_871,
+  "lines of tests": 90_037,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 83,
+  "files of src with one importer, in the same folder": 79,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_748,
+  "words of docs": 59_616,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -22,12 +22,12 @@ import { BeaconNode } from "./beacon_node.ts";
 import {
   type BeaconNetwork,
   epochOfSlot,
-  hubIndicesAt,
   isGloasAt,
   periodOfSlot,
+  stateIndicesAt,
 } from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
+import { stateProofFormat } from "./spec/state_proof.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
 /** Options of the checks. */
@@ -173,7 +173,7 @@ async function probeBeaconNode(
   const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const { header } = await node.fetchHeader("finalized");
   const { slot } = header;
-  const format = stateProofFormat(executionNodes(hubIndicesAt(network, slot)));
+  const format = stateProofFormat([stateIndicesAt(network, slot).execution]);
   const [lightClient, updates, stateProofs, states] = await Promise.all([
     served(() => node.fetchFinalityUpdate()),
     served(() => node.fetchPeriodUpdate(periodOfSlot(network, slot))),
