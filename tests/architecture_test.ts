@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 795,
-  "consensus": 2760,
+  "consensus": 2759,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 753,
   "consensus/clients/beefy": 2603,
@@ -239,7 +239,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/grandpa": 1479,
   "consensus/clients/op_stack": 1401,
   "consensus/clients/parachain": 599,
-  "consensus/clients/polygon": 1878,
+  "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4914,
   "consensus/commands": 366,
   "consensus/config": 873,
@@ -257,7 +257,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 570,
   "core/evm": 1733,
   "core/hub_proofs": 750,
-  "core/ismp": 2029,
+  "core/ismp": 2024,
   "core/merkle": 962,
   "core/pricing": 369,
   "core/rpc": 3540,
@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 270,
   "core/telemetry": 2576,
   "messaging": 978,
-  "messaging/checks": 298,
+  "messaging/checks": 287,
   "messaging/commands": 1806,
   "messaging/config": 611,
   "messaging/fees": 2741,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_998,
+  "lines of src": 74_980,
   "lines of devnet": 32_507,
   "lines of tests": 91_412,
   "lines of the longest function of src": 72,

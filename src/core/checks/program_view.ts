@@ -7,9 +7,9 @@ import { describeReason, isReady } from "../telemetry/readiness.ts";
 import {
   type Cell,
   coloured,
-  type Columns,
   formatSection,
   mapTexts,
+  type StatusColumns,
   type StatusSection,
   tableSection,
 } from "../telemetry/status_sections.ts";
@@ -124,7 +124,7 @@ function headOf(
 export function chainColumns(
   { nowMs }: Pick<ProgramStatus, "nowMs">,
   { age }: Shows,
-): Columns<ProgramStatus["chains"][number]> {
+): StatusColumns<ProgramStatus["chains"][number]> {
   const height = (reading: HeightReading | undefined): Cell =>
     reading && { text: String(reading.height), note: age(reading.readAtMs) };
   return {
