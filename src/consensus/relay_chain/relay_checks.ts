@@ -4,13 +4,12 @@ import {
   type CheckJob,
   type CheckRow,
   describeFault,
-  REQUEST_TIMEOUT_MS,
   type RowsAbout,
+  silenceRow,
 } from "../../core/checks/check_row.ts";
 import { otherKeys } from "../../core/ismp/storage_keys.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import { DeadlineFault, withDeadline } from "../../core/runtime/retry.ts";
 import { parachainHeadKey } from "../../core/substrate/parachain_heads.ts";
 import type { RelayBlock, RelayChain } from "./relay_chain.ts";
 
@@ -21,8 +20,6 @@ const ARCHIVE_DEPTH = 300;
 export interface RelayCheckOptions {
   /** Name of the rows: the hub, or the chain whose heads are proved. */
   readonly chain: string;
-  /** Configuration key of the node. */
-  readonly key: string;
   readonly proves: "grandpa" | "beefy" | { readonly headOf: number };
 }
 
@@ -46,15 +43,18 @@ export function checkRelayNode(
   open: () => CheckedRelay,
   options: RelayCheckOptions,
 ): () => readonly CheckJob[] {
+  const { chain, proves } = options;
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
     const relay = open();
     try {
       return await checkRelay({ clock, relay, options }, signal);
+    } catch (fault) {
+      if (!(fault instanceof RpcFault)) throw fault;
+      return [silenceRow(chain, fault, false)];
     } finally {
       await relay.close();
     }
   };
-  const { chain, proves } = options;
   return () => [{ chain, check: typeof proves === "string" ? proves : "state_proof", run }];
 }
 
@@ -66,19 +66,9 @@ interface RelayRound {
 }
 
 async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<readonly CheckRow[]> {
-  const { clock, relay, options: { chain, key, proves } } = round;
-  const at = about(chain, relay.host);
+  const { clock, relay, options: { chain, proves } } = round;
   const startMs = clock.now();
-  let final: RelayBlock;
-  try {
-    const deadline = { what: `an answer of ${relay.host}`, afterMs: REQUEST_TIMEOUT_MS, signal };
-    final = await withDeadline(clock, deadline, (inner) => relay.fetchFinalized(inner));
-  } catch (error) {
-    signal.throwIfAborted();
-    if (!(error instanceof RpcFault) && !(error instanceof DeadlineFault)) throw error;
-    const reason = error instanceof RpcFault ? describeFault(error) : "timeout";
-    return [at.failed("endpoint", `does not answer: ${reason}`, `check ${key} and that the node runs`)];
-  }
+  const final = await relay.fetchFinalized(signal);
   const latency = `answers in ${Math.round(clock.now() - startMs)} ms, final block ${final.header.number}`;
   const rows = await Promise.all(
     typeof proves === "object" ? [checkHead(round, final, proves.headOf, signal)] : [
@@ -86,7 +76,7 @@ async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<reado
       checkArchive(round, final, signal),
     ],
   );
-  return [at.ok("endpoint", latency), ...rows];
+  return [about(chain, relay.host).ok("endpoint", latency), ...rows];
 }
 
 /** Makes one check. @param refused makes the row of a fault of the node from its description. */
@@ -110,12 +100,12 @@ function checkHead(
   paraId: number,
   signal: AbortSignal,
 ): Promise<CheckRow> {
-  const { relay, options: { key } } = round;
+  const { relay } = round;
   const keys = [parachainHeadKey(paraId)];
   return judge(round, async ({ ok, failed }) => {
     const [head] = await relay.fetchStorage(keys, hash, signal);
     if (head === undefined) {
-      const advice = `name a node of the hub's relay chain in ${key}`;
+      const advice = "use a node of the hub's relay chain";
       return failed("state_proof", `has no head of parachain ${paraId}`, advice);
     }
     const nodes = await relay.fetchReadProof(keys, hash, signal);
