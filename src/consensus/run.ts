@@ -70,7 +70,7 @@ export function runConsensus(
       ...socket === undefined ? [] : [controlWorker({ commands: operations, context: control }, socket)],
       ...planChecking(deps, connections),
       ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [hubGate])],
-      ...watch?.workers() ?? [],
+      ...watch?.watchers() ?? [],
       ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
         name: "causeway-consensus",
         hub: connections.hub.id.stateMachine,

@@ -13,8 +13,8 @@ import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { superviseRound } from "../core/runtime/config_rounds.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
-import type { Worker } from "../core/runtime/worker.ts";
-import type { Log, LogFields } from "../core/telemetry/log.ts";
+import { everyWorker, type Worker } from "../core/runtime/worker.ts";
+import type { Log } from "../core/telemetry/log.ts";
 import type { Relaying } from "./commands/command.ts";
 import { controlWorker } from "../core/commands/operation.ts";
 import { operations } from "./commands/commands.ts";
@@ -24,7 +24,6 @@ import { reconciliationWorker } from "./relay/scan.ts";
 import { behindGates, startWorker } from "../core/chains/check.ts";
 import { openSession, type ProgramRun, type RunDeps, type Session } from "./session.ts";
 import { readStatus, type RelayStatus } from "./status/relay_status.ts";
-import { DAY_MS } from "../core/pricing/loss_bound.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/call.ts";
 import * as z from "zod";
@@ -153,7 +152,7 @@ function planWorkers(
   const workers = [
     ...planned.workers,
     ...ofHub.map((worker) => behindGates(worker, [hubGate])),
-    housekeepingWorker(deps),
+    everyWorker(deps.clock, "housekeeping", PRUNE_EVERY_MS, () => deps.ledger.prune(deps.clock.now())),
   ];
   return { workers, legs, fees };
 }
@@ -174,67 +173,8 @@ function logStart(log: Log, config: MessagingConfig): void {
   log.warn("reward_price_unknown", { setting: `[${config.hub.section}].token_price` });
 }
 
+/** Pause between two removals of expired rows, ms. */
 const PRUNE_EVERY_MS = 3_600_000;
-const SUMMARY_EVERY_MS = 600_000;
-
-/** Line of the summary. */
-type SummaryLine = readonly [event: "messages_counted" | "gas_spent", fields: LogFields];
-
-/**
- * Creates a worker that summarises legs and spending every ten minutes, in lines for what has changed since, and removes
- * expired rows every hour.
- */
-export function housekeepingWorker(deps: RelayDeps): Worker {
-  return {
-    name: "housekeeping",
-    run: async (signal) => {
-      let prunedMs = -Infinity;
-      let before: ReadonlySet<string> = new Set();
-      while (!signal.aborted) {
-        if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
-          prunedMs = deps.clock.now();
-          deps.ledger.prune(prunedMs);
-        }
-        await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
-        const lines = [...countMessages(deps), ...sumSpending(deps)];
-        for (const [event, fields] of lines) {
-          if (!before.has(JSON.stringify(fields))) deps.log.info(event, fields);
-        }
-        before = new Set(lines.map(([, fields]) => JSON.stringify(fields)));
-      }
-    },
-  };
-}
-
-/** One line per leg with rows, one number per state. */
-function countMessages({ ledger }: RelayDeps): readonly SummaryLine[] {
-  const legs = new Map<string, Record<string, number>>();
-  for (const { source, target, state, count } of ledger.messages.countByState()) {
-    const leg = `${source} -> ${target}`;
-    legs.set(leg, { ...legs.get(leg), [state]: count });
-  }
-  return [...legs].map(([leg, counts]) => ["messages_counted", { leg, ...counts }]);
-}
-
-/** One line per chain on which gas was spent within the last day, with the cost by result. */
-function sumSpending({ ledger, clock }: RelayDeps): readonly SummaryLine[] {
-  const nowMs = clock.now();
-  const spent = ledger.statistics.sumMined({ afterMs: nowMs - DAY_MS, untilMs: nowMs })
-    .filter((row) => row.spent > 0);
-  return [...Map.groupBy(spent, ({ chain }) => chain)].map(([chain, rows]): SummaryLine => {
-    const sum = (valueOf: (row: typeof rows[number]) => number, of = rows): number =>
-      Number(of.reduce((total, row) => total + valueOf(row), 0).toPrecision(6));
-    const byResult = Map.groupBy(rows, ({ result }) => result);
-    return ["gas_spent", {
-      chain,
-      transactions: sum(({ count }) => count),
-      spent: sum((row) => row.spent),
-      spentUsd: sum(({ spentUsd }) => spentUsd),
-      earnedUsd: sum(({ earnedUsd }) => earnedUsd),
-      ...Object.fromEntries([...byResult].map(([result, of]) => [result, sum((row) => row.spent, of)])),
-    }];
-  });
-}
 
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;

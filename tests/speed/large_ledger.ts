@@ -193,7 +193,8 @@ export function ledgerQueries(
     "senders refused": (turn) => messages.listRefusedSenders(legOf(turn).source, legOf(turn).target),
     "wake for a reason": (turn) =>
       messages.wake(legOf(turn).source, legOf(turn).target, "consensus_proofs_unprofitable"),
-    "wake all for a reason": (turn) => messages.wakeAll(legOf(turn).target, "loss_limit"),
+    "wake all for a reason": (turn) =>
+      messages.wakeMatching({ target: legOf(turn).target, reasons: ["loss_limit"] }),
     "lift batch limits": (turn) =>
       messages.liftBatchLimits(legOf(turn).source, legOf(turn).target, "unprofitable"),
     "receipts of others": (turn) => foreignReceipts.list(legOf(turn).target, PAGE),

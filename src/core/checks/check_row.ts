@@ -3,7 +3,7 @@
  * them on a board. Pure. Start reading at {@link CheckRow}.
  */
 import { describeExposure } from "../config/toml.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { RpcFault, type RpcFaultCode } from "../rpc/call.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
 import type { MachineFacts } from "../runtime/machine_facts.ts";
@@ -176,30 +176,22 @@ export function describeFault({ code, detail }: RpcFault): string {
   return detail === undefined ? code : `${code} (${detail})`;
 }
 
+/** What helps against a fault of an endpoint, where it is more than another endpoint. */
+const faultAdvice: Partial<Record<RpcFaultCode, string>> = {
+  unreachable: "check the URL and that the node runs",
+  timeout: "check the load of the node, or use a faster endpoint",
+  throttled: "use a plan with more requests, or another endpoint",
+  unauthorized: "check the key in the URL and the plan",
+  over_budget: "raise requests_per_second",
+  missing_method: "allow the method at the node, or use an endpoint that offers it",
+  pruned: "use a node that keeps old state (an archive node)",
+  wrong_chain: "correct or remove the URL",
+  runtime_unsupported: "update this program",
+};
+
 /** What helps against a fault of an endpoint. */
 export function adviseOnFault({ code }: RpcFault): string {
-  switch (code) {
-    case "unreachable":
-      return "check the URL and that the node runs";
-    case "timeout":
-      return "check the load of the node, or use a faster endpoint";
-    case "throttled":
-      return "use a plan with more requests, or another endpoint";
-    case "unauthorized":
-      return "check the key in the URL and the plan";
-    case "over_budget":
-      return "raise requests_per_second";
-    case "missing_method":
-      return "allow the method at the node, or use an endpoint that offers it";
-    case "pruned":
-      return "use a node that keeps old state (an archive node)";
-    case "wrong_chain":
-      return "correct or remove the URL";
-    case "runtime_unsupported":
-      return "update this program";
-    default:
-      return "check the node, or use another endpoint";
-  }
+  return faultAdvice[code] ?? "check the node, or use another endpoint";
 }
 
 /** Rows of the facts. */

@@ -37,11 +37,6 @@ export type HubCallEnd =
   /** It left the transaction pool without being included. */
   | { readonly state: "dropped"; readonly detail: string };
 
-/** Outcome of the broadcast; `sent` also covers a lost response. */
-export type HubCallSent =
-  | { readonly kind: "sent"; readonly id: number }
-  | { readonly kind: "refused"; readonly refusal: Refusal };
-
 /** Status of a call, by the states of its journal entry. */
 export type HubCallStatus =
   /** Pending, or too recent to be dropped. */
@@ -77,8 +72,11 @@ export class HubCalls {
     this.#log = context.log;
   }
 
-  /** Builds the extrinsic, journals it with everything that depends on it, and broadcasts it. */
-  async send(order: HubCallOrder, signal: AbortSignal): Promise<HubCallSent> {
+  /**
+   * Builds the extrinsic, journals it with everything that depends on it, and broadcasts it; returns why the hub does not
+   * accept it. A lost response counts as sent.
+   */
+  async send(order: HubCallOrder, signal: AbortSignal): Promise<Refusal | undefined> {
     const submission = await this.#hub.hubCalls.prepareCall(order.call, signal);
     signal.throwIfAborted();
     const id = this.#ledger.transaction(() => {
@@ -106,6 +104,21 @@ export class HubCalls {
         return head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? { state: "open" } : GONE;
       }
     }
+  }
+
+  /** Polls every open call of one kind, and applies the ends; true when one of them advanced. */
+  async settle(
+    kind: HubCallOrder["kind"],
+    apply: (row: SubmissionRow, end: HubCallEnd) => Promise<void> | void,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let hasChanges = false;
+    for (const row of this.listOpen(kind)) {
+      const status = await this.poll(row, signal);
+      if (status.state !== "open" && status.state !== "included") await apply(row, status);
+      hasChanges ||= status.state !== "open" && status.state !== row.state;
+    }
+    return hasChanges;
   }
 
   /** Records the end of a call, together with what follows from it. */
@@ -141,8 +154,8 @@ export class HubCalls {
     this.#ledger.transaction(() => void this.#ledger.submissions.update(id, change));
   }
 
-  /** Broadcasts journalled bytes, again where that was done before. */
-  async broadcast(id: number, signal: AbortSignal): Promise<HubCallSent> {
+  /** Broadcasts journalled bytes, again where that was done before; as {@link send}. */
+  async broadcast(id: number, signal: AbortSignal): Promise<Refusal | undefined> {
     const row = this.#ledger.submissions.find(id);
     if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
     this.#leaving.add(id);
@@ -153,22 +166,22 @@ export class HubCalls {
       if (!(error instanceof RpcFault)) throw error;
       const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
       this.#log.info("transaction_failed.broadcast_unknown", fields);
-      return { kind: "sent", id };
+      return undefined;
     } finally {
       this.#leaving.delete(id);
     }
   }
 
-  #applyBroadcast(id: number, result: BroadcastResult): HubCallSent {
+  #applyBroadcast(id: number, result: BroadcastResult): Refusal | undefined {
     if (result.kind === "sent" || result.kind === "alreadyKnown") {
       this.#note(id, { state: "broadcast" });
-      return { kind: "sent", id };
+      return undefined;
     }
     const refusal: Refusal = result.kind === "refused"
       ? result.refusal
       : { code: "unspecified", detail: result.kind };
     this.#note(id, { state: "dropped", detail: refusal.detail });
-    return { kind: "refused", refusal };
+    return refusal;
   }
 }
 

@@ -50,7 +50,12 @@ export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
 export type { CarriedMessage, MinedCost, OpenCount, Period } from "./statistics.ts";
 export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
-export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
+export {
+  isUnresolved,
+  type SubmissionKind,
+  type SubmissionRow,
+  unresolvedSubmissionStates,
+} from "./submissions.ts";
 export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";
 
 /** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */

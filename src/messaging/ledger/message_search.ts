@@ -115,24 +115,26 @@ export class MessageSearch extends MessageQueries {
     ).map(changeFormat.read);
   }
 
-  /**
-   * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
-   * count, too.
-   */
-  wakeMatching(
+  /** Number of open rows that match, by reason; those that are due already count, too. */
+  countOpenByReason(
     filter: MessageFilter,
   ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[] {
     const { sql, parameters } = toCondition(filter);
-    const found = this.db.rows(
+    return this.db.rows(
       `SELECT reason, count(*) AS count FROM message WHERE ${isOpen} AND ${sql} GROUP BY reason ORDER BY reason`,
       parameters,
     ).map(reasonFormat.read);
-    this.db.run(
+  }
+
+  /** Makes the open rows that match due now; returns how many were not. */
+  wakeMatching(filter: MessageFilter): number {
+    const { sql, parameters } = toCondition(filter);
+    return this.db.run(
+      // The plus sign keeps SQLite from reading everything of the leg that is not due.
       `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-       WHERE ${isOpen} AND next_attempt_at_ms > :now AND ${sql}`,
+       WHERE ${isOpen} AND +next_attempt_at_ms > :now AND ${sql}`,
       { ...parameters, now: this.db.now() },
-    );
-    return found;
+    ).changes;
   }
 }
 

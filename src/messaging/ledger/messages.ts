@@ -1,7 +1,7 @@
 /** Table `message`: recording messages and changing their states. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type Parameters, toDecimal } from "./columns.ts";
+import { toDecimal } from "./columns.ts";
 import { isOpen, messageFormat, type MessageRow, type NewMessage } from "./message_rows.ts";
 import { MessageSearch } from "./message_search.ts";
 import { wakeFromFuture } from "./retention.ts";
@@ -127,21 +127,7 @@ export class Messages extends MessageSearch {
 
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number {
-    return this.#wake("source = :source AND target = :target", { source, target, reason });
-  }
-
-  /** As {@link wake}, for the messages of all sources. */
-  wakeAll(target: StateMachine, reason: MessageReason): number {
-    return this.#wake("target = :target", { target, reason });
-  }
-
-  #wake(legs: string, parameters: Parameters): number {
-    return this.db.run(
-      // The plus sign keeps SQLite from reading everything of the leg that is not due.
-      `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-       WHERE ${legs} AND ${isOpen} AND reason = :reason AND +next_attempt_at_ms > :now`,
-      { ...parameters, now: this.db.now() },
-    ).changes;
+    return this.wakeMatching({ source, target, reasons: [reason] });
   }
 
   /** Ends waits for times of a clock that was ahead, in every table; returns how many rows are due by that. */

@@ -25,7 +25,7 @@ export type SubmissionItemRow = RowOf<typeof format>;
 export type SubmissionItem = Omit<SubmissionItemRow, "outcome">;
 
 /** Condition of submissions whose outcome is open. Must be written as in the index, or SQLite does not use it. */
-export const isUnresolved = "s.state IN ('signed', 'broadcast', 'included')";
+export const isUnresolvedSql = "s.state IN ('signed', 'broadcast', 'included')";
 
 /** Items of the submissions. Every method may throw a `LedgerFault`. */
 export class SubmissionItems extends Table {
@@ -55,7 +55,7 @@ export class SubmissionItems extends Table {
          SELECT 1 FROM submission_item i JOIN submission s ON s.id = i.submission_id
            JOIN submission own ON own.id = mine.submission_id
          WHERE i.commitment = mine.commitment AND i.target = mine.target AND i.outcome IS NULL AND s.id <> own.id
-           AND s.kind = 'delivery' AND ${isUnresolved}
+           AND s.kind = 'delivery' AND ${isUnresolvedSql}
            AND (own.nonce IS NULL OR s.nonce IS NOT own.nonce OR s.account IS NOT own.account)
        ) THEN 'not_handled' END WHERE mine.submission_id = :id`,
       { id },
@@ -86,7 +86,7 @@ export class SubmissionItems extends Table {
       `SELECT s.id, i.commitment, i.target FROM json_each(:items) AS item
          CROSS JOIN submission_item i ON i.commitment = item.value ->> 0 AND i.target = item.value ->> 1
          JOIN submission s ON s.id = i.submission_id
-       WHERE i.outcome IS NULL AND s.kind = 'delivery' AND ${isUnresolved}
+       WHERE i.outcome IS NULL AND s.kind = 'delivery' AND ${isUnresolvedSql}
          AND (:nonce IS NULL OR s.nonce IS NOT :nonce OR s.account IS NOT :account) LIMIT 1`,
       {
         items: JSON.stringify(entry.items.map(({ commitment, target }) => [commitment, target])),

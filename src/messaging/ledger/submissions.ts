@@ -5,7 +5,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
 import type { Allowance, Spending, SpendingPurpose, SpendingRule } from "./spending.ts";
-import { isUnresolved, type SubmissionItem, SubmissionItems } from "./submission_items.ts";
+import { isUnresolvedSql, type SubmissionItem, SubmissionItems } from "./submission_items.ts";
 
 /** Every {@link SubmissionKind}. */
 const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
@@ -15,6 +15,11 @@ export type SubmissionKind = typeof submissionKinds[number];
 
 /** States whose outcome is still open; recovery checks these. */
 export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as const;
+
+/** True while the outcome of a submission is open. */
+export function isUnresolved({ state }: { readonly state: SubmissionState }): boolean {
+  return unresolvedSubmissionStates.some((open) => open === state);
+}
 
 /** States in which the outcome is known. */
 const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped"] as const;
@@ -155,13 +160,13 @@ export class Submissions extends SubmissionItems {
 
   /** Submissions of the chain whose outcome is open, oldest first. */
   listUnresolved(chain: StateMachine): SubmissionRow[] {
-    return this.#list(`s.chain = :chain AND ${isUnresolved}`, { chain });
+    return this.#list(`s.chain = :chain AND ${isUnresolvedSql}`, { chain });
   }
 
   /** As {@link listUnresolved} without mined ones and without their bytes: cheap enough for frequent calls. */
   listInFlight(chain: StateMachine): InFlight[] {
     return this.db.rows(
-      `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolved}
+      `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolvedSql}
          AND s.state <> 'included' ORDER BY s.id`,
       { chain },
     ).map(inFlightFormat.read);
@@ -201,7 +206,7 @@ export class Submissions extends SubmissionItems {
   /** Nonces of the account that its submissions with an open outcome hold. */
   listHeldNonces(chain: StateMachine, account: string): bigint[] {
     return this.db.rows(
-      `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolved}`,
+      `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolvedSql}`,
       { chain, account },
     ).flatMap((row) => column.optional(column.u64).read(row, "nonce") ?? []);
   }

@@ -11,8 +11,8 @@ import {
 } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
-import type { Message } from "../../core/ismp/message.ts";
-import { legName, type LegRun, type RelayContext, type RelayDeps } from "./leg.ts";
+import { type Message, postRequestCodec } from "../../core/ismp/message.ts";
+import { legName, type LegRun, type RelayContext } from "./leg.ts";
 import {
   type Candidate,
   endAll,
@@ -24,7 +24,6 @@ import {
   transition,
 } from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
-import { recordRequestReward } from "../fees/rewards/reward_record.ts";
 
 /**
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
@@ -93,16 +92,10 @@ async function endConfirmed(
     for (const { row, relayer } of ours) recordFoundReceipt(leg, row, { relayer, head });
     const competitors = others.filter(({ row }) => row.reason !== "gated").map(({ relayer }) => relayer);
     rememberCompetitors(leg, { relayers: competitors, isLoss: false });
-    endAll(leg, ours.map(({ row }) => row), "delivered");
-    endAll(leg, others.map(({ row }) => row), "delivered_by_other");
-    for (const { row } of others) noteForeign(leg, row, head);
+    endAll(leg, ours.map(({ row }) => row), { to: "delivered" });
+    endAll(leg, others.map(({ row }) => row), { to: "delivered_by_other", seenAt: head });
     return open.filter(({ message }) => !relayerOf.has(message));
   });
-}
-
-/** Records at which height another relayer's receipt was seen, so that it is read again when that is final. */
-export function noteForeign({ ledger }: RelayDeps, { commitment, target }: MessageRow, height: bigint): void {
-  ledger.foreignReceipts.record(target, { commitment, height, isSeenAgain: false });
 }
 
 /** Maximum number of receipts read at once. */
@@ -135,7 +128,7 @@ export async function expire(
         .filter(({ commitment, state }) =>
           state !== "submitted" && !isTerminal(state) && !unsure.has(commitment)
         );
-      endAll(leg, expired, "timed_out");
+      endAll(leg, expired, { to: "timed_out" });
     });
     if (unsure.size > 0) {
       const fields = { leg: legName(leg), messages: unsure.size };
@@ -166,8 +159,16 @@ function toDelivered(
   const listed = context.settings.listedModules();
   // Most modules have no reward, so that their messages need not be read.
   if (message.requestSource === hub && message.kind === "post" && listed?.has(toHex(message.module))) {
-    const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
-    recordRequestReward(context.ledger, delivery, { hub, listed });
+    const request = parseRow(message);
+    const payload = request.kind === "post" ? postRequestCodec.enc(request.request) : new Uint8Array();
+    const { height } = receipt.block;
+    context.ledger.rewards.record({
+      kind: "request",
+      chain: target,
+      reference: requestCommitment,
+      height,
+      payload,
+    });
   }
   // Only requests from chain to chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === target &&

@@ -10,7 +10,6 @@ import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
 import { endDelivered, recordSeenDelivery } from "./receipts.ts";
-import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -208,7 +207,16 @@ function recordOwnWork(leg: Leg, events: readonly ChainEvent[]): void {
     const head = event.at.height;
     if (!isOurs) continue;
     if (event.kind === "handled") recordSeenDelivery(leg, { ...event, target: chain, head });
-    else recordRotationReward(leg.ledger, { chain, height: head, setId: event.setId });
+    else {
+      const reference = event.setId.toString();
+      leg.ledger.rewards.record({
+        kind: "rotation",
+        chain,
+        reference,
+        height: head,
+        payload: new Uint8Array(),
+      });
+    }
   }
 }
 

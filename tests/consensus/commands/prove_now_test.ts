@@ -197,18 +197,22 @@ Deno.test("prove: it waits for the turn of the chain's worker", async () => {
 Deno.test("prove: asked through the socket, and refused there", async () => {
   const scene = new Scene();
   const context = { log: scene.log, proving: scene, status: () => undefined };
-  const ask = async (operation: string, input: unknown): Promise<unknown> =>
+  const ask = async (operation: string, chain: string): Promise<unknown> =>
     JSON.parse(
-      await answerRequest({ commands: operations, context }, toRequestLine(operation, input), never),
+      await answerRequest(
+        { commands: operations, context },
+        toRequestLine(operation, [chain, { dryRun: true }]),
+        never,
+      ),
     );
-  assert.deepEqual(await ask("prove", { chain: "EVM-2", isDryRun: true }), {
+  assert.deepEqual(await ask("prove", "EVM-2"), {
     refusal: "EVM-2 only receives: the hub has no client of it that this program can advance.",
   });
-  const wrong = await ask("prove", { chain: "etherium", isDryRun: true });
+  const wrong = await ask("prove", "etherium");
   assert.match(JSON.stringify(wrong), /etherium is no chain of the configuration.* Did you mean ethereum\?/);
   scene.prover.find = () => updateTo(10n);
   assert.match(
-    JSON.stringify(await ask("prove", { chain: "ethereum", isDryRun: true })),
+    JSON.stringify(await ask("prove", "ethereum")),
     /"outcome":"possible"/,
   );
 });

@@ -70,7 +70,7 @@ function openScene(): Scene {
 async function ask(scene: Scene, operation: string, input: unknown): Promise<unknown> {
   const server = { commands: operations, context: scene };
   const answer: unknown = JSON.parse(
-    await answerRequest(server, toRequestLine(operation, input), new AbortController().signal),
+    await answerRequest(server, toRequestLine(operation, [input, {}]), new AbortController().signal),
   );
   return field(answer, "output") ?? field(answer, "refusal");
 }
@@ -381,7 +381,7 @@ Deno.test("operations: the table of profit fits 120 columns, with 32-byte module
     ledger.spending.note(id, { result, gas, price27, revenueUsd18: result === "delivered" ? huge : 0n });
   }
   for (const by of ["chain", "route", "day", "module"]) {
-    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "" });
+    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "", exampleFiles: "" });
     const args = ["--config=c", "profit", `--by=${by}`];
     const asked = parseWithCommands<OperationRun<OperationContext>>(line, [profitCommand], args);
     assert.ok(asked.kind === "command");

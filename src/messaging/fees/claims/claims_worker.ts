@@ -9,8 +9,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
-import { claimPair, type PairOutcome } from "./claim_pair.ts";
+import { type ClaimContext, claimPair, type PairOutcome, routeName, rowKey } from "./claim_pair.ts";
 import { Deferred, type FeeContext, feeWorker } from "../fee_context.ts";
 import type { HubCallEnd } from "../hub_calls.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -152,28 +151,13 @@ async function settleClaims(
   context: ClaimContext,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let hasChanges = false;
-  for (const row of context.calls.listOpen("accumulate")) {
-    if (await settleOne(context, row, signal)) hasChanges = true;
-  }
+  const apply = async (row: SubmissionRow, end: HubCallEnd): Promise<void> => {
+    if (end.state === "final") return await applyFinal(context, row, end, signal);
+    context.calls.end(row, end);
+    context.log.info("claim_failed.ineffective", { extrinsic: row.submission.hash, detail: end.detail });
+  };
+  const hasChanges = await context.calls.settle("accumulate", apply, signal);
   return releaseOrphans(context) || hasChanges;
-}
-
-async function settleOne(
-  context: ClaimContext,
-  row: SubmissionRow,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const status = await context.calls.poll(row, signal);
-  if (status.state === "open") return false;
-  if (status.state === "included") return row.state !== "included";
-  if (status.state === "final") await applyFinal(context, row, status, signal);
-  else {
-    context.calls.end(row, status);
-    const { submission: { hash: extrinsic } } = row;
-    context.log.info("claim_failed.ineffective", { extrinsic, detail: status.detail });
-  }
-  return true;
 }
 
 /** Marks what the hub has paid; rows that it skipped are claimed again. */

@@ -106,7 +106,7 @@ async function sendOrder(
   }
   const { withdrawals } = context.ledger;
   let row = 0;
-  const sent = await context.calls.send({
+  const refused = await context.calls.send({
     call,
     kind: "withdraw",
     items: [],
@@ -116,8 +116,8 @@ async function sendOrder(
       withdrawals.update(row, { state: "requested", submissionId });
     },
   }, signal);
-  if (sent.kind === "refused") {
-    const { detail } = sent.refusal;
+  if (refused !== undefined) {
+    const { detail } = refused;
     context.ledger.transaction(() => void withdrawals.update(row, { state: "void", detail }));
     context.log.warn("withdrawal_failed.rejected", { ...fields, detail });
     return "refused";

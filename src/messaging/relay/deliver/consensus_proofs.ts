@@ -284,19 +284,17 @@ function byOffer({ row: one }: Candidate, { row: other }: Candidate): number {
   return Number(other.offeredUsd18 - one.offeredUsd18);
 }
 
-/** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */
+/** Finds messages that the target would take behind the proofs, and that pay for all of it. */
 async function findPaying(
   leg: LegRun,
   facts: DeliveryInput,
   open: readonly Candidate[],
 ): Promise<SendInput | undefined> {
-  for (const kind of ["post", "getResponse"]) {
-    let batch = open.filter(({ row }) => row.kind === kind).slice(0, leg.target.limits.maxMessagesPerStep);
-    for (let judged = 0; judged < MAX_JUDGEMENTS && batch.length > 0; judged++) {
-      const { ready: [first], again } = await prepare({ leg, facts }, batch);
-      if (first !== undefined) return first;
-      batch = [...again];
-    }
+  let batch = open.slice(0, leg.target.limits.maxMessagesPerStep);
+  for (let judged = 0; judged < MAX_JUDGEMENTS && batch.length > 0; judged++) {
+    const { ready: [first], again } = await prepare({ leg, facts }, batch);
+    if (first !== undefined) return first;
+    batch = [...again];
   }
   return undefined;
 }

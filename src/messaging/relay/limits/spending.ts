@@ -309,7 +309,7 @@ function resumeSpending(context: TargetContext): void {
   if (stop.read(context) === undefined) return;
   context.ledger.transaction(() => {
     stop.write(context, undefined);
-    context.ledger.messages.wakeAll(chain, "loss_limit");
+    context.ledger.messages.wakeMatching({ target: chain, reasons: ["loss_limit"] });
   });
   context.log.info("loss_limit_cleared", { chain });
 }

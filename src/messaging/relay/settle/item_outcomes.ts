@@ -5,15 +5,15 @@
 import type { BlockRef, RefusalCode } from "../../../core/chains/submission.ts";
 import {
   type DeliveryBlock,
+  isUnresolved,
   type ItemOutcome,
   mayFollow,
   type MessageRow,
   type SubmissionItemRow,
   type SubmissionRow,
-  unresolvedSubmissionStates,
 } from "../../ledger/ledger.ts";
 import { type DeliveryOutcome, judgeRevert } from "../decisions/retry_schedule.ts";
-import { noteForeign, recordDeliveries, recordFoundReceipt } from "../receipts.ts";
+import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { endAll, hold, readMessageRow, toCandidate, transition } from "../messages.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
@@ -52,11 +52,11 @@ export function applyOutcomes(
     if (messages.length === 0) return;
     submissions.settleItems(row.id, messages.map(({ commitment }) => commitment), outcome);
   };
+  const { hash } = row.submission;
+  const seenAt = seen.kind === "receipt" ? seen.head : seen.block.height;
   const end = (messages: readonly MessageRow[], to: "delivered" | "delivered_by_other"): void => {
     const open = messages.filter(({ state }) => state !== to && mayFollow(state, to));
-    endAll(context, open, to, row.submission.hash);
-    const height = seen.kind === "receipt" ? seen.head : seen.block.height;
-    if (to === "delivered_by_other") { for (const message of open) noteForeign(context, message, height); }
+    endAll(context, open, { to, hash, seenAt });
   };
   const [ours, theirs] = [messagesOf("delivered"), messagesOf("delivered_by_other")];
   const failed = messagesOf("not_executed");
@@ -119,7 +119,7 @@ function rolesElsewhere(
 ): readonly ("handled" | "open")[] {
   return submissions.listByItem(commitment, target).flatMap((other) => {
     if (other.id === row.id) return [];
-    const isOpen = unresolvedSubmissionStates.some((state) => state === other.state);
+    const isOpen = isUnresolved(other);
     if (!isOpen && other.state !== "final") return [];
     const item = submissions.itemsOf(other.id).find((each) => each.commitment === commitment);
     if (item?.outcome === "handled") return ["handled"];

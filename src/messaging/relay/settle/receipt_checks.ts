@@ -6,8 +6,8 @@ import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { highest } from "../../../core/chains/evm/gas.ts";
 import type { DeliveryRow, ForeignReceipt, MessageRow } from "../../ledger/ledger.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
-import { endReasons, parseRow, transition } from "../messages.ts";
-import { MAX_RECEIPTS_AT_ONCE, noteForeign, recordSeenDelivery } from "../receipts.ts";
+import { endAll, parseRow, transition } from "../messages.ts";
+import { MAX_RECEIPTS_AT_ONCE, recordSeenDelivery } from "../receipts.ts";
 
 /** Marks found receipts, and those missing when they were to be proved, as final, or reverts them; true when a message has to be delivered again. */
 export async function confirmFoundReceipts(
@@ -54,8 +54,7 @@ function confirmOne(
   if (receipt === undefined) {
     transition(context, message, { to: "ready", detail: "the receipt is gone" });
   } else {
-    transition(context, message, { to: "delivered_by_other", reason: endReasons.delivered_by_other });
-    noteForeign(context, message, finalHeight);
+    endAll(context, [message], { to: "delivered_by_other", seenAt: finalHeight });
   }
   return false;
 }

@@ -177,14 +177,10 @@ const GIVEN_UP_MS = 3_600_000;
 
 /** Groups deliveries and cancellations by nonce, in their order. */
 function groupByNonce(rows: readonly SubmissionRow[]): SubmissionRow[][] {
-  const groups = new Map<string, SubmissionRow[]>();
-  for (const row of rows) {
-    if (row.kind !== "delivery" && row.kind !== "cancel") continue;
-    const { account, nonce } = row.submission;
-    const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
-    groups.set(key, [...groups.get(key) ?? [], row]);
-  }
-  return [...groups.values()];
+  const keyOf = ({ id, submission: { account, nonce } }: SubmissionRow): string =>
+    account === undefined || nonce === undefined ? `row ${id}` : `${account} ${nonce}`;
+  const own = rows.filter(({ kind }) => kind === "delivery" || kind === "cancel");
+  return [...Map.groupBy(own, keyOf).values()];
 }
 
 /** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */
