@@ -2,7 +2,7 @@
 import { mapError } from "../spec/client_error.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
 import { type ChainClient, type ProverContext, toProverOptions } from "../client.ts";
-import { byteConsensusStateId, type EvmChainSection, frequencyKey, hostForeign } from "../config/keys.ts";
+import { byteConsensusStateId, type EvmChainSection, frequencyKey } from "../config/keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
 import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { RollupDeps } from "./claims.ts";
@@ -16,26 +16,23 @@ import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_ma
 
 /** Keys of the host sections of all kinds of rollups. */
 export const rollupHostKeys = {
-  l1RpcUrls: required(httpUrls, {
-    name: "beacon_rpc_url",
+  l1RpcUrls: required("beacon_rpc_url", httpUrls, {
     alias: "ethereum_rpc_url",
     description:
       "JSON-RPC endpoints of the L1: execution nodes, despite the name, with the state of the last " +
       "hour.",
     example: ["https://ethereum.example.org/v1/YOUR-KEY"],
   }),
-  l1StateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
-    name: "l1_state_machine",
+  l1StateMachine: required("l1_state_machine", stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
     description: "The L1.",
     example: "EVM-1",
   }),
   /** Id under which the hub stores the L1, and the heights of the rollup. */
-  l1ConsensusStateId: required(byteConsensusStateId, {
-    name: "l1_consensus_state_id",
+  l1ConsensusStateId: required("l1_consensus_state_id", byteConsensusStateId, {
     description: "The L1's consensus state on the hub.",
     example: "ETH0",
   }),
-  consensusUpdateFrequencySec: frequencyKey,
+  consensusUpdateFrequencySec: frequencyKey(),
 };
 
 /** Values of the host sections of all kinds of rollups. */
@@ -70,7 +67,7 @@ export function defineRollup<Host extends RollupHost>(
   return {
     ...knownChains && { knownChains },
     networks: {},
-    host: { description, keys, foreign: hostForeign },
+    host: { description, keys },
     nodeKeys: ["beacon_rpc_url"],
     findL1: ({ l1StateMachine, l1ConsensusStateId }) => ({
       ...l1StateMachine !== undefined && { stateMachine: l1StateMachine },

@@ -14,8 +14,7 @@ import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  rollupCore: optional(contractAddress, {
-    name: "rollup_core",
+  rollupCore: optional("rollup_core", contractAddress, {
     description: "The RollupCore contract on the L1. Default: the one that the hub stores.",
     example: "0x4DCeB440657f21083db8aDd07665f8ddBe1DCfc0",
   }),
