@@ -2,7 +2,7 @@
  * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
-import { type CheckRow, findingRow } from "../core/checks/check_row.ts";
+import { about, type CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
@@ -81,7 +81,7 @@ export async function checkAccepted(
   const found = `${hub.id.stateMachine} ${
     describeUnlisted(stateMachine, list)
   }; updates are submitted anyway`;
-  return [findingRow(chain, "chain_not_accepted", { result: "warning", found })];
+  return [about(chain).warning("chain_not_accepted", found)];
 }
 
 type Nothing = Extract<PollResult, { readonly kind: "nothing" }>;
