@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 419,
   "core/beefy": 456,
-  "core/chains": 12_197,
+  "core/chains": 12_200,
   "core/checks": 1216,
   "core/commands": 1621,
   "core/config": 3087,
@@ -276,11 +276,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_928,
+  "lines of src": 74_931,
   "lines of devnet": 31_895,
   "lines of tests": 91_096,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 32,
+  "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 83,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_753,
