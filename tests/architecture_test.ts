@@ -253,7 +253,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 12_196,
   "core/checks": 1216,
   "core/commands": 1621,
-  "core/config": 3085,
+  "core/config": 3068,
   "core/encoding": 570,
   "core/evm": 1733,
   "core/hub_proofs": 750,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_981,
+  "lines of src": 73_964,
   "lines of devnet": 31_895,
   "lines of tests": 89_930,
   "lines of the longest function of src": 72,
