@@ -199,7 +199,7 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
     const { state } = await prover.fetchInitialState(AbortSignal.timeout(1_000));
     hub.addClient(id.consensusStateId, toConsensusClientId("TOYC"), state);
     const stop = new AbortController();
-    const worker = chainWorker({ clock, log, hub, random }, prover);
+    const worker = chainWorker({ clock, log, hub, random, intervalMs: 10_000 }, prover);
     const running = worker.run(stop.signal).catch(() => undefined);
     await clock.advance(700_000);
     stop.abort();

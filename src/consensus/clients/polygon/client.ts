@@ -27,7 +27,7 @@ import {
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { boolean, httpUrl } from "../../../core/config/values.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
@@ -112,8 +112,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     const [rows, heimdall] = await Promise.all([ofBor, this.#isOfNetwork(signal)]);
     if (heimdall) return rows;
     const found = `does not serve ${this.#network.heimdallChain}`;
-    const row = { chain: this.chain, endpoint: node.host, check: "endpoint", result: "failed" } as const;
-    return [...rows, { ...row, found, advice: "fix heimdall_rpc_url" }];
+    return [...rows, about(this.chain, node.host).failed("endpoint", found, "fix heimdall_rpc_url")];
   }
 
   /** Nothing beside the light client, which has a row of its own. */
