@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 419,
   "core/beefy": 456,
-  "core/chains": 12_197,
+  "core/chains": 12_200,
   "core/checks": 1216,
   "core/commands": 1621,
   "core/config": 3087,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3540,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2565,
+  "core/telemetry": 2555,
   "messaging": 978,
   "messaging/checks": 287,
   "messaging/commands": 1810,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_928,
+  "lines of src": 74_921,
   "lines of devnet": 31_895,
-  "lines of tests": 91_230,
+  "lines of tests": 90_871,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 32,
+  "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 83,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_753,
+  "words of docs": 59_748,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
