@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3540,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2558,
+  "core/telemetry": 2548,
   "messaging": 978,
   "messaging/checks": 287,
   "messaging/commands": 1810,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_964,
+  "lines of src": 73_954,
   "lines of devnet": 31_895,
   "lines of tests": 89_930,
   "lines of the longest function of src": 72,
