@@ -137,7 +137,6 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
         await substrateClients(relay, identity, {
           chains: substrateChains,
           polkadotHubs: chains.filter(({ proven }) => proven.kind === "polkadot_hub"),
-          challengePeriodSec: options.hubChallengePeriodSec ?? 0n,
           unbondingPeriodSec: UNBONDING_SEC,
         }),
       ),
@@ -155,10 +154,9 @@ export async function startDevnet(options: DevnetOptions = {}): Promise<Devnet> 
   if (options.bandwidthGate !== true) listApplications(hub, chains, substrateChains);
   const endpoints = consensusEndpointsOf({ hub, relay, chains, substrateChains });
   const isPlanted = options.feeds === "planted";
-  const challengePeriodSec = options.hubChallengePeriodSec ?? 0n;
   if (isPlanted) {
-    await createPlantedClients(hub, chains, { challengePeriodSec, unbondingPeriodSec: UNBONDING_SEC });
-  } else if (chains.length > 0) await createClients(hub, endpoints, challengePeriodSec);
+    await createPlantedClients(hub, chains, UNBONDING_SEC);
+  } else if (chains.length > 0) await createClients(hub, endpoints);
   const proofs = started.use(new HubProver({ relay, finalityLag: RELAY_LAG, paraId: hubPara }));
   while (ownHeaderOf(hub.finalizedHeader) === undefined) hub.produceBlock();
   proofs.cover();

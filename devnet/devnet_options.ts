@@ -27,8 +27,6 @@ export interface DevnetOptions {
     RelaySimulatorOptions,
     "grandpaPeriod" | "sessionBlocks" | "splitVotes" | "validators"
   >;
-  /** Of every chain on the hub, seconds. Default 0. */
-  readonly hubChallengePeriodSec?: bigint;
   /** Of the hub on every chain, seconds. Default 0. */
   readonly evmChallengePeriodSec?: bigint;
   /** The devnet's applications need bandwidth like any other sender; false: the hub's allow list has them. Default false. */

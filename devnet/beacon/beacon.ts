@@ -71,7 +71,7 @@ export class Beacon implements SimulatedBeaconNode {
   readonly #server: BeaconServer;
   readonly #pollMs: number;
   readonly #nodes: BeaconServer[] = [];
-  #behaviour: Pick<BeaconBehaviour, "signers" | "isStalled">;
+  #signers: BeaconBehaviour["signers"];
   #failedPolls = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Commands and looks at the execution chain happen one after the other. */
@@ -80,21 +80,14 @@ export class Beacon implements SimulatedBeaconNode {
   constructor(options: BeaconOptions) {
     this.network = options.network ?? sepolia;
     this.#pollMs = options.pollMs ?? 250;
-    this.#behaviour = {
-      signers: options.signers ?? 500,
-      isStalled: options.isStalled ?? false,
-    };
+    this.#signers = options.signers ?? 500;
     this.#execution = new ExecutionChain(options.executionUrl, this.#abort.signal);
     this.#chain = new BeaconChain({
       network: this.network,
       startEpoch: options.startEpoch ?? usualStart(this.network),
       blocksPerEpoch: options.blocksPerEpoch ?? 4,
       validators: options.validators ?? 1000,
-      keptBlocks: options.keptBlocks ?? 256,
-      signers: (slot) => {
-        const { signers } = this.#behaviour;
-        return typeof signers === "number" ? signers : signers(slot);
-      },
+      signers: (slot) => typeof this.#signers === "number" ? this.#signers : this.#signers(slot),
     });
     this.#server = this.#open(options);
   }
@@ -199,11 +192,8 @@ export class Beacon implements SimulatedBeaconNode {
   }
 
   change(behaviour: Partial<BeaconBehaviour>): void {
-    const { signers, isStalled, ...ofNode } = behaviour;
-    this.#behaviour = {
-      signers: signers ?? this.#behaviour.signers,
-      isStalled: isStalled ?? this.#behaviour.isStalled,
-    };
+    const { signers, ...ofNode } = behaviour;
+    this.#signers = signers ?? this.#signers;
     this.#server.change(ofNode);
   }
 
@@ -231,7 +221,7 @@ export class Beacon implements SimulatedBeaconNode {
 
   async #poll(): Promise<void> {
     try {
-      if (!this.#behaviour.isStalled) await this.sync();
+      await this.sync();
       this.#failedPolls = 0;
     } catch (error) {
       // The execution node is away, or changes its chain at this moment, or this one is ending.

@@ -66,8 +66,6 @@ export interface NodeBehaviour {
 export interface BeaconBehaviour extends NodeBehaviour {
   /** Members of 512 that sign a block at a slot. @default 500 */
   readonly signers: number | ((slot: number) => number);
-  /** True: the blocks of the execution chain are not followed, except by commands. @default false */
-  readonly isStalled: boolean;
 }
 
 /** What is chosen at the start. */
@@ -87,8 +85,6 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   readonly validators?: number;
   /** Milliseconds between two polls at the execution chain; 0: none, see `Beacon.sync`. @default 250 */
   readonly pollMs?: number;
-  /** Blocks whose states can be asked for, beside those that light client updates refer to. @default 256 */
-  readonly keptBlocks?: number;
 }
 
 /** A request that was answered. */

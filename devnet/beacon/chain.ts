@@ -33,9 +33,10 @@ export interface ChainOptions extends BuilderOptions {
   readonly startEpoch: number;
   readonly blocksPerEpoch: number;
   readonly validators: number;
-  readonly keptBlocks: number;
 }
 
+/** Blocks whose states can be asked for, beside those that light client updates refer to. */
+const KEPT_BLOCKS = 256;
 /** Epochs with a block each before the one of the start: the first of them is final at the start. */
 export const epochsBefore = 3;
 
@@ -198,7 +199,7 @@ export class BeaconChain {
   }
 
   #forgetOld(): void {
-    const surplus = this.#blocks.length - this.#options.keptBlocks;
+    const surplus = this.#blocks.length - KEPT_BLOCKS;
     if (surplus > 0) this.#blocks.splice(0, surplus);
     for (const map of [this.#firstOfPeriod, this.#bestUpdates]) {
       for (const period of map.keys()) {

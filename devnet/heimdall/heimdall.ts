@@ -13,8 +13,6 @@ export interface HeimdallOptions {
   readonly borChainId: number;
   /** `http://host:port` of the Bor node. */
   readonly executionUrl: string;
-  /** Between blocks, ms. Default 250. */
-  readonly blockEveryMs?: number;
   /** Blocks until a validator changes. Default 20. */
   readonly blocksPerSet?: bigint;
 }
@@ -37,6 +35,8 @@ export interface Heimdall extends AsyncDisposable {
   readonly finalized: bigint;
 }
 
+/** Milliseconds between blocks. */
+const BLOCK_EVERY_MS = 250;
 /** Blocks of Bor that are newer than the one of a milestone: a node may still lose them. */
 const UNSURE_BLOCKS = 2n;
 
@@ -100,11 +100,10 @@ class RunningHeimdall implements Heimdall {
 
   /** Makes blocks until the end. */
   run(): void {
-    const { blockEveryMs = 250 } = this.#options;
     this.#work = (async () => {
       while (!this.#isEnding) {
         await this.addBlock();
-        await pause(blockEveryMs, this.#end.signal);
+        await pause(BLOCK_EVERY_MS, this.#end.signal);
       }
     })();
     // Reported at the end.

@@ -1,22 +1,22 @@
 /**
  * Puts the pallets of a simulated chain together: those of the hub, or those of any chain with pallet-ismp.
  */
-import { demoModuleId, type HubOptions, type OrdinaryChain } from "./hub_options.ts";
+import type { HubOptions, OrdinaryChain } from "./hub_options.ts";
 import type { HubIdentity } from "./node.ts";
 import { BalancesPallet } from "./pallets/balances.ts";
 import { BandwidthPallet } from "./pallets/bandwidth.ts";
 import { BeefyProofsPallet, BeefyProofStorage } from "./pallets/beefy_proofs.ts";
 import { maxCallBytes, registerCallDecompressor } from "./pallets/call_decompressor.ts";
-import { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
 import { networksOf } from "./pallets/consensus_verifiers.ts";
 import { chainRouter, hubRouter } from "./pallets/chain_router.ts";
 import { HostExecutivePallet } from "./pallets/host_executive.ts";
 import { IsmpPallet } from "./pallets/ismp.ts";
 import { MmrPallet, offchainLeaves } from "./pallets/mmr.ts";
-import { RelayerPallet } from "./pallets/relayer.ts";
-import { RelayerStorage } from "./pallets/relayer_storage.ts";
+import { registerRelayer } from "./pallets/relayer.ts";
+import { type RelayerParts, RelayerStorage } from "./pallets/relayer_storage.ts";
 import { StateCoprocessorPallet } from "./pallets/state_coprocessor.ts";
 import { registerSystem } from "./pallets/system.ts";
+import { abiEncodePost } from "../../src/core/ismp/message.ts";
 import { SimulatedRuntime } from "./runtime.ts";
 import { RuntimeMetadata, type RuntimeName } from "./runtime_metadata.ts";
 
@@ -25,9 +25,7 @@ export interface HubPallets {
   readonly mmr: MmrPallet;
   readonly hostExecutive: HostExecutivePallet;
   readonly bandwidth: BandwidthPallet;
-  readonly relayer: RelayerPallet;
-  /** Nexus only. */
-  readonly incentives: ConsensusIncentivesPallet | undefined;
+  readonly relayer: RelayerParts;
   readonly beefy: { readonly pallet: BeefyProofsPallet; readonly storage: BeefyProofStorage };
 }
 
@@ -50,9 +48,6 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
   const balances = new BalancesPallet(metadata);
   const { stateMachine } = identity;
   const hasGate = options.bandwidthGate === true;
-  const incentives = metadata.hasPallet("ConsensusIncentives")
-    ? new ConsensusIncentivesPallet(metadata)
-    : undefined;
   const ismp: IsmpPallet = new IsmpPallet(metadata, {
     stateMachine,
     coprocessor: stateMachine,
@@ -60,34 +55,31 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
     balances,
     evmHost: (execution, chain) => hostExecutive.evmHosts.get(execution.overlay, chain),
     networks: networksOf[name],
-    onExecuted: (execution, messages, events): void =>
-      incentives?.reward({ balances, ismp }, execution, messages, events),
     module: hubRouter({
       hub: stateMachine,
       refusesRetiredGateways: name === "nexus",
-      demoModules: options.demoModules ?? [demoModuleId],
-      charge: hasGate ? (execution, request): void => bandwidth.charge(execution, request) : undefined,
+      charge: hasGate
+        ? (execution, request): void => bandwidth.charge(execution, request, abiEncodePost(request).length)
+        : undefined,
       forward: (execution, request, commitment): void => ismp.dispatchRequest(execution, request, commitment),
     }),
   });
-  const relayer = new RelayerPallet({
+  const relayer: RelayerParts = {
     storage: new RelayerStorage(metadata),
     ismp,
     hostExecutive,
     balances,
     wordChains: new Set(),
-  });
+  };
   const beefyStorage = new BeefyProofStorage(metadata);
-  const beefy = new BeefyProofsPallet({ storage: beefyStorage, ismp, balances, ...identity });
+  const beefy = new BeefyProofsPallet({ storage: beefyStorage, ismp, ...identity });
   const coprocessor = new StateCoprocessorPallet(metadata, {
     ismp,
-    charge: hasGate
-      ? (execution, get, size): void => bandwidth.chargeResponse(execution, get, size)
-      : undefined,
+    charge: hasGate ? (execution, get, size): void => bandwidth.charge(execution, get, size) : undefined,
   });
   registerSystem(runtime);
   ismp.register(runtime);
-  relayer.register(runtime);
+  registerRelayer(runtime, relayer);
   coprocessor.register(runtime);
   registerCallDecompressor(runtime, maxCallBytes[name]);
   const hubOnly = {
@@ -95,7 +87,6 @@ export function assembleHub(name: RuntimeName, identity: HubIdentity, options: H
     hostExecutive,
     bandwidth,
     relayer,
-    incentives,
     beefy: { pallet: beefy, storage: beefyStorage },
   };
   return { runtime, ismp, balances, hubOnly };
@@ -116,7 +107,7 @@ const hubPalletNames = [
 ];
 
 /** Builds the runtime of a chain that is not the hub. */
-export function assembleChain(chain: OrdinaryChain, options: HubOptions): ChainRuntime {
+export function assembleChain(chain: OrdinaryChain): ChainRuntime {
   const metadata = RuntimeMetadata.load("gargantua", hubPalletNames);
   const runtime = new SimulatedRuntime(metadata, {
     hasher: chain.hashing,
@@ -130,7 +121,7 @@ export function assembleChain(chain: OrdinaryChain, options: HubOptions): ChainR
     leaves: offchainLeaves,
     balances,
     evmHost: () => undefined,
-    module: chainRouter({ coprocessor, balances, demoModules: options.demoModules ?? [demoModuleId] }),
+    module: chainRouter({ coprocessor, balances }),
   });
   registerSystem(runtime);
   ismp.register(runtime);

@@ -1,10 +1,8 @@
 /**
  * The chain of the simulated hub: how blocks are built.
  */
-import { fromHex, type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
-import { offchainKeys } from "../../src/core/ismp/storage_keys.ts";
-import { decodeLeafNode, mmrLeafHash } from "./pallets/mmr.ts";
-import { emptySnapshot, type OffchainWrite, type Snapshot } from "./storage.ts";
+import { type Hash256, type Hex } from "../../src/core/encoding/bytes.ts";
+import { emptySnapshot, type Snapshot } from "./storage.ts";
 import { compact } from "scale-ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import { ScaleError, u64 } from "../../src/core/encoding/scale.ts";
@@ -14,52 +12,6 @@ import { digestItem } from "./digest.ts";
 import type { IsmpPallet } from "./pallets/ismp.ts";
 import { finalizeBlock, initializeBlock, timestampInherent } from "./pallets/system.ts";
 import { type ApplyResult, type Execution, type SimulatedRuntime, ValidityError } from "./runtime.ts";
-
-/**
- * The node's offchain database (kind PERSISTENT): written by block import, made canonical by finality.
- * Source: polytope-labs/hyperbridge: modules/pallets/mmr/gadget/src/offchain_mmr.rs.
- */
-
-/** Hex digits of the fork identifier behind a canonical key. */
-const forkDigits = 64;
-
-const nodeKeyDigits = toHex(offchainKeys.mmrCanonNode(0n)).length;
-const nodePrefix = toHex(offchainKeys.mmrCanonNode(0n)).slice(0, nodeKeyDigits - 16);
-
-/** Key-value store of one node. */
-class OffchainDb {
-  readonly #entries = new Map<Hex, Uint8Array>();
-
-  /** The value under a key. */
-  get(key: Uint8Array): Uint8Array | undefined {
-    return this.#entries.get(toHex(key));
-  }
-
-  /** Stores a value, as the offchain index of a runtime does at block import. */
-  put(key: Uint8Array, value: Uint8Array): void {
-    this.#entries.set(toHex(key), value);
-  }
-
-  /** Takes over what a block wrote. */
-  import(writes: readonly OffchainWrite[]): void {
-    for (const [key, value] of writes) {
-      if (value === undefined) this.#entries.delete(key);
-      else this.#entries.set(key, value);
-    }
-  }
-
-  /** Finality of the block with these writes: nodes lose the fork identifier, leaves by commitment go. */
-  canonicalize(writes: readonly OffchainWrite[]): void {
-    for (const [key, node] of writes) {
-      const isNode = key.startsWith(nodePrefix) && key.length === nodeKeyDigits + forkDigits;
-      if (!isNode || node === undefined) continue;
-      this.#entries.delete(key);
-      this.put(fromHex(key.slice(0, nodeKeyDigits)), node);
-      const leaf = decodeLeafNode(node);
-      if (leaf !== undefined) this.#entries.delete(toHex(offchainKeys.leafByCommitment(mmrLeafHash(leaf))));
-    }
-  }
-}
 
 /** Digest item of a block that brings another runtime (`RuntimeEnvironmentUpdated`). */
 const RUNTIME_UPDATED = Uint8Array.of(8);
@@ -90,12 +42,11 @@ interface HubChainOptions extends Omit<HistoryOptions, "hasher"> {
 
 /** The chain. There are no forks. */
 export class HubBlockchain extends BlockHistory {
-  readonly offchain = new OffchainDb();
+  /** The node's offchain database (kind PERSISTENT), by the hex of its keys: what blocks have written. */
+  readonly offchain = new Map<Hex, Uint8Array>();
   readonly #runtime: SimulatedRuntime;
   readonly #ismp: IsmpPallet;
   readonly #options: HubChainOptions;
-  /** Offchain writes of blocks that are not final yet. */
-  readonly #pendingOffchain = new Map<number, readonly OffchainWrite[]>();
 
   constructor(runtime: SimulatedRuntime, ismp: IsmpPallet, options: HubChainOptions) {
     super({ ...options, hasher: runtime.rules.hasher });
@@ -152,18 +103,11 @@ export class HubBlockchain extends BlockHistory {
       digest,
     };
     const { events, offchain } = execution.overlay;
-    this.offchain.import(offchain);
-    this.#pendingOffchain.set(number, offchain);
-    return { block: this.append(header, { extrinsics, events, state }), ...applied };
-  }
-
-  override advanceFinality(): SimulatedBlock[] {
-    const newlyFinal = super.advanceFinality();
-    for (const { header: { number } } of newlyFinal) {
-      this.offchain.canonicalize(this.#pendingOffchain.get(number) ?? []);
-      this.#pendingOffchain.delete(number);
+    for (const [key, value] of offchain) {
+      if (value === undefined) this.offchain.delete(key);
+      else this.offchain.set(key, value);
     }
-    return newlyFinal;
+    return { block: this.append(header, { extrinsics, events, state }), ...applied };
   }
 
   #applyInherent(execution: Execution, extrinsics: readonly Uint8Array[]): void {

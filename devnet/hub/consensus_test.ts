@@ -1,7 +1,7 @@
 import { consensusSettings } from "./pallets/consensus_verifiers.ts";
 import assert from "node:assert/strict";
 import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
-import { concatBytes, fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { claimOf } from "../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { bscConsensusStateCodec, bscUpdateCodec } from "../../src/consensus/clients/bsc/spec/update.ts";
 import { decodeOpStackState } from "../../src/consensus/clients/op_stack/spec/verify_update.ts";
@@ -10,9 +10,7 @@ import {
   verifyBeaconUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
 import { messagesTag, stateMachineUpdatedTag } from "./pool_tags.ts";
-import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
 import {
   type StateMachineHeight,
   type StateMachineId,
@@ -49,13 +47,10 @@ import {
   proofs,
   startConsensusHub,
   states,
-  submitterKey,
   underL1,
 } from "./consensus_work.ts";
 import { clientOf } from "./initial_clients.ts";
-import { callHttp, resultHttp } from "./json_rpc_client.ts";
-import { treasuryAccount } from "./pallets/balances.ts";
-import { RuntimeMetadata } from "./runtime_metadata.ts";
+import { resultHttp } from "./json_rpc_client.ts";
 
 const { signal } = new AbortController();
 const beaconHeights = [beacon.first, beacon.second].map(({ executionPayload }) =>
@@ -492,49 +487,6 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
   ]);
   assert.deepEqual([game, claim, nothing], [fisherman, fisherman, undefined]);
   assert.deepEqual(await connection.hub.reads.fetchStorage([], signal), []);
-});
-
-Deno.test("hub: nexus pays the signer of the first message for the blocks that an update covers, once", async () => {
-  await using simulated = await startConsensusHub({
-    runtime: "nexus",
-    balances: new Map([[treasuryAccount, 10n ** 30n]]),
-  });
-  await using connection = connectConsensus(simulated);
-  const { governance } = simulated;
-  const relayer = toHash256(sr25519PublicKey(fromHex(submitterKey)));
-  const cost = 10n ** 12n;
-  const set = [optimism, arbitrumOrbit].map((id) => governance.setCostPerBlock(underL1(id), cost));
-  simulated.produceBlock();
-  await Promise.all(set);
-  const [fault = new Uint8Array(), aggregate = new Uint8Array()] = proofs.opStack;
-  await include(simulated, connection.hub, optimism, [fault, aggregate]);
-  assert.equal(governance.balanceOf(relayer), opHeight * cost);
-  await include(simulated, connection.hub, optimism, [aggregate]);
-  assert.equal(governance.balanceOf(relayer), opHeight * cost);
-
-  // A signature of something else: the update counts, nobody is paid.
-  const { raw } = await connection.hub.updates.prepareUpdates({
-    id: optimism.consensusStateId,
-    proofs: [fault],
-  }, signal);
-  // Variant, key and signature, both with their lengths, are the end of the extrinsic.
-  const signature = raw.slice(-100);
-  const messages = ismpMessagesCodec.enc([{
-    tag: "Consensus",
-    value: {
-      consensusProof: proofs.arbitrum[0] ?? new Uint8Array(),
-      consensusStateId: arbitrumOrbit.consensusStateId,
-      signer: signature,
-    },
-  }]);
-  const call = concatBytes(RuntimeMetadata.load("nexus").callIndex("Ismp", "handle_unsigned"), messages);
-  const answer = await callHttp(simulated.httpUrl, "author_submitExtrinsic", [
-    toHex(encodeBareExtrinsic(call)),
-  ]);
-  assert.equal(answer.kind, "result");
-  simulated.produceBlock();
-  assert.equal(await connection.hub.reads.fetchLatestHeight(underL1(arbitrumOrbit), signal), arbitrumHeight);
-  assert.equal(governance.balanceOf(relayer), opHeight * cost);
 });
 
 Deno.test("hub: a client is created from what a prover says, with heights of its chains", async () => {

@@ -11,10 +11,8 @@ import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
-import type { ConsensusIncentivesPallet } from "./pallets/consensus_incentives.ts";
 import { type BeaconRuntime, consensusSettings } from "./pallets/consensus_verifiers.ts";
-import type { RelayerPallet } from "./pallets/relayer.ts";
-import { defaultMinimumWithdrawal } from "./pallets/relayer_storage.ts";
+import { defaultMinimumWithdrawal, type RelayerParts } from "./pallets/relayer_storage.ts";
 import type { RuntimeChange } from "./runtime_metadata.ts";
 import type { Snapshot } from "./storage.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
@@ -25,8 +23,7 @@ export type Enqueue = (run: AdminAction) => Promise<BlockName>;
 /** What is governed; chains other than the hub have no relayer accounts. */
 export interface GovernedPallets {
   readonly balances: BalancesPallet;
-  readonly relayer: RelayerPallet | undefined;
-  readonly incentives: ConsensusIncentivesPallet | undefined;
+  readonly relayer: RelayerParts | undefined;
 }
 
 /** Account that is noted with claims that {@link Governance} rules out. */
@@ -44,7 +41,7 @@ export class Governance {
     this.#bestState = bestState;
   }
 
-  get #relayer(): RelayerPallet {
+  get #relayer(): RelayerParts {
     const { relayer } = this.#pallets;
     if (relayer === undefined) throw new Error("This chain has no pallet Relayer");
     return relayer;
@@ -52,43 +49,40 @@ export class Governance {
 
   /** Sets the parameters of an EVM host: without them nothing is withdrawn to its chain. */
   setHostParams(chain: StateMachine, params: EvmHostParam): Promise<BlockName> {
-    return this.#enqueue((execution) =>
-      this.#relayer.parts.hostExecutive.setHostParams(execution, chain, params)
-    );
+    const { hostParams } = this.#relayer.hostExecutive;
+    return this.#enqueue(hostParams.to({ tag: "EvmHostParam", value: params }, chain));
   }
 
   /** Lets the relayers' pallet read slots of an EVM chain as words, as a later runtime would. */
   readWordsOf(chain: StateMachine): Promise<BlockName> {
     return this.#enqueue(() => {
-      this.#relayer.parts.wordChains.add(chain);
+      this.#relayer.wordChains.add(chain);
     });
   }
 
   /** Sets the decimals of a Substrate chain's fee token. */
   setFeeTokenDecimals(chain: StateMachine, decimals: number): Promise<BlockName> {
-    return this.#enqueue((execution) =>
-      this.#relayer.parts.hostExecutive.setFeeTokenDecimals(execution, chain, decimals)
-    );
+    return this.#enqueue(this.#relayer.hostExecutive.feeTokenDecimals.to(decimals, chain));
   }
 
   /** Sets the smallest amount that is paid out, in units of the chain's fee token. */
   setMinimumWithdrawal(chain: StateMachine, amount: bigint): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#relayer.setMinimumWithdrawal(execution, chain, amount));
+    return this.#enqueue(this.#relayer.storage.minimumWithdrawal.to(amount, chain));
   }
 
   /** Sets the reward for delivering a rotation to a chain, in native units (12 decimals); 0 offers none. */
   setConsensusReward(chain: StateMachine, amount: bigint): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#relayer.setConsensusReward(execution, chain, amount));
+    return this.#enqueue(this.#relayer.storage.consensusReward.to(amount, chain));
   }
 
   /** Sets the reward for delivering a request of a module of the hub, in native units; 0 offers none. */
   setRequestReward(moduleId: Uint8Array, amount: bigint): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#relayer.setRequestReward(execution, moduleId, amount));
+    return this.#enqueue(this.#relayer.storage.requestReward.to(amount, moduleId));
   }
 
   /** Sets what an account owns, in native units. Rewards come from `treasuryAccount` of `pallets/balances.ts`. */
   setBalance(account: Hash256, free: bigint): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#pallets.balances.set(execution, account, free));
+    return this.#enqueue((execution) => this.#pallets.balances.set(execution.overlay, account, free));
   }
 
   /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
@@ -98,7 +92,7 @@ export class Governance {
 
   /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
   setBeaconRuntime(runtime: BeaconRuntime): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.beaconRuntime.put(overlay, runtime));
+    return this.#enqueue(consensusSettings.beaconRuntime.to(runtime));
   }
 
   /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */
@@ -108,9 +102,7 @@ export class Governance {
 
   /** Lets the parachain client follow a parachain of the same relay chain. */
   followParachain(paraId: number): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) =>
-      consensusSettings.followedParachain.put(overlay, undefined, paraId)
-    );
+    return this.#enqueue(consensusSettings.followedParachain.to(undefined, paraId));
   }
 
   /** Sets the milliseconds of the slots of a parachain whose headers have no timestamps; `undefined`: none any more. */
@@ -127,38 +119,27 @@ export class Governance {
 
   /** Rules a dispute game out, as fishermen do. */
   blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) =>
-      consensusSettings.blacklistedGame.put(overlay, fisherman, id, proxy)
-    );
+    return this.#enqueue(consensusSettings.blacklistedGame.to(fisherman, id, proxy));
   }
 
   /** Rules a claim of an Arbitrum chain out, as fishermen do. */
   blacklistClaim(id: StateMachineId, claim: Hash256): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) =>
-      consensusSettings.blacklistedClaim.put(overlay, fisherman, id, claim)
-    );
-  }
-
-  /** Sets what relayers get for each block of a chain, native units. @throws {Error} on gargantua. */
-  setCostPerBlock(id: StateMachineId, amount: bigint): Promise<BlockName> {
-    const { incentives } = this.#pallets;
-    if (incentives === undefined) throw new Error("This chain has no pallet ConsensusIncentives");
-    return this.#enqueue((execution) => incentives.setCostPerBlock(execution, id, amount));
+    return this.#enqueue(consensusSettings.blacklistedClaim.to(fisherman, id, claim));
   }
 
   /** Fees credited to an address for requests paid on `chain`. */
   feesOf(chain: StateMachine, address: Uint8Array): bigint {
-    return this.#relayer.parts.storage.fees.get(this.#bestState().main, chain, address) ?? 0n;
+    return this.#relayer.storage.fees.get(this.#bestState().main, chain, address) ?? 0n;
   }
 
   /** Nonce that the next signature of an address for `chain` must carry. */
   nonceOf(address: Uint8Array, chain: StateMachine): bigint {
-    return this.#relayer.parts.storage.nonce.get(this.#bestState().main, address, chain) ?? 0n;
+    return this.#relayer.storage.nonce.get(this.#bestState().main, address, chain) ?? 0n;
   }
 
   /** Smallest amount that is paid out now. */
   minimumWithdrawal(chain: StateMachine): bigint {
-    const stored = this.#relayer.parts.storage.minimumWithdrawal.get(this.#bestState().main, chain);
+    const stored = this.#relayer.storage.minimumWithdrawal.get(this.#bestState().main, chain);
     return stored ?? defaultMinimumWithdrawal;
   }
 

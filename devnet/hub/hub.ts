@@ -41,9 +41,9 @@ import { ismpMethods } from "./rpc/ismp_methods.ts";
 import { stateMethods } from "./rpc/state_methods.ts";
 import { DispatchError, type Execution, type RejectionListener } from "./runtime.ts";
 
+export { demoModuleId } from "./pallets/chain_router.ts";
 export {
   type BlockName,
-  demoModuleId,
   type HubOptions,
   type OrdinaryChain,
   type Rejection,
@@ -82,16 +82,12 @@ export class Hub extends SimulatedNode {
     this.#relayParent = options.relayParent;
     const parts = options.chain === undefined
       ? assembleHub(name, this.identity, options)
-      : assembleChain(options.chain, options);
+      : assembleChain(options.chain);
     this.#hubOnly = parts.hubOnly;
     this.#node = this.#makeNode(options, { ...parts, mmr: parts.hubOnly?.mmr });
     const enqueue: Enqueue = (run) => this.#enqueue(run);
     this.governance = new Governance(
-      {
-        balances: parts.balances,
-        relayer: parts.hubOnly?.relayer,
-        incentives: parts.hubOnly?.incentives,
-      },
+      { balances: parts.balances, relayer: parts.hubOnly?.relayer },
       enqueue,
       () => this.#node.chain.bestState,
     );
@@ -109,7 +105,7 @@ export class Hub extends SimulatedNode {
     }
     for (const write of options.consensus ?? []) void this.#enqueue(write);
     for (const [account, free] of options.balances ?? []) {
-      void this.#enqueue((execution) => balances.set(execution, account, free));
+      void this.#enqueue(({ overlay }) => balances.set(overlay, account, free));
     }
     for (const [chain, address] of options.hosts ?? []) void this.setHost(chain, address);
     for (const [chain, params] of options.hostParams ?? []) {
@@ -155,7 +151,7 @@ export class Hub extends SimulatedNode {
     };
   }
 
-  #serveNode({ maxMessageBytes = 150_000_000, port }: HubOptions): void {
+  #serveNode({ port }: HubOptions): void {
     const node = this.#node;
     const methods = {
       ...systemMethods(node),
@@ -166,7 +162,6 @@ export class Hub extends SimulatedNode {
     };
     this.serve({
       methods: this.#finality?.methods(methods) ?? methods,
-      maxMessageBytes,
       ...port === undefined ? {} : { port },
     });
   }
@@ -257,14 +252,12 @@ export class Hub extends SimulatedNode {
 
   /** Sets how many commitments of a chain are kept. */
   setCommitmentCap(id: StateMachineId, cap: number): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => this.#node.ismp.storage.commitmentCap.put(overlay, cap, id));
+    return this.#enqueue(this.#node.ismp.storage.commitmentCap.to(cap, id));
   }
 
   /** Sets the challenge period of a chain, seconds. */
   setChallengePeriod(id: StateMachineId, periodSec: bigint): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) =>
-      this.#node.ismp.storage.challengePeriodSec.put(overlay, periodSec, id)
-    );
+    return this.#enqueue(this.#node.ismp.storage.challengePeriodSec.to(periodSec, id));
   }
 
   /** Stops a light client as a fraud proof does. */
@@ -274,23 +267,18 @@ export class Hub extends SimulatedNode {
 
   /** Lets a frozen light client continue, as governance does. */
   unfreezeClient(stateId: ConsensusStateId): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) =>
-      this.#node.ismp.storage.frozenConsensusClients.put(overlay, false, stateId)
-    );
+    return this.#enqueue(this.#node.ismp.storage.frozenConsensusClients.to(false, stateId));
   }
 
   /** Sets the ISMP host of an EVM chain. */
   setHost(chain: StateMachine, address: Uint8Array): Promise<BlockName> {
-    return this.#enqueue((execution) =>
-      (this.#hubOnly ?? noHub()).hostExecutive.setEvmHost(execution, chain, address)
-    );
+    return this.#enqueue((this.#hubOnly ?? noHub()).hostExecutive.evmHosts.to(address, chain));
   }
 
   /** Puts an application on the list of those that need no bandwidth, or takes it off. */
   setBandwidthAllowlist(source: StateMachine, app: Uint8Array, on: boolean): Promise<BlockName> {
-    return this.#enqueue((execution) =>
-      (this.#hubOnly ?? noHub()).bandwidth.setAllowlist(execution, source, app, on)
-    );
+    const { bandwidth } = this.#hubOnly ?? noHub();
+    return this.#enqueue(({ overlay }) => bandwidth.setAllowlist(overlay, source, app, on));
   }
 
   /** Gives an application bandwidth. */
@@ -374,7 +362,7 @@ function noHub(): never {
 }
 
 function identityOf({ stateMachine, consensusStateId }: OrdinaryChain): HubIdentity {
-  return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}`, tokenSymbol: "UNIT" };
+  return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}` };
 }
 
 /** The innermost: what a decompressed call failed with, not that it did. */

@@ -20,22 +20,17 @@ import type { PoolOptions } from "./pool.ts";
 import type { RuntimeName } from "./runtime_metadata.ts";
 import type { EvmHostParam } from "./pallets/host_params.ts";
 
-/** Id of the demo module that accepts posts to the hub, unless options name others. */
-export const demoModuleId: Uint8Array = new TextEncoder().encode("hub-demo");
-
 /** Who the two hubs are. */
 export const identities: Readonly<Record<RuntimeName, HubIdentity>> = {
   gargantua: {
     stateMachine: parseStateMachine("KUSAMA-4009"),
     consensusStateId: toConsensusStateId("PAS0"),
     chainName: "Hub devnet (gargantua)",
-    tokenSymbol: "tBRIDGE",
   },
   nexus: {
     stateMachine: parseStateMachine("POLKADOT-3367"),
     consensusStateId: toConsensusStateId("DOT0"),
     chainName: "Hub devnet (nexus)",
-    tokenSymbol: "BRIDGE",
   },
 };
 
@@ -82,15 +77,11 @@ export interface HubOptions {
   readonly trustedState?: Uint8Array;
   /** Native balances from the start. */
   readonly balances?: ReadonlyMap<Hash256, bigint>;
-  /** Modules of the hub that accept posts; default {@link demoModuleId}. */
-  readonly demoModules?: readonly Uint8Array[];
   /** True: senders need bandwidth; default false (a gargantua built without the gate). */
   readonly bandwidthGate?: boolean;
   readonly pool?: Partial<PoolOptions>;
   /** Unix milliseconds; default the machine's clock. */
   readonly now?: () => number;
-  /** Longest message that the server takes and sends, characters; default 150,000,000. */
-  readonly maxMessageBytes?: number;
 }
 
 /** Why an extrinsic was refused, deeper than the wire tells. */

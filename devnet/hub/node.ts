@@ -15,7 +15,6 @@ export interface HubIdentity {
   readonly consensusStateId: ConsensusStateId;
   /** `system_chain`. */
   readonly chainName: string;
-  readonly tokenSymbol: string;
 }
 
 /** The node. */

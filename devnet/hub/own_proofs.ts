@@ -2,7 +2,7 @@
  * The proofs about the hub itself that a prover brings: how a devnet gives them to the hub, and what the hub knows.
  * Start at {@link OwnProofs.submitProof}.
  */
-import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../src/core/ismp/host_state.ts";
 import { offchainKeys } from "../../src/core/ismp/storage_keys.ts";
 import type { HubBlockchain } from "./blocks.ts";
@@ -56,11 +56,6 @@ export class OwnProofs {
     return this.#enqueue((execution) => this.#pallet.initializeState(execution, abiState));
   }
 
-  /** Sets the reward of an accepted proof, in native units. */
-  setProofReward(reward: bigint): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#pallet.setProofReward(execution, reward));
-  }
-
   /**
    * Submits a naive proof; height and rotation are read from it.
    * @throws {DispatchError} with the error of the pallet, when it refuses.
@@ -94,9 +89,6 @@ export class OwnProofs {
     const key = "height" in proof
       ? offchainKeys.beefyMessagingProof(proof.height)
       : offchainKeys.beefyRotationProof(proof.setId);
-    const name: Hex = toHex(key);
-    const had = this.#chain.offchain.get(key) !== undefined;
-    this.#chain.offchain.import([[name, undefined]]);
-    return had;
+    return this.#chain.offchain.delete(toHex(key));
   }
 }

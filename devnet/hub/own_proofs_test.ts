@@ -16,7 +16,6 @@ import {
 import { startTestHub } from "./deliveries.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { treasuryAccount } from "./pallets/balances.ts";
 import { beefyStateCodec } from "./pallets/beefy_proofs.ts";
 import { ownHeaderOf, type SubmittedProof } from "./own_proofs.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
@@ -196,19 +195,4 @@ Deno.test("own proofs: refuses with the live error and changes nothing", async (
   );
   deepEqual(proven.ownProofs.state, before);
   equal((await submit(proven, good)).newSetId, undefined);
-});
-
-Deno.test("own proofs: rewards come from the treasury; its lack stops messaging proofs, not rotations", async () => {
-  await using hub = await startProvenHub();
-  const reward = 10n ** 12n;
-  void hub.ownProofs.setProofReward(reward);
-  sendPost(hub);
-  await rejects(submit(hub, statement(hub, 5n)), refused("RewardTransferFailed"));
-  const rotation = await submit(hub, statement(hub, 5n, { validatorSetId: 2n, nextAuthoritySet: third }));
-  equal(rotation.newSetId, 2n);
-  equal(hub.governance.balanceOf(submitter), 0n);
-  void hub.governance.setBalance(treasuryAccount, 2n * reward);
-  sendPost(hub);
-  await submit(hub, statement(hub, 6n, { validatorSetId: 2n, nextAuthoritySet: third }));
-  equal(hub.governance.balanceOf(submitter), reward);
 });

@@ -1,5 +1,5 @@
 /**
- * The transaction pool of the simulated node: tags, priorities, bans.
+ * The transaction pool of the simulated node: tags, priorities, bans. It is never full.
  * Source: paritytech/polkadot-sdk: substrate/client/transaction-pool/src/graph/{validated_pool,ready,rotator}.rs.
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
@@ -14,22 +14,14 @@ import {
 } from "./runtime.ts";
 import { RpcError } from "./rpc/json_rpc.ts";
 
-/** Limits of the pool. */
+/** What can be chosen about the pool. */
 export interface PoolOptions {
-  /** Most extrinsics in the pool. */
-  readonly maxCount: number;
-  /** Maximum of bytes of all extrinsics in the pool. */
-  readonly maxBytes: number;
-  /** How long an extrinsic that was invalid, included or dropped is refused (error 1012), milliseconds. */
+  /** How long an extrinsic that was invalid or included is refused (error 1012), milliseconds. */
   readonly banMs: number;
 }
 
-/** Limits of a node without special flags. */
-export const defaultPoolOptions: PoolOptions = {
-  maxCount: 8192,
-  maxBytes: 20 * 1024 * 1024,
-  banMs: 30 * 60 * 1000,
-};
+/** Half an hour, as on a node without special flags. */
+export const defaultPoolOptions: PoolOptions = { banMs: 30 * 60 * 1000 };
 
 interface PoolEntry extends PendingExtrinsic {
   readonly valid: ValidTransaction;
@@ -73,7 +65,7 @@ export class TransactionPool {
 
   /**
    * Takes an extrinsic in.
-   * @throws {RpcError} 1002, 1010, 1011, 1012, 1013, 1014, 1016 with the texts of a node.
+   * @throws {RpcError} 1002, 1010, 1011, 1012, 1013, 1014 with the texts of a node.
    */
   submit(bytes: Uint8Array): Hash256 {
     const hash = this.parts.runtime.extrinsicHash(bytes);
@@ -93,7 +85,6 @@ export class TransactionPool {
     for (const old of replaced) this.#remove(old);
     this.#entries.set(hash, entry);
     for (const tag of tags) this.#byTag.set(tag, hash);
-    this.#enforceLimits(hash);
     return hash;
   }
 
@@ -153,23 +144,6 @@ export class TransactionPool {
       );
     }
     return hashes;
-  }
-
-  #enforceLimits(newcomer: Hash256): void {
-    const { maxCount, maxBytes } = this.parts.options;
-    const size = (): number => [...this.#entries.values()].reduce((sum, { bytes }) => sum + bytes.length, 0);
-    while (this.#entries.size > maxCount || size() > maxBytes) {
-      const worst = this.ready().at(-1);
-      if (worst === undefined) return;
-      this.#drop(worst.hash);
-      if (worst.hash === newcomer) {
-        throw new RpcError(
-          1016,
-          "Immediately Dropped",
-          "The transaction couldn't enter the pool because of the limit.",
-        );
-      }
-    }
   }
 
   #isStillValid(entry: PoolEntry): boolean {

@@ -128,15 +128,3 @@ Deno.test("pool: an extrinsic whose proof height goes away before the block is i
   equal(await errorCode(hub, extrinsic), 1012);
   equal(hub.rejections.at(-1)?.ismp, "state_commitment_not_found");
 });
-
-Deno.test("pool: a newcomer of no higher priority is dropped at once when the pool is full", async () => {
-  await using hub = await startTestHub({ pool: { maxCount: 1 } });
-  const requests = [post(1n), post(2n)];
-  const source = await commitSender(hub, 10n, requests);
-  const of = async (index: number): Promise<Uint8Array> => {
-    const wanted = requests.slice(index, index + 1);
-    return extrinsicOf(requestMessage(wanted, await source.prove(wanted)));
-  };
-  equal(await errorCode(hub, await of(0)), undefined);
-  equal(await errorCode(hub, await of(1)), 1016);
-});

@@ -1,17 +1,11 @@
 import { deepEqual, equal, notEqual, ok, rejects } from "node:assert/strict";
 import { ApiPromise, HttpProvider } from "@polkadot/api";
 import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { commitmentOfPost, leafCodec, type PostRequest } from "../../src/core/ismp/message.ts";
+import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import { hubExtrinsicHash } from "./extrinsic.ts";
 import { verifyMmrProof } from "../trie/mmr_range.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
-import {
-  childTrieKey,
-  childTrieKeys,
-  ismpKeys,
-  offchainKeys,
-  otherKeys,
-} from "../../src/core/ismp/storage_keys.ts";
+import { childTrieKey, childTrieKeys, ismpKeys, otherKeys } from "../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, list } from "../../src/core/encoding/scale.ts";
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
 import {
@@ -209,23 +203,6 @@ Deno.test("hub: custom reads answer as numbers, and failures are 9876 whatever i
     await resultHttp(hub.httpUrl, "ismp_queryRequests", [[{ commitment: `0x${"ab".repeat(32)}` }]]),
     [],
   );
-});
-
-Deno.test("hub: offchain nodes are temporary until their block is final", async () => {
-  await using hub = await startTestHub();
-  const request = post(1n);
-  await deliver(hub, 10n, [request]);
-  const read = (key: Uint8Array): Promise<unknown> =>
-    resultHttp(hub.httpUrl, "offchain_localStorageGet", ["PERSISTENT", toHex(key)]);
-  const leaf = leafCodec.enc({ tag: "Request", value: { tag: "Post", value: request } });
-  const commitment = commitmentOfPost(request);
-  equal(await read(offchainKeys.leafByCommitment(commitment)), toHex(leaf));
-  equal(await read(offchainKeys.mmrCanonNode(0n)), null);
-  hub.produceBlock();
-  equal(await read(offchainKeys.leafByCommitment(commitment)), null);
-  equal(await read(offchainKeys.mmrCanonNode(0n)), toHex(Uint8Array.of(0, ...bytes.enc(leaf))));
-  const [known] = [await resultHttp(hub.httpUrl, "ismp_queryRequests", [[{ commitment }]])].flat();
-  ok(known !== undefined);
 });
 
 Deno.test("hub: state of blocks outside of the window is pruned, headers stay", async () => {

@@ -2,7 +2,7 @@
  * Runtime APIs of the hub, as typed functions; `state_call` and the `ismp_*` methods wrap them.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/{runtime-api,src/impls.rs}, modules/pallets/mmr/src/lib.rs.
  */
-import type { Hash256 } from "../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { IsmpEvent } from "../../src/core/ismp/event.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
 import { type GetResponse, type Leaf, leafCodec, type Request } from "../../src/core/ismp/message.ts";
@@ -13,7 +13,6 @@ import { MmrError } from "../../src/core/merkle/mmr.ts";
 import type { SimulatedBlock } from "./block_history.ts";
 import type { HubNode } from "./node.ts";
 import { converted } from "./verifiers/refusals.ts";
-import { decodeLeafNode } from "./pallets/mmr.ts";
 import type { Snapshot } from "./storage.ts";
 import type { IsmpPalletEvent } from "./pallets/ismp_events.ts";
 
@@ -80,47 +79,34 @@ export class RuntimeApi {
 
   /**
    * Proof of leaves at a block, in the order asked.
-   * @throws {MmrApiError} LeafNotFound for commitments that the block does not have or that are not canonical
-   * yet, GenerateProof while other leaves of the block are not canonical or nothing provable is asked.
+   * @throws {MmrApiError} LeafNotFound for commitments that the block does not have or that are not final yet,
+   * GenerateProof while other leaves of the block are not final or nothing provable is asked.
    */
-  generateProof(state: Snapshot, keys: ProofKeys): { readonly leaves: Leaf[]; readonly proof: MmrProof } {
+  generateProof(state: Snapshot, keys: ProofKeys): MmrProof {
     const { chain, mmr } = this.#node;
     if (mmr === undefined) throw new MmrApiError("PalletNotIncluded");
     const childKey = keys.tag === "Requests"
       ? childTrieKeys.requestCommitment
       : childTrieKeys.responseCommitment;
-    const positions = keys.value.map((commitment) => {
+    const finalCount = mmr.numberOfLeaves.get(chain.stateOf(chain.finalized).main) ?? 0n;
+    const indices = keys.value.map((commitment) => {
       const metadata = state.child.get(childKey(commitment));
       if (metadata === undefined) throw new MmrApiError("LeafNotFound");
-      return decodeStrict(requestMetadataCodec, metadata, "RequestMetadata").offchain;
-    });
-    const leaves = positions.map(({ pos }) => {
-      const leaf = this.#canonicalLeaf(pos);
-      if (leaf === undefined) throw new MmrApiError("LeafNotFound");
-      return leaf;
+      const { leafIndex } = decodeStrict(requestMetadataCodec, metadata, "RequestMetadata").offchain;
+      if (leafIndex >= finalCount) throw new MmrApiError("LeafNotFound");
+      return leafIndex;
     });
     const leafCount = mmr.numberOfLeaves.get(state.main) ?? 0n;
-    const finalState = chain.stateOf(chain.finalized);
-    if (leafCount > (mmr.numberOfLeaves.get(finalState.main) ?? 0n)) throw new MmrApiError("GenerateProof");
-    const indices = positions.map(({ leafIndex }) => leafIndex);
+    if (leafCount > finalCount) throw new MmrApiError("GenerateProof");
     const failure = (): Error => new MmrApiError("GenerateProof");
-    return { leaves, proof: converted(MmrError, failure, () => mmr.range.prove(indices, leafCount)) };
+    return converted(MmrError, failure, () => mmr.range.prove(indices, leafCount));
   }
 
+  /** Body of a request or response that the state holds. */
   #leaf(state: Snapshot, key: Uint8Array, commitment: Hash256): Leaf | undefined {
-    const metadata = state.child.get(key);
-    if (metadata === undefined) return undefined;
-    const { offchain } = decodeStrict(requestMetadataCodec, metadata, "RequestMetadata");
-    const canonical = this.#canonicalLeaf(offchain.pos);
-    if (canonical !== undefined) return canonical;
-    const early = this.#node.chain.offchain.get(offchainKeys.leafByCommitment(commitment));
-    return early === undefined ? undefined : decodeStrict(leafCodec, early, "Leaf");
-  }
-
-  #canonicalLeaf(position: bigint): Leaf | undefined {
-    if (this.#node.mmr === undefined) return undefined;
-    const node = this.#node.chain.offchain.get(offchainKeys.mmrCanonNode(position));
-    return node === undefined ? undefined : decodeLeafNode(node);
+    if (state.child.get(key) === undefined) return undefined;
+    const stored = this.#node.chain.offchain.get(toHex(offchainKeys.leafByCommitment(commitment)));
+    return stored && decodeStrict(leafCodec, stored, "Leaf");
   }
 
   #toIsmpEvent(state: Snapshot, event: IsmpPalletEvent): IsmpEvent | undefined {

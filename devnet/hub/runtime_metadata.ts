@@ -134,11 +134,6 @@ export class RuntimeMetadata {
     return upgraded;
   }
 
-  /** True when the runtime has the pallet. */
-  hasPallet(pallet: string): boolean {
-    return this.#pallets.has(pallet);
-  }
-
   /** Key prefix of all entries of a storage item. */
   storagePrefix(pallet: string, item: string): Uint8Array {
     const name = `${pallet}.${item}`;

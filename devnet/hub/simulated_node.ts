@@ -8,7 +8,6 @@ import type { FaultHook } from "./rpc/json_rpc.ts";
 
 /** What a node serves; where `fault` is left out, {@link SimulatedNode.fault} decides alone. */
 export interface Serving extends Pick<DispatcherOptions, "methods" | "alter" | "before"> {
-  readonly maxMessageBytes: number;
   readonly fault?: FaultHook;
   /** Port of 127.0.0.1 to use where it is free; undefined or 0: any. */
   readonly port?: number;
@@ -36,11 +35,9 @@ export abstract class SimulatedNode implements AsyncDisposable {
   abstract produceBlock(): BlockName;
 
   /** Names what is served; called once, when the parts of the node exist. */
-  protected serve({ fault, maxMessageBytes, port, ...options }: Serving): void {
+  protected serve({ fault, port, ...options }: Serving): void {
     const dispatcher = new RpcDispatcher({
       ...options,
-      maxRequestBytes: maxMessageBytes,
-      maxResponseBytes: maxMessageBytes,
       fault: (call) => fault?.(call) ?? this.fault?.(call),
       onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
     });

@@ -23,14 +23,12 @@ import { clientOf } from "../hub/initial_clients.ts";
 const beaconClients = [toConsensusClientId("BEAC"), toConsensusClientId("GNOS")];
 
 /**
- * Creates a client of every chain on the hub, as its governance would from what `log-consensus-state` prints. That of
- * Polkadot Hub is there from the start.
- * @param periodSec challenge period of every chain, instead of the printed one.
+ * Creates a client of every chain on the hub, as its governance would from what `log-consensus-state` prints, but without
+ * challenge periods. That of Polkadot Hub is there from the start.
  */
 export async function createClients(
   hub: Hub,
   endpoints: ConsensusEndpoints,
-  periodSec: bigint,
 ): Promise<void> {
   const text = consensusConfig(endpoints);
   const { config, problems } = parseConsensusConfig({ readFile: (path) => Deno.readFileSync(path) }, text);
@@ -46,7 +44,7 @@ export async function createClients(
         const initial = await prover.fetchInitialState(signal);
         await Promise.all([
           hub.createConsensusClient(clientOf(prover.consensusStateId, initial)),
-          hub.setChallengePeriod(prover.commitmentId, periodSec),
+          hub.setChallengePeriod(prover.commitmentId, 0n),
           ...beaconClients.map((client) => hub.acceptMessages(client, prover.chain)),
         ]);
       }),

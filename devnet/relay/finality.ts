@@ -40,21 +40,16 @@ export class Finality {
 
   /** Whether BEEFY has justified the block itself. */
   hasBeefy(number: number): boolean {
-    if (this.#chain.leafCount(number) === 0n || number > this.#newestForBeefy) return false;
+    if (this.#chain.leafCount(number) === 0n || number > this.#chain.finalized.header.number) return false;
     return this.#chain.changesSet(number) || number % this.#options.beefyPeriod === 0;
   }
 
   /** Newest block that BEEFY has justified; undefined when there is none yet. */
   get beefyFinalized(): SimulatedBlock | undefined {
-    for (let number = this.#newestForBeefy; number > 0; number--) {
+    for (let number = this.#chain.finalized.header.number; number > 0; number--) {
       if (this.hasBeefy(number)) return this.#chain.blockAt(number);
     }
     return undefined;
-  }
-
-  get #newestForBeefy(): number {
-    const { best, finalized } = this.#chain;
-    return Math.min(finalized.header.number, best.header.number - this.#options.beefyLag);
   }
 
   /** Justifications of a block as `chain_getBlock` tells them: null, or pairs of engine and bytes. */
@@ -78,8 +73,8 @@ export class Finality {
       validatorSetId: set.beefySetId,
     };
     const hash = commitmentHash(commitment);
-    const count = this.#options.beefySigners === "all" ? set.length : beefyThreshold(set.length);
-    const signatures = set.chooseBeefy(count, number).map(({ index, validator }) => ({
+    // No more than are needed, as on live chains.
+    const signatures = set.chooseBeefy(beefyThreshold(set.length), number).map(({ index, validator }) => ({
       index,
       signature: validator.signBeefy(hash),
     }));

@@ -113,9 +113,6 @@ function callRuntime({ chain }: RelayNode, method: unknown, block: SimulatedBloc
 
 export type { ParachainHeads, RelaySession, RelaySimulatorOptions } from "./relay_options.ts";
 
-/** Most characters of a message: that of the reference's connections. */
-const MAX_MESSAGE_BYTES = 150_000_000;
-
 /** Starts a relay chain. The first final block with a leaf in the mountain range exists when it returns. */
 export async function startRelayChain(options: RelaySimulatorOptions = {}): Promise<RelayChainNode> {
   const node = new RelayChainNode(options);
@@ -145,8 +142,7 @@ export class RelayChainNode extends SimulatedNode {
     this.chain = new RelayBlocks(settings, this.#nextMs());
     this.#finality = new Finality(this.chain, settings);
     this.#serveNode();
-    const { beefyActivationBlock, finalityLag, beefyLag } = settings;
-    this.produceBlocks(beefyActivationBlock + 1 + Math.max(finalityLag, beefyLag));
+    this.produceBlocks(settings.beefyActivationBlock + 1 + settings.finalityLag);
   }
 
   #serveNode(): void {
@@ -158,7 +154,6 @@ export class RelayChainNode extends SimulatedNode {
         isBeefyReady: () => this.beefyReady,
         justificationsOf: ({ header }) => this.#finality.justificationsOf(header.number),
       }),
-      maxMessageBytes: MAX_MESSAGE_BYTES,
       fault: (call) =>
         this.missingMethods.has(call.method)
           ? { kind: "error", code: -32601, message: "Method not found" }

@@ -16,16 +16,12 @@ export interface RelaySimulatorOptions {
   readonly sessionBlocks?: number;
   /** Blocks between the best and the newest final one; default 2. */
   readonly finalityLag?: number;
-  /** Blocks between the best one and the newest that BEEFY has justified; default that of GRANDPA. */
-  readonly beefyLag?: number;
   /** The mountain range has one leaf for every block after this one; default 3. */
   readonly beefyActivationBlock?: number;
   /** Besides blocks that change the set, every so many keep their GRANDPA justification; default 8. */
   readonly grandpaPeriod?: number;
   /** Besides the first block of a session, every so many have a BEEFY justification; default 1. */
   readonly beefyPeriod?: number;
-  /** Default `threshold`: no more signatures than are needed, as on live chains. */
-  readonly beefySigners?: "threshold" | "all";
   /** What the payload of BEEFY commitments holds beside the root of the mountain range, which comes first; default nothing. */
   readonly beefyPayload?: readonly PayloadEntry[];
   /** Indexes of members whose BEEFY key is no point of the curve: they never sign; default none. */
@@ -61,9 +57,9 @@ export interface RelaySimulatorOptions {
 }
 
 /** The options of a chain, with the defaults where none were given. */
-export type RelayChainSettings = RelaySimulatorOptions & typeof defaults & { readonly beefyLag: number };
+export type RelayChainSettings = RelaySimulatorOptions & typeof defaults;
 
-const defaults: Required<Omit<RelaySimulatorOptions, "beefyLag" | "onDemand">> = {
+const defaults: Required<Omit<RelaySimulatorOptions, "onDemand">> = {
   validators: 4,
   blockTimeMs: 1000,
   sessionBlocks: 0,
@@ -71,7 +67,6 @@ const defaults: Required<Omit<RelaySimulatorOptions, "beefyLag" | "onDemand">> =
   beefyActivationBlock: 3,
   grandpaPeriod: 8,
   beefyPeriod: 1,
-  beefySigners: "threshold",
   beefyPayload: [],
   brokenBeefyKeys: [],
   keepStates: Infinity,
@@ -88,8 +83,7 @@ const defaults: Required<Omit<RelaySimulatorOptions, "beefyLag" | "onDemand">> =
 
 /** Fills in what was not given. */
 export function relaySettings(options: RelaySimulatorOptions): RelayChainSettings {
-  const settings = { ...defaults, ...options };
-  return { ...settings, beefyLag: options.beefyLag ?? settings.finalityLag };
+  return { ...defaults, ...options };
 }
 
 /** A session: the validators from one change of the set to the next. */

@@ -141,9 +141,6 @@ class Types {
 /** Milliseconds between two looks at the anvil while nobody asks. */
 const FOLLOW_EVERY_MS = 100;
 
-/** Longest message, bytes. */
-const MAX_MESSAGE_BYTES = 150_000_000;
-
 const version = {
   specName: "asset-hub-paseo",
   implName: "revive-simulator",
@@ -171,7 +168,6 @@ export class ReviveNode extends SimulatedNode {
     this.chain = chain;
     this.serve({
       methods: reviveMethods({ chain }, chain),
-      maxMessageBytes: MAX_MESSAGE_BYTES,
       alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
       // What the anvil has by now; without the anvil the node stands still.
       before: () => chain.catchUp().catch(() => undefined),

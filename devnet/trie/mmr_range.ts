@@ -25,8 +25,8 @@ export function topPosition(subtree: Subtree): bigint {
   return leafPosition(subtree.start) + (2n << BigInt(subtree.height)) - 2n;
 }
 
-/** A node of a range: a leaf, or the top of a perfect subtree. */
-interface RangeNode {
+/** The top of one perfect subtree. */
+interface Peak {
   readonly position: bigint;
   readonly hash: Hash256;
 }
@@ -46,13 +46,8 @@ export class MountainRange {
     return this.#leafCount;
   }
 
-  /**
-   * Adds a leaf and the parents that it completes.
-   * @returns what was added, the leaf first.
-   * @throws {MmrError} MalformedHash.
-   */
-  append(leaf: Hash256): readonly RangeNode[] {
-    const first = this.#nodes.length;
+  /** Adds a leaf and the parents that it completes. @throws {MmrError} MalformedHash. */
+  append(leaf: Hash256): void {
     let top = hashBytes(leaf);
     this.#nodes.push(top);
     for (let rest = this.#leafCount, width = 1; rest % 2n === 1n; rest /= 2n, width = 2 * width + 1) {
@@ -62,10 +57,6 @@ export class MountainRange {
       this.#nodes.push(top);
     }
     this.#leafCount++;
-    return this.#nodes.slice(first).map((hash, at) => ({
-      position: BigInt(first + at),
-      hash: toHash256(hash),
-    }));
   }
 
   /**
@@ -81,7 +72,7 @@ export class MountainRange {
    * Tops of the subtrees of the first `leafCount` leaves, largest first.
    * @throws {MmrError} OutOfBoundsLeaves when the range never had so many leaves.
    */
-  peaks(leafCount: bigint = this.#leafCount): RangeNode[] {
+  peaks(leafCount: bigint = this.#leafCount): Peak[] {
     this.#checkCount(leafCount);
     return toSubtrees(leafCount).map((subtree) => ({
       position: topPosition(subtree),

@@ -41,10 +41,7 @@ const STEP = 2n;
 export async function createPlantedClients(
   hub: Hub,
   chains: readonly Pick<PlantedChain, "stateMachine" | "consensusStateId" | "proven">[],
-  { challengePeriodSec, unbondingPeriodSec }: {
-    readonly challengePeriodSec: bigint;
-    readonly unbondingPeriodSec: bigint;
-  },
+  unbondingPeriodSec: bigint,
 ): Promise<void> {
   const byClient = Map.groupBy(chains, ({ consensusStateId }) => consensusStateId);
   await Promise.all([...byClient].flatMap(([stateId, followed]) => {
@@ -52,7 +49,7 @@ export async function createPlantedClients(
     const clientId = first && clientIds[first.proven.kind];
     if (clientId === undefined) return [];
     const challengePeriodsSec = new Map(
-      followed.map(({ stateMachine }) => [stateMachine, challengePeriodSec]),
+      followed.map(({ stateMachine }) => [stateMachine, 0n]),
     );
     return [
       hub.createConsensusClient({ stateId, clientId, unbondingPeriodSec, challengePeriodsSec }),

@@ -249,11 +249,10 @@ export async function followingHub(
 export async function substrateClients(
   relay: RelayChainNode,
   hub: HubIdentity,
-  { chains, polkadotHubs, challengePeriodSec, unbondingPeriodSec }: {
+  { chains, polkadotHubs, unbondingPeriodSec }: {
     readonly chains: readonly DevnetSubstrateChain[];
     /** Siblings that the hub stores as EVM chains. */
     readonly polkadotHubs: readonly Pick<StateMachineId, "stateMachine">[];
-    readonly challengePeriodSec: bigint;
     readonly unbondingPeriodSec: bigint;
   },
 ): Promise<Pick<HubOptions, "clients" | "consensus" | "relayParent">> {
@@ -261,8 +260,7 @@ export async function substrateClients(
   const standalone = chains.filter(({ clientId }) => clientId === grandpaClientId);
   const periods = (
     of: readonly Pick<StateMachineId, "stateMachine">[],
-  ): NewConsensusClient["challengePeriodsSec"] =>
-    new Map(of.map(({ stateMachine }) => [stateMachine, challengePeriodSec]));
+  ): NewConsensusClient["challengePeriodsSec"] => new Map(of.map(({ stateMachine }) => [stateMachine, 0n]));
   return {
     clients: [
       // There from the start: also under its name the hub's own heights are stored.

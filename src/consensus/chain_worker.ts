@@ -2,7 +2,7 @@
  * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
-import { type CheckRow, findingRow } from "../core/checks/check_row.ts";
+import { about, type CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
@@ -24,16 +24,15 @@ import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.
 export interface ChainWorkerDeps extends DeliverDeps {
   readonly random: Randomness;
   readonly turns?: PollDeps["turns"];
+  /**
+   * Interval at which the hub is asked for the L1s of rollups, milliseconds: they are proved at L1 blocks that the hub
+   * knows, so they are polled as soon as it knows a newer one, from any relayer.
+   */
+  readonly intervalMs: number;
 }
 
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
 const POLL_TIMEOUT_MS = 30 * 60_000;
-
-/**
- * Interval at which the hub is asked for the L1 of a rollup, milliseconds, a block of the hub: a rollup is proved at L1
- * blocks that the hub knows, so it is polled as soon as the hub knows a newer one, from any relayer.
- */
-const L1_POLL_MS = 12_000;
 
 /** Creates the worker of one chain. */
 export function chainWorker(deps: ChainWorkerDeps, prover: ConsensusProver): Worker {
@@ -82,7 +81,7 @@ export async function checkAccepted(
   const found = `${hub.id.stateMachine} ${
     describeUnlisted(stateMachine, list)
   }; updates are submitted anyway`;
-  return [findingRow(chain, "chain_not_accepted", { result: "warning", found })];
+  return [about(chain).warning("chain_not_accepted", found)];
 }
 
 type Nothing = Extract<PollResult, { readonly kind: "nothing" }>;
@@ -107,7 +106,7 @@ class ProverWorker implements Pollable {
 
   get intervalMs(): number {
     const { l1, intervalMs } = this.#prover;
-    return l1 === undefined ? intervalMs : Math.min(intervalMs, L1_POLL_MS);
+    return l1 === undefined ? intervalMs : Math.min(intervalMs, this.#deps.intervalMs);
   }
 
   /** Polls once and submits the updates that were found. */

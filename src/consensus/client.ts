@@ -7,7 +7,6 @@ import type { HubLightClient } from "../core/chains/hub_client.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { EvmChainDeps } from "../core/chains/evm/evm_chain.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
-import type { KnownSection } from "../core/config/chain_checks.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
 import type { EndpointUrl } from "../core/config/redact.ts";
 import type { Section } from "../core/config/schema.ts";
@@ -62,6 +61,8 @@ export interface ChainClient<Host extends object = object> {
   readonly networks: Readonly<Record<string, number>>;
   /** Chain ids of public chains of this type, which `config init` knows by name; absent: none. */
   readonly knownChains?: readonly number[];
+  /** True: the hub's client proves {@link knownChains} only. */
+  readonly isClosed?: boolean;
   /** The section `[<chain>.host]`. */
   readonly host: Section<Host>;
   /** Keys of the host section that name nodes, which only the operator knows; absent: none. */
@@ -70,8 +71,6 @@ export interface ChainClient<Host extends object = object> {
   findUnprovable?(chain: StateMachine): string | undefined;
   /** True when the host section switches the proofs of the chain off, which then only receives; absent: none can. */
   isSwitchedOff?(host: Host): boolean;
-  /** Reports values of the chain's section that do not fit the type. @param hub `undefined`: its name is wrong. */
-  checkSection?(section: KnownSection, hub: StateMachine | undefined): void;
   /** L1 of a rollup. */
   findL1?(host: Partial<Host>): Partial<StateMachineId>;
   /** Creates the checks of the section's endpoints for the operator; the result lists those of one round. */

@@ -21,7 +21,7 @@ import {
 } from "../core/chains/evm/queries.ts";
 import { callOne, faultAt, probeAll, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
-import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
+import { about, type CheckRow, silenceRow } from "../core/checks/check_row.ts";
 import { fromHex, type Hash256, type Hex } from "../core/encoding/bytes.ts";
 import type { Address } from "../core/evm/address.ts";
 import type { EvmBlockHeader } from "../core/evm/block_header.ts";
@@ -281,8 +281,7 @@ export async function checkChainIds(
     if (chainId instanceof RpcFault) return [silenceRow(chain, chainId, true)];
     if (chainId === BigInt(evmChainId(reader.chain))) return [];
     const found = `${key}: serves chain ${chainId}, and ${reader.chain} is configured`;
-    const row = { chain, endpoint: host, check: "chain_id" } as const;
-    return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
+    return [about(chain, host).failed("chain_id", found, `correct or remove its URL in ${key}`)];
   });
 }
 

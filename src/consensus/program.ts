@@ -10,6 +10,7 @@ import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
+import { type CheckRow, judgeConfiguration } from "../core/checks/check_row.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { ProcessEnv } from "../core/runtime/app.ts";
@@ -19,7 +20,6 @@ import { askControl, isControlServed, openControlSocket } from "../core/runtime/
 import type { Log } from "../core/telemetry/log.ts";
 import { type ConsensusRun, workHere } from "./commands/command.ts";
 import { dropWriteAccess, lockFile } from "../core/runtime/file_access.ts";
-import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
 /** Runs the relayer until it is stopped, or a command until it is done. */
@@ -28,10 +28,11 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const { arguments: args, command } = request;
-  const files = recordReads(world.readFile);
   const chainNames = new ChainNames();
+  let configured: CheckRow | undefined;
   const read = (): ConfigResult<ConsensusConfig> => {
-    const reading = readConsensusConfig({ ...world, ...files }, args.config);
+    const reading = readConsensusConfig(world, args.config);
+    configured = judgeConfiguration(args.config, reading);
     const { hub, chains = [] } = reading.config ?? {};
     if (hub !== undefined) chainNames.set([{ ...hub.substrate, section: hub.section }, ...chains]);
     return reading;
@@ -44,7 +45,6 @@ export async function runProgram(
   const { config, log, setLogLevel, signal } = program;
   const textOf = openTexts(config, args.cache, log);
   if (textOf === undefined) return exitCodes.failed;
-  const machine = readMachineFacts(files.listKeyFiles(args.config));
   const path = args.socket ??
     (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
   const control = { clock: systemClock, log };
@@ -70,7 +70,7 @@ export async function runProgram(
       if (!isRelay) dropWriteAccess(log);
       return connectChains(deps, current);
     };
-    return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
+    return { ...deps, config: current, connect, configured, board: watch.checks, controlSocket };
   };
   if (command.kind !== "relay") {
     const of = depsWith(config);

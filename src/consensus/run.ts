@@ -32,20 +32,18 @@ export function runConsensus(
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { clock, log, setLogLevel, watch, board, controlSocket: socket } = deps;
+  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   return runSession(deps, async (connections) => {
     watch?.plan(connections);
-    const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-    const gateDeps = { ...deps, board, listAsked };
     const hubName = connections.hub.id.stateMachine;
-    const hubGate = new ChainGate(gateDeps, {
+    const hubGate = new ChainGate(deps, {
       name: hubName,
       hubSetting: `[${deps.config.hub.section}.substrate].rpc_ws`,
       check: (inner) => connections.hub.check(inner),
     });
     const observer = watch?.updates;
     const routes = listRoutes(connections).map(({ route, check, createWorker }) => {
-      const gate = new ChainGate(gateDeps, {
+      const gate = new ChainGate(deps, {
         name: route.chain === hubName ? route.target : route.chain,
         // Their checks read the hub as well.
         behind: hubGate,
@@ -53,7 +51,7 @@ export function runConsensus(
       });
       return { gate, createWorker };
     });
-    await using _checking = await openGates(gateDeps, [hubGate, ...routes.map(({ gate }) => gate)], signal);
+    await using _checking = await openGates(deps, [hubGate, ...routes.map(({ gate }) => gate)], signal);
     const turns = new ProverTurns();
     const intervalMs = deps.config.hub.substrate.pollIntervalSec * 1_000;
     const shared = { clock, random: deps.random, log, observer, intervalMs };
@@ -94,11 +92,11 @@ export function runConsensus(
 
 /** Creates the worker that checks the whole set-up every ten minutes, where the program has what it needs. */
 function planChecking(
-  { machine, board, config, clock, log }: RunDeps,
+  { configured, board, config, clock, log }: RunDeps,
   connections: Connections,
 ): readonly Worker[] {
-  if (machine === undefined || board === undefined) return [];
-  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, machine }))];
+  if (configured === undefined || board === undefined) return [];
+  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, configured }))];
 }
 
 /** A light client that the program advances, or a check of something that it needs for that. */

@@ -41,13 +41,13 @@ export async function relay(run: ProgramRun<RelayerDeps>, opened: Ledger): Promi
   const { deps, config, signal } = run;
   await using session = await openSession(run, opened);
   const { hub, hubGate, chains: gated } = session;
-  const machine = deps.checks?.machine();
+  const configured = deps.checks?.configured();
   const { watch } = deps;
   const parts = { hub, chains: gated.map(({ entry }) => entry) };
   const ledger = watch?.open(opened, parts) ?? opened;
-  const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
+  const checking = deps.checks === undefined || configured === undefined ? [] : [checkWorker(
     { clock: deps.clock, log: deps.log, board: deps.checks.board },
-    () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
+    () => planChecks({ ...deps, config, ...parts, configured, ...useOpenLedger(ledger) }),
   )];
   const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
   if (woken > 0) deps.log.warn("clock_set_back", { rows: woken });

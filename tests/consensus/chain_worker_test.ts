@@ -19,6 +19,7 @@ class Scene implements AsyncDisposable {
   readonly log = new RecordedLog();
   readonly stop = new AbortController();
   readonly random = fixedRandomness(0);
+  readonly intervalMs = 12_000;
   readonly ends: unknown[] = [];
 
   /** A prover with its worker under way. */

@@ -81,21 +81,19 @@ export class ToyProver extends BaseProver implements ConsensusProver {
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer } from "../../../core/config/values.ts";
 import type { ChainClient } from "../../client.ts";
-import { frequencyKey, hostForeign } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { ToyProver } from "./toy_prover.ts";
 
 const hostKeys = {
-  step: required(integer(1, 1_000), { name: "step", description: "Seconds of a step.", example: 10 }),
-  consensusUpdateFrequencySec: withDefault(integer(1, 1_000), 300, {
-    name: "consensus_update_frequency",
-    description: "How often the chain is polled.",
+  step: required("step", integer(1, 1_000), { description: "Seconds of a step.", example: 10 }),
+  consensusUpdateFrequencySec: withDefault("consensus_update_frequency", integer(1, 1_000), 300, { description: "How often the chain is polled.",
   }),
 };
 
 /** \`type = "toy"\`. */
 export const toyClient: ChainClient<SectionValues<typeof hostKeys>> = {
   networks: { toytown: 4242 },
-  host: { description: "Of type \`toy\`: steps of the hub's clock.", keys: hostKeys, foreign: hostForeign },
+  host: { description: "Of type \`toy\`: steps of the hub's clock.", keys: hostKeys },
   createChecks: () => () => [],
   createProver: ({ hub }, { stateMachine, consensusStateId, host }) =>
     new ToyProver(hub, {
@@ -197,7 +195,7 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
     const { state } = await prover.fetchInitialState(AbortSignal.timeout(1_000));
     hub.addClient(id.consensusStateId, toConsensusClientId("TOYC"), state);
     const stop = new AbortController();
-    const worker = chainWorker({ clock, log, hub, random }, prover);
+    const worker = chainWorker({ clock, log, hub, random, intervalMs: 10_000 }, prover);
     const running = worker.run(stop.signal).catch(() => undefined);
     await clock.advance(700_000);
     stop.abort();

@@ -120,9 +120,9 @@ function statementsOf({ rows, chains, hub, nowMs, areHeld = false }: LedgerFill)
        iif(${quarter} = 0, ${nowMs}, ${nowMs + 3_600_000} + n), ${createdMs}, ${createdMs} + 20000
      FROM numbers`,
     `INSERT INTO submission (id, chain, kind, account, nonce, hash, raw, gas_price_wei, gas_limit, made_at_height,
-       leg_source, state, block_height, block_hash, broadcasts, created_at_ms, updated_at_ms)
+       leg_source, state, block_height, block_hash, created_at_ms, updated_at_ms)
      SELECT ${transaction}, target, 'delivery', '0xabc', printf('%020d', ${transaction}), min(commitment),
-       zeroblob(2000), '1000000000', '5000000', 1, source, 'final', 1, min(commitment), 1,
+       zeroblob(2000), '1000000000', '5000000', 1, source, 'final', 1, min(commitment),
        max(created_at_ms) + 5000, max(created_at_ms) + 15000
      FROM ${delivered} GROUP BY ${transaction}`,
     `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, target, outcome)

@@ -193,7 +193,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   }
 
   planChecks(): ChainChecks {
-    return { jobs: [], isReachable: () => Promise.resolve(true) };
+    return { jobs: [] };
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckRow[]> {

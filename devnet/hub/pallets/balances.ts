@@ -71,9 +71,10 @@ export class BalancesPallet extends PalletStorage {
   }
 
   /** Sets what an account owns, as `force_set_balance` does. */
-  set(execution: Execution, account: Hash256, free: bigint): void {
-    this.#put(execution.overlay, account, free);
-    execution.emit("Balances", "BalanceSet", { who: hash256.enc(account), free: u128.enc(free) });
+  set(overlay: Overlay, account: Hash256, free: bigint): void {
+    // Dust goes with the account.
+    if (free < existentialDeposit) return this.#accounts.remove(overlay, account);
+    this.#accounts.put(overlay, { ...(this.#accounts.get(overlay, account) ?? newAccount), free }, account);
   }
 
   /**
@@ -92,8 +93,8 @@ export class BalancesPallet extends PalletStorage {
     if (paying - amount < (keepsAlive ? existentialDeposit : 0n)) return false;
     if (receiving + amount < existentialDeposit) return false;
     if (from !== to) {
-      this.#put(overlay, from, paying - amount);
-      this.#put(overlay, to, receiving + amount);
+      this.set(overlay, from, paying - amount);
+      this.set(overlay, to, receiving + amount);
     }
     execution.emit("Balances", "Transfer", {
       from: hash256.enc(from),
@@ -101,11 +102,5 @@ export class BalancesPallet extends PalletStorage {
       amount: u128.enc(amount),
     });
     return true;
-  }
-
-  /** Dust goes with the account. */
-  #put(overlay: Overlay, account: Hash256, free: bigint): void {
-    if (free < existentialDeposit) return this.#accounts.remove(overlay, account);
-    this.#accounts.put(overlay, { ...(this.#accounts.get(overlay, account) ?? newAccount), free }, account);
   }
 }

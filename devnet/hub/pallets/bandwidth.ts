@@ -2,20 +2,17 @@
  * Pallet Bandwidth: the gate that charges every incoming request to its sender's subscriptions.
  * Source: polytope-labs/hyperbridge: modules/pallets/bandwidth/src/{lib,impls}.rs.
  */
-import { abiEncodePost, type GetRequest, type PostRequest } from "../../../src/core/ismp/message.ts";
+import { type GetRequest, type PostRequest } from "../../../src/core/ismp/message.ts";
 import { type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
-import { equalBytes } from "../../../src/core/encoding/bytes.ts";
 import { _void as unit } from "scale-ts";
-import { bytes, list, u128, u64 } from "../../../src/core/encoding/scale.ts";
+import { bytes, list, u128 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
-import { PalletStorage } from "../storage.ts";
+import { type Overlay, PalletStorage } from "../storage.ts";
 import { IsmpError } from "./ismp_error.ts";
 import {
   type BandwidthSubscription,
   type BandwidthTier,
-  bandwidthTierCodec,
-  hostAddressCodec,
   subscriptionCodec,
 } from "../../../src/core/ismp/storage_keys.ts";
 
@@ -37,63 +34,40 @@ const byApp = [stateMachineCodec, bytes] as const;
 export class BandwidthPallet extends PalletStorage {
   readonly #allowance = this.item("Allowance", byApp, list(subscriptionCodec));
   readonly #allowlist = this.item("Allowlist", byApp, unit);
-  readonly #manager = this.item("BandwidthManager", [stateMachineCodec], hostAddressCodec);
 
   constructor(metadata: RuntimeMetadata) {
     super(metadata, "Bandwidth");
   }
 
   /** Puts an application on the list of those that are not charged, or takes it off. */
-  setAllowlist(execution: Execution, source: StateMachine, app: Uint8Array, on: boolean): void {
+  setAllowlist(overlay: Overlay, source: StateMachine, app: Uint8Array, on: boolean): void {
     const key = app.slice(0, maxAppBytes);
-    if (on) this.#allowlist.put(execution.overlay, undefined, source, key);
-    else this.#allowlist.remove(execution.overlay, source, key);
-    execution.emit("Bandwidth", "AllowlistChanged", {
-      source: stateMachineCodec.enc(source),
-      app: bytes.enc(key),
-      on: Uint8Array.of(on ? 1 : 0),
-    });
+    if (on) this.#allowlist.put(overlay, undefined, source, key);
+    else this.#allowlist.remove(overlay, source, key);
   }
 
   /** Adds a subscription, as `force_credit` does. */
   credit(execution: Execution, credit: BandwidthCredit): void {
     const app = credit.app.slice(0, maxAppBytes);
-    const expiresAtSec = execution.nowSec + credit.durationSec;
-    const live = this.#live(execution, credit.source, app);
     const added = {
       tier: credit.tier,
       remainingBytes: credit.bytes,
-      expiresAtSec,
+      expiresAtSec: execution.nowSec + credit.durationSec,
       purchasedAtSec: execution.nowSec,
     };
+    const live = this.#live(execution, credit.source, app);
     this.#allowance.put(execution.overlay, [...live, added], credit.source, app);
-    execution.emit("Bandwidth", "ForceCredited", {
-      app_chain: stateMachineCodec.enc(credit.source),
-      app: bytes.enc(app),
-      tier: bandwidthTierCodec.enc(credit.tier),
-      bytes: u128.enc(credit.bytes),
-      expires_at: u64.enc(expiresAtSec),
-    });
   }
 
   /**
-   * Charges the length of the ABI-encoded request, oldest subscription first. Messages of the bandwidth
-   * manager itself and applications on the allow list are free.
-   * @throws {IsmpError} module_dispatch_error when the sender has too little.
+   * Charges a size, oldest subscription first: of the ABI-encoded request, or of the answer to it. Applications on the
+   * allow list are free. @throws {IsmpError} module_dispatch_error when the sender has too little.
    */
-  charge(execution: Execution, request: PostRequest): void {
-    const { overlay } = execution;
-    const manager = this.#manager.get(overlay, request.source);
-    if (manager !== undefined && equalBytes(manager, request.from)) return;
-    this.#consume(execution, request, abiEncodePost(request).length);
-  }
-
-  /** Charges the sender of a GET request for the answer. @throws {IsmpError} module_dispatch_error. */
-  chargeResponse(execution: Execution, get: GetRequest, size: number): void {
-    this.#consume(execution, get, size);
-  }
-
-  #consume(execution: Execution, { source, from }: Pick<PostRequest, "source" | "from">, size: number): void {
+  charge(
+    execution: Execution,
+    { source, from }: Pick<PostRequest | GetRequest, "source" | "from">,
+    size: number,
+  ): void {
     const { overlay } = execution;
     const app = from.slice(0, maxAppBytes);
     if (this.#allowlist.has(overlay, source, app)) return;

@@ -1,6 +1,6 @@
 /**
  * Pallet BeefyConsensusProofs: the hub's light client of itself, and the proofs that relayers take on to EVM hosts.
- * It takes naive proofs; what they must bring is checked as the live pallet does.
+ * It takes naive proofs; what they must bring is checked as the live pallet does. Provers get no reward here.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
  */
 import type { StateCommitmentHeight } from "./ismp_storage.ts";
@@ -37,7 +37,6 @@ import {
   toParaId,
 } from "../../../src/core/ismp/state_machine.ts";
 import { DispatchError, type Execution } from "../runtime.ts";
-import { type BalancesPallet, treasuryAccount } from "./balances.ts";
 import { beefyClientId } from "./consensus_clients.ts";
 import type { IsmpPallet } from "./ismp.ts";
 import { converted } from "../verifiers/refusals.ts";
@@ -73,7 +72,6 @@ const maxStoredProofs = 512;
 /** Storage items. */
 export class BeefyProofStorage extends PalletStorage {
   readonly lastRewardedDispatchRoot = this.item("LastRewardedDispatchRoot", [], hash256);
-  readonly proofReward = this.item("ProofReward", [], u128);
   /** Proven heights, rising. */
   readonly messagingProofs = this.item("MessagingProofs", [], list(u64));
   /** Authority set to proven height. */
@@ -132,7 +130,6 @@ export interface ProofAcceptance {
 interface BeefyProofParts {
   readonly storage: BeefyProofStorage;
   readonly ismp: IsmpPallet;
-  readonly balances: BalancesPallet;
   readonly stateMachine: StateMachine;
   /** Under which the hub's own heights are stored. */
   readonly consensusStateId: ConsensusStateId;
@@ -175,17 +172,6 @@ export class BeefyProofsPallet {
     ismp.storage.insertCommitment(execution.overlay, at, commitment, execution.nowSec);
     ismp.storage.storeLatestHeight(execution.overlay, at);
     storage.lastRewardedDispatchRoot.remove(execution.overlay);
-    execution.emit("BeefyConsensusProofs", "StateInitialized", {
-      current_set_id: u64.enc(state.current.id),
-      next_set_id: u64.enc(state.next.id),
-      latest_beefy_height: u32.enc(state.latestBeefyHeight),
-    });
-  }
-
-  /** Reward of the first prover of a height, from the treasury. */
-  setProofReward(execution: Execution, reward: bigint): void {
-    this.#parts.storage.proofReward.put(execution.overlay, reward);
-    execution.emit("BeefyConsensusProofs", "ProofRewardUpdated", { new_reward: u128.enc(reward) });
   }
 
   /**
@@ -212,7 +198,6 @@ export class BeefyProofsPallet {
       height > provenBefore;
     if (!isRotation && !isNews) fail("NoNewWork");
     if (isNews) storage.lastRewardedDispatchRoot.put(overlay, root);
-    const rewarded = this.#pay(execution, submitter, isRotation);
     if (isRotation) storage.keepRotationProof(overlay, after.current.id, height, proof);
     else storage.keepMessagingProof(overlay, height, proof);
     const newSetId = isRotation ? after.current.id : undefined;
@@ -220,7 +205,7 @@ export class BeefyProofsPallet {
       submitter: hash256.enc(submitter),
       height: u64.enc(height),
       new_set_id: Option(u64).enc(newSetId),
-      rewarded: u128.enc(rewarded),
+      rewarded: u128.enc(0n),
     });
     return { height, newSetId };
   }
@@ -272,15 +257,6 @@ export class BeefyProofsPallet {
       const commitment = { timestampSec, overlayRoot: childTrieRoot, stateRoot: own.stateRoot };
       return { height: BigInt(own.number), commitment };
     });
-  }
-
-  /** The treasury's lack of funds stops a messaging proof, not a rotation. */
-  #pay(execution: Execution, submitter: Hash256, isRotation: boolean): bigint {
-    const reward = this.#parts.storage.proofReward.get(execution.overlay) ?? 0n;
-    if (reward === 0n) return 0n;
-    const move = { from: treasuryAccount, to: submitter, amount: reward };
-    if (this.#parts.balances.transfer(execution, move, true)) return reward;
-    return isRotation ? 0n : fail("RewardTransferFailed");
   }
 }
 

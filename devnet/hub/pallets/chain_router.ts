@@ -24,19 +24,23 @@ import type { RequestModule } from "./ismp_request.ts";
 /** Id of the module that pays relayers. */
 export const feePayoutModuleId: Uint8Array = new TextEncoder().encode("HYPR-FEE");
 
-/** The modules of a chain. @param demoModules ids of those that accept every request. */
+/** Id of the demo module of every chain, which accepts every request. */
+export const demoModuleId: Uint8Array = new TextEncoder().encode("hub-demo");
+
+/** Accepts what is for the demo module. @throws {IsmpError} module_not_found for others. */
+function receive({ to }: PostRequest): void {
+  if (!equalBytes(to, demoModuleId)) throw new IsmpError("module_not_found", toHex(to));
+}
+
+/** The modules of a chain. */
 export function chainRouter(
   options: {
     readonly coprocessor: StateMachine;
     readonly balances: BalancesPallet;
-    readonly demoModules: readonly Uint8Array[];
   },
 ): RequestModule {
-  const demo = new Set(options.demoModules.map(toHex));
-  return (execution, request) => {
-    if (equalBytes(request.to, feePayoutModuleId)) return payRelayer(options, execution, request);
-    if (!demo.has(toHex(request.to))) throw new IsmpError("module_not_found", toHex(request.to));
-  };
+  return (execution, request) =>
+    equalBytes(request.to, feePayoutModuleId) ? payRelayer(options, execution, request) : receive(request);
 }
 
 function payRelayer(
@@ -85,15 +89,10 @@ const retiredTokenGateways: readonly Hex[] = [
   "0xce304770236f39f9911bfcc51afbdff3b8635718",
 ];
 
-/** Lengths of module ids: pallet, EVM contract, contract account. */
-const moduleIdLengths = [8, 20, 32];
-
 /** Options of {@link hubRouter}. */
 interface HubRouterOptions {
   readonly hub: StateMachine;
   readonly refusesRetiredGateways: boolean;
-  /** Ids of the demo modules, which accept every request; all other ids of the hub are unknown. */
-  readonly demoModules: readonly Uint8Array[];
   /** Charges the sender; undefined where the runtime was built without the gate. */
   readonly charge: ((execution: Execution, request: PostRequest) => void) | undefined;
   /** Dispatches the request onwards with the same source and nonce. */
@@ -102,7 +101,6 @@ interface HubRouterOptions {
 
 /** The module that receives every request of the hub. */
 export function hubRouter(options: HubRouterOptions): RequestModule {
-  const demo = new Set(options.demoModules.map(toHex));
   return (execution, request, commitment) => {
     if (options.refusesRetiredGateways && retiredTokenGateways.includes(toHex(request.from))) {
       throw new IsmpError("module_dispatch_error", `retired token gateway ${toHex(request.from)}`);
@@ -116,9 +114,6 @@ export function hubRouter(options: HubRouterOptions): RequestModule {
       options.forward(execution, request, commitment);
       return;
     }
-    if (!moduleIdLengths.includes(request.to.length)) {
-      throw new IsmpError("module_not_found", `id of ${request.to.length} bytes`);
-    }
-    if (!demo.has(toHex(request.to))) throw new IsmpError("module_not_found", toHex(request.to));
+    receive(request);
   };
 }

@@ -91,10 +91,6 @@ export interface IsmpParts {
   readonly evmHost: (execution: Execution, chain: StateMachine) => Uint8Array | undefined;
   /** Networks of the consensus clients of EVM chains; undefined: the runtime has no such clients. */
   readonly networks?: ConsensusNetworks | undefined;
-  /** After messages were executed, before their events are deposited: pays for them. */
-  readonly onExecuted?:
-    | ((execution: Execution, messages: readonly IsmpMessage[], events: readonly IsmpPalletEvent[]) => void)
-    | undefined;
 }
 
 /** The pallet of a client of beacon chains: chains of which it proves state. */
@@ -168,7 +164,6 @@ export class IsmpPallet {
   execute(execution: Execution, messages: readonly IsmpMessage[]): readonly IsmpPalletEvent[] {
     return converted(IsmpError, (cause) => new DispatchError("Ismp", "InvalidMessage", { cause }), () => {
       const events = messages.flatMap((message) => this.#handle(execution, message));
-      this.#parts.onExecuted?.(execution, messages, events);
       for (const event of events) execution.emitIsmp(event);
       return events;
     });
@@ -281,7 +276,7 @@ export class IsmpPallet {
   finalizeBlock(execution: Execution): Uint8Array[] {
     const childTrieRoot = execution.overlay.childRoot();
     this.storage.childTrieRoot.put(execution.overlay, childTrieRoot);
-    const mmrRoot = this.#parts.leaves.finalize(execution, childTrieRoot);
+    const mmrRoot = this.#parts.leaves.finalize(execution);
     return [
       digestItem("consensus", "ISMP", consensusDigestCodec.enc({ mmrRoot, childTrieRoot })),
       digestItem("consensus", "ISTM", timestampDigestCodec.enc({ timestampSec: execution.nowSec })),

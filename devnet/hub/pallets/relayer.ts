@@ -1,6 +1,5 @@
 /**
- * Pallet Relayer: credits, pays out and rewards what relayers deliver. Each unsigned call has a file of its own;
- * this one has the table of calls and what governance sets.
+ * Pallet Relayer: credits, pays out and rewards what relayers deliver. Fees are credited in `relayer_accumulate.ts`.
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs.
  */
 import { concatBytes, equalBytes, fromHex, type Hash256, toHex } from "../../../src/core/encoding/bytes.ts";
@@ -210,60 +209,27 @@ function payout(
 /** `TransactionLongevity::MAX`. */
 const forever = (1n << 64n) - 1n;
 
-/** The pallet. */
-export class RelayerPallet {
-  readonly parts: RelayerParts;
-
-  constructor(parts: RelayerParts) {
-    this.parts = parts;
-  }
-
-  /** Adds the unsigned calls to the table. The pool runs a call, and tells calls apart by all of their argument. */
-  register(runtime: SimulatedRuntime): void {
-    const { parts } = this;
-    const add = <T>(
-      call: string,
-      codec: Codec<T>,
-      run: (parts: RelayerParts, execution: Execution, argument: T) => void,
-    ): void =>
-      runtime.register("Relayer", call, codec, {
-        validate: (execution, argument): ValidTransaction => {
-          orInvalid("Call", () => run(parts, execution, argument));
-          const tag = fromHex(relayerCallTag(codec.enc(argument)));
-          return { priority: 100n, provides: [tag], longevity: forever };
-        },
-        dispatch: (execution, argument): void => run(parts, execution, argument),
-      });
-    add("accumulate_fees", withdrawalProofCodec, creditFees);
-    add("withdraw_fees", withdrawalInputDataCodec, withdrawFees);
-    add(
-      "claim_outbound_consensus_delivery_reward",
-      outboundConsensusDeliveryClaimCodec,
-      claimConsensusReward,
-    );
-    add("claim_outbound_request_delivery_reward", outboundRequestDeliveryClaimCodec, claimRequestReward);
-  }
-
-  /** Smallest amount that is paid out, in units of the chain's fee token. */
-  setMinimumWithdrawal({ overlay }: Execution, chain: StateMachine, amount: bigint): void {
-    this.parts.storage.minimumWithdrawal.put(overlay, amount, chain);
-  }
-
-  /** Reward for delivering a rotation to a chain; 0 offers none. */
-  setConsensusReward(execution: Execution, chain: StateMachine, amount: bigint): void {
-    this.parts.storage.consensusReward.put(execution.overlay, amount, chain);
-    execution.emit("Relayer", "OutboundConsensusDeliveryRewardUpdated", {
-      state_machine: stateMachineCodec.enc(chain),
-      new_reward: u128.enc(amount),
+/** Adds the unsigned calls to the table. The pool runs a call, and tells calls apart by all of their argument. */
+export function registerRelayer(runtime: SimulatedRuntime, parts: RelayerParts): void {
+  const add = <T>(
+    call: string,
+    codec: Codec<T>,
+    run: (parts: RelayerParts, execution: Execution, argument: T) => void,
+  ): void =>
+    runtime.register("Relayer", call, codec, {
+      validate: (execution, argument): ValidTransaction => {
+        orInvalid("Call", () => run(parts, execution, argument));
+        const tag = fromHex(relayerCallTag(codec.enc(argument)));
+        return { priority: 100n, provides: [tag], longevity: forever };
+      },
+      dispatch: (execution, argument): void => run(parts, execution, argument),
     });
-  }
-
-  /** Reward for delivering a request of a module of the hub; 0 offers none. */
-  setRequestReward(execution: Execution, moduleId: Uint8Array, amount: bigint): void {
-    this.parts.storage.requestReward.put(execution.overlay, amount, moduleId);
-    execution.emit("Relayer", "OutboundRequestDeliveryRewardUpdated", {
-      module_id: bytes.enc(moduleId),
-      new_reward: u128.enc(amount),
-    });
-  }
+  add("accumulate_fees", withdrawalProofCodec, creditFees);
+  add("withdraw_fees", withdrawalInputDataCodec, withdrawFees);
+  add(
+    "claim_outbound_consensus_delivery_reward",
+    outboundConsensusDeliveryClaimCodec,
+    claimConsensusReward,
+  );
+  add("claim_outbound_request_delivery_reward", outboundRequestDeliveryClaimCodec, claimRequestReward);
 }

@@ -58,7 +58,7 @@ export function authorMethods(node: HubNode): RpcMethods {
     author_pendingExtrinsics: () => node.pool.pending().map(toHex),
     offchain_localStorageGet: ([kind, key]) => {
       if (kind !== "PERSISTENT" && kind !== "LOCAL") throw new RpcError(-32602, "Invalid params", "kind");
-      const value = kind === "PERSISTENT" ? node.chain.offchain.get(hexParam(key, "key")) : undefined;
+      const value = kind === "PERSISTENT" ? node.chain.offchain.get(toHex(hexParam(key, "key"))) : undefined;
       return value === undefined ? null : toHex(value);
     },
   };
@@ -78,11 +78,7 @@ export function systemMethods(node: HubNode): RpcMethods {
   return {
     system_chain: () => node.identity.chainName,
     system_name: () => "Hub simulator",
-    system_properties: () => ({
-      ss58Format: 0,
-      tokenDecimals: 12,
-      tokenSymbol: node.identity.tokenSymbol,
-    }),
+    system_properties: () => ({}),
     system_health: () => ({ peers: 0, isSyncing: false, shouldHavePeers: false }),
     system_dryRun: ([extrinsic, at]) => dryRun(node, hexParam(extrinsic, "extrinsic"), at),
   };

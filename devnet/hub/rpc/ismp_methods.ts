@@ -160,7 +160,7 @@ function mmrProof(node: HubNode, api: RuntimeApi, height: unknown, keys: ProofKe
   if (block === undefined) throw failure("invalid block height provided");
   const state = stateOf(node, block);
   const refusal = ({ code }: MmrApiError): Error => failure(`Error generating mmr proof: ${code}`);
-  const { proof } = converted(MmrApiError, refusal, () => api.generateProof(state, keys));
+  const proof = converted(MmrApiError, refusal, () => api.generateProof(state, keys));
   return proofAnswer(height, mmrProofCodec.enc(proof));
 }
 

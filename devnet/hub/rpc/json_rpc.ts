@@ -129,8 +129,6 @@ export const rpcCodes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
-  oversizedRequest: -32007,
-  oversizedResponse: -32008,
 } as const;
 
 /** A well-formed request. `id` is undefined for notifications. */

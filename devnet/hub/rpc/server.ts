@@ -23,8 +23,6 @@ export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 /** Options of {@link RpcDispatcher}. */
 export interface DispatcherOptions {
   readonly methods: RpcMethods;
-  readonly maxRequestBytes: number;
-  readonly maxResponseBytes: number;
   readonly fault: FaultHook;
   /** Changes answers before they go out: what a lying node does. */
   readonly alter?: AnswerHook;
@@ -54,9 +52,6 @@ export class RpcDispatcher {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     await this.#options.before?.();
-    if (text.length > this.#options.maxRequestBytes) {
-      return errorText(null, new RpcError(rpcCodes.oversizedRequest, "Request is too big"));
-    }
     let message: unknown;
     try {
       message = parseRequestJson(text);
@@ -85,9 +80,7 @@ export class RpcDispatcher {
       return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
     }
     const answer = await this.#run(request, transport, signal);
-    if (request.id === undefined) return undefined;
-    if (answer.length <= this.#options.maxResponseBytes) return answer;
-    return errorText(request.id, new RpcError(rpcCodes.oversizedResponse, "Response is too big"));
+    return request.id === undefined ? undefined : answer;
   }
 
   async #run(

@@ -15,9 +15,9 @@ what was found and what to do. Sends nothing; it may run beside the relayer.`,
   run: async ({ deps, signal }, make) => {
     const { planChecks } = await import("../checks/plan_checks.ts");
     const { runSession } = await import("../session.ts");
-    const { clock, config, machine, board } = deps;
+    const { clock, config, configured, board } = deps;
     return await runSession(deps, (connections) => {
-      const jobs = planChecks({ ...connections, config, machine });
+      const jobs = planChecks({ ...connections, config, configured });
       return make({ clock, config, jobs, others: () => board?.unknown ?? [] });
     }, signal);
   },

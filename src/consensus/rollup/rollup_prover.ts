@@ -2,7 +2,8 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import { type CheckRow, findingRow } from "../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../core/checks/check_row.ts";
+import type { FindingCode } from "../../core/checks/findings.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
 import {
@@ -31,7 +32,6 @@ import {
 import { evmCommitment } from "../spec/header_commitment.ts";
 import { proverFaultRow } from "../poll_loop.ts";
 import type { ClaimFinding, RollupDeps, RollupView } from "./claims.ts";
-import type { FindingCode } from "../../core/checks/findings.ts";
 
 /** Configured options of any rollup. */
 export interface RollupOptions extends ProverOptions {
@@ -129,13 +129,13 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const view = await this.#findClient(signal);
-    if (this.#id === undefined) return [this.#row("client_missing", "failed", this.#unknownIdText())];
+    if (this.#id === undefined) return [about(this.chain).failed("client_missing", this.#unknownIdText())];
     const { consensusStateId } = this.options;
     const rows: CheckRow[] = [];
     if (this.#id !== consensusStateId) {
       const found = `the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
         "consensus_state_id of a rollup names its own client";
-      rows.push(this.#row("client_id_mismatch", "warning", found));
+      rows.push(about(this.chain).warning("client_id_mismatch", found));
     }
     if (view === undefined) return rows;
     try {
@@ -145,7 +145,7 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
       if (state.consensusType === "unknown") {
         const found = `client ${this.#id} of the hub is of a consensus type that this version does not ` +
           `know: ${this.#kind.noun} are proved; update causeway-consensus if there are none`;
-        rows.push(this.#row("rollup_settings_unknown", "warning", found));
+        rows.push(about(this.chain).warning("rollup_settings_unknown", found));
       }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
@@ -163,20 +163,16 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
     if (contracts.every((each) => each.stored === undefined)) {
       const found = `${name}: the hub holds no ${this.#kind.contractNoun}: it ignores all updates until ` +
         "governance sets one";
-      return [this.#row("rollup_contract_missing", "warning", found)];
+      return [about(this.chain).warning("rollup_contract_missing", found)];
     }
     const rows = contracts.flatMap(({ key, configured, stored: onHub }) => {
       if (configured === undefined || onHub === undefined || configured === onHub) return [];
       const found = `${name}: ${key} is ${configured}, and the hub holds ${onHub} and refuses proofs of ` +
         `any other contract: correct ${key}, or remove it so that the hub's is used`;
-      return [this.#row("rollup_contract_mismatch", "failed", found)];
+      return [about(this.chain).failed("rollup_contract_mismatch", found)];
     });
     const others = this.#kind.checkStored?.(stored) ?? [];
-    return [...rows, ...others.map(([code, text]) => this.#row(code, "warning", `${name}: ${text}`))];
-  }
-
-  #row(code: FindingCode, result: CheckRow["result"], found: string): CheckRow {
-    return findingRow(this.chain, code, { result, found });
+    return [...rows, ...others.map(([code, text]) => about(this.chain).warning(code, `${name}: ${text}`))];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

@@ -5,7 +5,7 @@
 import { ChainNames } from "../config/chain_names.ts";
 import { EndpointBoard } from "../rpc/endpoint_board.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { readMemory } from "../runtime/machine_facts.ts";
+import { readMemory } from "../runtime/process_env.ts";
 import { Refreshed } from "../runtime/refreshed.ts";
 import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { StatusSources } from "../telemetry/http/status_server.ts";

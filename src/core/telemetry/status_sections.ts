@@ -62,7 +62,7 @@ export function coloured(colour: NonNullable<Shown["colour"]>, text: string): Sh
 }
 
 /** What stands in the columns of a table, by their names. */
-export type Columns<Row> = Readonly<Record<string, (row: Row) => Cell>>;
+type Columns<Row> = Readonly<Record<string, (row: Row) => Cell>>;
 
 /** A column; numbers are aligned to the right. */
 interface Column {

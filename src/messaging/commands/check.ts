@@ -20,7 +20,7 @@ run beside the relayer. Without --db everything but the database is checked.`,
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
-      const jobs = planChecks({ ...deps, config, hub, chains, machine: deps.machine(), ...database });
+      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
       return await make({ clock, config, jobs, others: () => checks?.board.unknown ?? [] });
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));

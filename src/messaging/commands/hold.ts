@@ -100,7 +100,11 @@ release is printed.`,
       /** Holds of the operator. */
       holds,
       /** Suspended pairs of modules. */
-      pairs: pairs.map(({ target, from, to }) => ({ target, from: toHex(from), to: toHex(to) })),
+      pairs: pairs.map(({ target, sender, receiver }) => ({
+        target,
+        from: toHex(sender),
+        to: toHex(receiver),
+      })),
       /** Messages whose modules are read again: they accept deliveries of another account only. */
       gated,
       /** What is held still. */
@@ -160,12 +164,12 @@ export function releaseSuspended(
   });
 }
 
-function isMeant({ from, to, target }: SuspensionRow, subject: HoldSubject | undefined): boolean {
+function isMeant({ sender, receiver, target }: SuspensionRow, subject: HoldSubject | undefined): boolean {
   switch (subject?.kind) {
     case undefined:
       return true;
     case "module":
-      return [from, to].some((module) => toHex(module) === subject.module);
+      return [sender, receiver].some((module) => toHex(module) === subject.module);
     case "route": // pairs are known by the chain that they are delivered to, whatever chain they come from
       return subject.source === undefined && (subject.dest ?? target) === target;
   }

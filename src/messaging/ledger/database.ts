@@ -148,6 +148,11 @@ export class Database {
     return this.run(`UPDATE ${table} SET ${set} WHERE ${where}`, { ...parameters, ...change }).changes;
   }
 
+  /** Removes the row with a key; returns how many there were. */
+  remove(table: string, key: Parameters): number {
+    return this.run(`DELETE FROM ${table} WHERE ${equations(key).join(" AND ")}`, key).changes;
+  }
+
   /** The row with a key, as `read` reads it. */
   find<T>(table: string, key: Parameters, read: (row: Row) => T): T | undefined {
     const row = this.row(`SELECT * FROM ${table} WHERE ${equations(key).join(" AND ")}`, key);

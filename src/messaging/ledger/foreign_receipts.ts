@@ -36,9 +36,6 @@ export class ForeignReceipts extends Table {
   }
 
   remove(commitment: Hash256, target: StateMachine): void {
-    this.db.run("DELETE FROM foreign_receipt WHERE commitment = :commitment AND target = :target", {
-      commitment,
-      target,
-    });
+    this.db.remove("foreign_receipt", { commitment, target });
   }
 }

@@ -3,7 +3,7 @@
  * larger tables have a file each beside this one. All calls are synchronous and short.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight } from "./columns.ts";
+import { column, RowFormat, type RowOf, toHeight } from "./columns.ts";
 import { type Database, Table } from "./database.ts";
 import { Decisions } from "./decisions.ts";
 import { Deliveries } from "./deliveries.ts";
@@ -209,19 +209,15 @@ class OperatorHolds extends Table {
 
   /** @returns false when it is not held. */
   remove(subject: string): boolean {
-    return this.db.run("DELETE FROM operator_hold WHERE subject = :subject", { subject }).changes > 0;
+    return this.db.remove("operator_hold", { subject }) > 0;
   }
 }
 
-/** Key of a pair: sender, receiver and target. */
-export interface SuspensionKey {
+const suspensionFormat = new RowFormat({
   /** Chain that the messages are delivered to. */
-  readonly target: StateMachine;
-  readonly from: Uint8Array;
-  readonly to: Uint8Array;
-}
-
-const historyFormat = new RowFormat({
+  target: column.stateMachine,
+  sender: column.bytes,
+  receiver: column.bytes,
   /** Number of transactions mined without effect for messages of the pair. */
   failures: column.number,
   /** False after a successful delivery: its messages are released, its failures are remembered for a while. */
@@ -235,46 +231,32 @@ const historyFormat = new RowFormat({
 });
 
 /** Stored pair. */
-export interface SuspensionRow extends SuspensionKey, RowOf<typeof historyFormat> {}
+export type SuspensionRow = RowOf<typeof suspensionFormat>;
+
+/** Key of a pair. */
+export type SuspensionKey = Pick<SuspensionRow, "target" | "sender" | "receiver">;
 
 /** Suspended pairs; rules: `messaging/relay/limits/suspension.ts`. Every method may throw a `LedgerFault`. */
 class Suspensions extends Table {
-  find(key: SuspensionKey): SuspensionRow | undefined {
-    return this.db.find("suspension", toPairColumns(key), toSuspension);
+  find({ target, sender, receiver }: SuspensionKey): SuspensionRow | undefined {
+    return this.db.find("suspension", { target, sender, receiver }, suspensionFormat.read);
   }
 
   /** Pairs on the chain whose messages are suspended now. */
   listActive(target: StateMachine): SuspensionRow[] {
     return this.db.rows("SELECT * FROM suspension WHERE target = :target AND is_active = 1", { target })
-      .map(toSuspension);
+      .map(suspensionFormat.read);
   }
 
   /** Inserts the row or replaces the one of the same pair. */
-  write({ target, from, to, ...history }: Omit<SuspensionRow, "updatedAtMs">): void {
+  write(pair: Omit<SuspensionRow, "updatedAtMs">): void {
     const now = this.db.now();
-    const key = toPairColumns({ target, from, to });
-    const row = { ...key, ...historyFormat.write({ ...history, updatedAtMs: now }), created_at_ms: now };
-    this.db.put("suspension", Object.keys(key), row);
+    const row = { ...suspensionFormat.write({ ...pair, updatedAtMs: now }), created_at_ms: now };
+    this.db.put("suspension", ["target", "sender", "receiver"], row);
   }
 
   /** Removes a pair and its failures. */
-  remove(key: SuspensionKey): void {
-    this.db.run(
-      "DELETE FROM suspension WHERE target = :target AND module_from = :module_from AND module_to = :module_to",
-      toPairColumns(key),
-    );
+  remove({ target, sender, receiver }: SuspensionKey): void {
+    this.db.remove("suspension", { target, sender, receiver });
   }
-}
-
-function toPairColumns({ target, from, to }: SuspensionKey): Parameters {
-  return { target, module_from: from, module_to: to };
-}
-
-function toSuspension(row: Row): SuspensionRow {
-  return {
-    target: column.stateMachine.read(row, "target"),
-    from: column.bytes.read(row, "module_from"),
-    to: column.bytes.read(row, "module_to"),
-    ...historyFormat.read(row),
-  };
 }

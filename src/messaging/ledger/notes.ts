@@ -37,8 +37,7 @@ export class Notes extends Table {
 
   /** Writes a value, as JSON. @param value `undefined` removes the note */
   write(topic: NoteTopic, subject: string, value: unknown): void {
-    if (value === undefined) {
-      this.db.run("DELETE FROM note WHERE topic = :topic AND subject = :subject", { topic, subject });
-    } else this.db.put("note", ["topic", "subject"], { topic, subject, value: JSON.stringify(value) });
+    if (value === undefined) this.db.remove("note", { topic, subject });
+    else this.db.put("note", ["topic", "subject"], { topic, subject, value: JSON.stringify(value) });
   }
 }

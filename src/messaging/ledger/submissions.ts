@@ -79,8 +79,6 @@ const format = new RowFormat({
   replacedBy: column.optional(column.number),
   /** Reason why it failed or was dropped, without secrets. */
   detail: column.optional(column.text),
-  /** Number of times the bytes were sent to a node. */
-  broadcasts: column.number,
   createdAtMs: column.number,
   updatedAtMs: column.number,
 });
@@ -139,7 +137,7 @@ export class Submissions extends SubmissionItems {
     }
     if (kind === "delivery") this.refuseSecondAttempt(entry);
     const now = this.db.now();
-    const state = { state: "signed", broadcasts: 0, createdAtMs: now, updatedAtMs: now } as const;
+    const state = { state: "signed", createdAtMs: now, updatedAtMs: now } as const;
     const { lastId: id } = this.db.insert("submission", {
       ...signedFormat.write(submission),
       ...format.write({ kind, legSource, replaces, ...state }),
@@ -232,8 +230,7 @@ export class Submissions extends SubmissionItems {
     }
     const isBroadcast = state === "broadcast";
     const block = isBroadcast ? undefined : changedBlock ?? old.block;
-    const broadcasts = old.broadcasts + (isBroadcast ? 1 : 0);
-    const changed = { state, detail: changedDetail ?? old.detail, broadcasts, updatedAtMs: this.db.now() };
+    const changed = { state, detail: changedDetail ?? old.detail, updatedAtMs: this.db.now() };
     const place = { block_height: block && toHeight(block.height), block_hash: block?.hash };
     this.db.set("submission", { id }, { ...format.write(changed), ...place });
     if (isBroadcast && old.block !== undefined) this.#spending.takeBack(id);

@@ -162,7 +162,6 @@ CREATE TABLE submission (
   block_hash TEXT,
   replaces INTEGER REFERENCES submission (id) ON DELETE SET NULL,
   detail TEXT,
-  broadcasts INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL
 ) STRICT;
@@ -313,15 +312,15 @@ CREATE INDEX reward_open ON reward (height) WHERE state = 'pending';
 const suspension = `
 CREATE TABLE suspension (
   target TEXT NOT NULL,
-  module_from BLOB NOT NULL,
-  module_to BLOB NOT NULL,
+  sender BLOB NOT NULL,
+  receiver BLOB NOT NULL,
   failures INTEGER NOT NULL CHECK (failures > 0),
   is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
   next_try_at_ms INTEGER NOT NULL,
   last_transaction TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (target, module_from, module_to)
+  PRIMARY KEY (target, sender, receiver)
 ) STRICT, WITHOUT ROWID;
 `;
 

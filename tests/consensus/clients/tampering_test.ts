@@ -1,11 +1,11 @@
 // Known updates with one value changed, wherever it is: none is accepted, and what tells changes apart has its code.
+// Those of Polygon are in devnet/hub/polygon_client_test.ts, beside the verdict of another verifier.
 import assert from "node:assert/strict";
 import { arbitrumState } from "./arbitrum/spec/vectors.ts";
 import * as arbitrum from "./arbitrum/spec/vectors.ts";
 import * as bsc from "./bsc/spec/vectors.ts";
 import { changedOnce } from "./changed_once.ts";
 import * as opStack from "./op_stack/spec/vectors.ts";
-import { milestoneStep } from "./polygon/spec/known_updates.ts";
 import { brokenNodes, flipAddress, flipHash, l1Id, rollupId } from "../rollup/spec/vectors.ts";
 import type { ArbitrumProof } from "../../../src/consensus/clients/arbitrum/spec/update.ts";
 import {
@@ -18,7 +18,6 @@ import {
   type OpStackHubView,
   verifyOpStackUpdate,
 } from "../../../src/consensus/clients/op_stack/spec/verify_update.ts";
-import { verifyPolygonUpdate } from "../../../src/consensus/clients/polygon/spec/verify_update.ts";
 import type { ProofNodes } from "../../../src/consensus/rollup/spec/l1_storage.ts";
 import { ClientError } from "../../../src/consensus/spec/client_error.ts";
 
@@ -49,7 +48,6 @@ function verifyOpStack(proof: OpStackProof, hub: Partial<OpStackHubView> = {}): 
 }
 
 const games = Object.entries({ "fault dispute game": opStack.faultGame, aggregate: opStack.aggregateGame });
-const milestone = await milestoneStep();
 
 /** Claims of rollups: each of their lists of nodes is a proof. */
 const claims: readonly Subject[] = [
@@ -108,12 +106,6 @@ const subjects: readonly Subject[] = [
     codes: { ".sourceHeader.gasUsed": "source_hash", ".targetHeader": "target_hash" },
     free: /^\.attestedHeader/,
   })),
-  {
-    name: "milestone",
-    value: milestone.update,
-    verify: (update) => verifyPolygonUpdate(milestone.trusted, update, milestone.view),
-    codes: {},
-  },
 ];
 
 /** Code of the refusal; fails when there is none. */

@@ -183,7 +183,7 @@ Deno.test("prove: it waits for the turn of the chain's worker", async () => {
     return updateTo(10n);
   };
   const stop = new AbortController();
-  const shared = { ...scene, random: fixedRandomness(0) };
+  const shared = { ...scene, intervalMs: 10_000, random: fixedRandomness(0) };
   const running = chainWorker(shared, scene.prover).run(stop.signal)
     .catch((error: unknown) => error);
   await scene.prove(true);

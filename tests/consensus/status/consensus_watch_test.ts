@@ -53,7 +53,7 @@ async function withServer(
   prepare(prover);
   const log = new RecordedLog();
   const stop = new AbortController();
-  const shared = { clock, random: fixedRandomness(0), log };
+  const shared = { clock, random: fixedRandomness(0), log, intervalMs: 10_000 };
   const worker = chainWorker({ ...shared, hub, observer: watch.updates }, prover);
   watch.plan({ hub, proved: [prover] });
   const running = worker.run(stop.signal).catch(() => {});

@@ -263,8 +263,8 @@ Deno.test("operations: hold and release keep what the operator named, once", asy
   assert.equal(next, "You hold its module or route: `release` lets it go.");
   ledger.suspensions.write({
     target: bsc,
-    from: new Uint8Array([1]),
-    to: new Uint8Array([2]),
+    sender: new Uint8Array([1]),
+    receiver: new Uint8Array([2]),
     failures: 3,
     isActive: true,
     nextTryAtMs: neverMs,

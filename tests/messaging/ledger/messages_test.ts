@@ -264,7 +264,7 @@ test(
 test(
   "messages: after the clock was set back, pairs, rewards, journal, losses and notes keep no times that it had either",
   (ledger, clock) => {
-    const pair = { target: bsc, from: new Uint8Array(20), to: new Uint8Array(20).fill(1) };
+    const pair = { target: bsc, sender: new Uint8Array(20), receiver: new Uint8Array(20).fill(1) };
     const reward = { kind: "rotation", chain: bsc, reference: "7" } as const;
     const day = 86_400_000;
     clock.jump(Date.UTC(2027, 0, 1));

@@ -15,7 +15,7 @@ import {
   initialBscState,
 } from "./spec/update.ts";
 import { decodeBscState } from "./spec/verify_update.ts";
-import { frequencyKey, hostForeign } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { checkChainIds, fetchEvmHeader, openEvmReader } from "../../evm_reader.ts";
 import {
   BaseProver,
@@ -27,7 +27,7 @@ import {
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import { withDefault } from "../../../core/config/schema.ts";
 import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
@@ -44,25 +44,17 @@ interface BscHost {
 /** `type = "bsc"`: votes in the chain's own headers. */
 export const bscClient: ChainClient<BscHost> = {
   knownChains: [56, 97],
+  isClosed: true,
   networks: { bsc_testnet: 97 },
   host: {
     description: "Of type `bsc`: votes in the chain's own headers.",
     keys: {
-      consensusUpdateFrequencySec: frequencyKey,
+      consensusUpdateFrequencySec: frequencyKey(),
       /** polytope-labs/hyperbridge: tesseract/consensus/bsc, `epoch_length`. */
-      epochLength: withDefault(integer(1, UINT32_MAX, "blocks"), 1_000, {
-        name: "epoch_length",
+      epochLength: withDefault("epoch_length", integer(1, UINT32_MAX, "blocks"), 1_000, {
         description: "Length of an epoch.",
       }),
     },
-    foreign: hostForeign,
-  },
-  checkSection: ({ location, stateMachine }) => {
-    if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
-    location.child("state_machine").problem(
-      `"${stateMachine}", which the hub has no BSC client for`,
-      '"EVM-56" or "EVM-97"',
-    );
   },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
@@ -136,7 +128,7 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     if (epochLength === undefined || epochLength === this.options.epochLength) return [];
     const found = `epoch_length is ${this.options.epochLength} in the configuration, but ` +
       `${epochLength} on the hub; the hub's value is used`;
-    return [findingRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
+    return [about(this.chain).warning("epoch_length_mismatch", found)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

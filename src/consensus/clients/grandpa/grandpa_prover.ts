@@ -4,7 +4,7 @@
  */
 import { mapError } from "../../spec/client_error.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import {
@@ -94,7 +94,7 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
     const found =
       `${target} does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs advance no heights there ` +
       "until its governance does";
-    return [findingRow(target, "hub_not_accepted", { result: "warning", found })];
+    return [about(target).warning("hub_not_accepted", found)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

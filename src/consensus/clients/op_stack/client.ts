@@ -11,7 +11,6 @@ import {
   type StoredGameRules,
 } from "./spec/update.ts";
 import { decodeOpStackState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {
@@ -34,25 +33,21 @@ import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  disputeGameFactory: optional(contractAddress, {
-    name: "dispute_game_factory",
+  disputeGameFactory: optional("dispute_game_factory", contractAddress, {
     description:
       "The DisputeGameFactory contract on the L1. Games of every type that the hub lists are used. Default: the " +
       "one that the hub stores.",
     example: "0xe5965Ab5962eDc7477C8520243A95517CD252fA9",
   }),
-  respectedGameType: optional(integer(0, UINT32_MAX), {
-    name: "respected_game_type",
+  respectedGameType: optional("respected_game_type", integer(0, UINT32_MAX), {
     description: "The type of games to try first.",
     example: 0,
   }),
-  messageParser: required(contractAddress, {
-    name: "message_parser",
+  messageParser: required("message_parser", contractAddress, {
     description: "The message passer (`L2ToL1MessagePasser`) on the L2 itself.",
     example: "0x4200000000000000000000000000000000000016",
   }),
-  l2Oracle: optional(contractAddress, {
-    name: "l2_oracle",
+  l2Oracle: optional("l2_oracle", contractAddress, {
     description: "The L2OutputOracle contract on the L1, for chains that have no dispute games yet.",
     example: "0xdfe97868233d1aa22e815a266982f2cf17685a27",
   }),
@@ -64,7 +59,6 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
   host: {
     description: "Of type `op_stack`: dispute games on the L1.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
   findL1,

@@ -16,7 +16,7 @@ import {
   polygonUpdateCodec,
 } from "./spec/update.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
-import { hostForeign, updateFrequency } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { checkChainIds, type EvmReader, openEvmReader } from "../../evm_reader.ts";
 import {
   BaseProver,
@@ -27,24 +27,22 @@ import {
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { boolean, cappedSeconds, httpUrl } from "../../../core/config/values.ts";
+import { boolean, httpUrl } from "../../../core/config/values.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/polygon/src/lib.rs, `HostConfig`. */
 const hostKeys = {
-  heimdallRpcUrl: required(httpUrl, {
-    name: "heimdall_rpc_url",
+  heimdallRpcUrl: required("heimdall_rpc_url", httpUrl, {
     description:
       "A node of Heimdall v2 (CometBFT's JSON-RPC). One that keeps old blocks can catch up on days.",
     example: "https://heimdall.example.org",
   }),
-  consensusUpdateFrequencySec: withDefault(cappedSeconds, 30, updateFrequency),
-  disable: withDefault(boolean, false, {
-    name: "disable",
+  consensusUpdateFrequencySec: frequencyKey(30),
+  disable: withDefault("disable", boolean, false, {
     description: "Proves nothing of the chain, which then only receives.",
   }),
 };
@@ -52,21 +50,14 @@ const hostKeys = {
 /** `type = "polygon"`: milestones in the state of Heimdall. */
 export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
   knownChains: [137, 80002],
+  isClosed: true,
   networks: {},
   host: {
     description: "Of type `polygon`: milestones of Heimdall, which make blocks of the chain final.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["heimdall_rpc_url"],
   isSwitchedOff: ({ disable }) => disable,
-  checkSection: ({ location, stateMachine }) => {
-    if (stateMachine === undefined || findPolygonNetwork(evmChainId(stateMachine)) !== undefined) return;
-    location.child("state_machine").problem(
-      `"${stateMachine}", which the hub has no Polygon client for`,
-      '"EVM-137" or "EVM-80002"',
-    );
-  },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
     const bor = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
     const { heimdallChain } = networkOf(chain);
@@ -121,8 +112,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     const [rows, heimdall] = await Promise.all([ofBor, this.#isOfNetwork(signal)]);
     if (heimdall) return rows;
     const found = `does not serve ${this.#network.heimdallChain}`;
-    const row = { chain: this.chain, endpoint: node.host, check: "endpoint", result: "failed" } as const;
-    return [...rows, { ...row, found, advice: "fix heimdall_rpc_url" }];
+    return [...rows, about(this.chain, node.host).failed("endpoint", found, "fix heimdall_rpc_url")];
   }
 
   /** Nothing beside the light client, which has a row of its own. */

@@ -30,7 +30,7 @@ import {
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
 import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
-import { silenceRow } from "../../../core/checks/check_row.ts";
+import { about, silenceRow } from "../../../core/checks/check_row.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */
@@ -195,22 +195,14 @@ export function checkHeimdallNode(
   node: Pick<HeimdallNode, "host" | "fetchStatus">,
 ): () => readonly CheckJob[] {
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
-    const row = { chain, endpoint: node.host, check: "endpoint" } as const;
+    const { ok, warning } = about(chain, node.host);
     const startMs = clock.now();
     try {
       const { chainId, latestHeight, isCatchingUp } = await node.fetchStatus(signal);
       const tookMs = Math.round(clock.now() - startMs);
       const found = `answers in ${tookMs} ms, serves ${chainId} up to block ${latestHeight}`;
-      return [
-        isCatchingUp
-          ? {
-            ...row,
-            result: "warning",
-            found: `${found}, and is still syncing`,
-            advice: "wait until the node is in sync",
-          }
-          : { ...row, result: "ok", found },
-      ];
+      if (!isCatchingUp) return [ok("endpoint", found)];
+      return [warning("endpoint", `${found}, and is still syncing`, "wait until the node is in sync")];
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       return [silenceRow(chain, fault, false)];

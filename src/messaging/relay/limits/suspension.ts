@@ -26,7 +26,7 @@ const PAUSES_MS: readonly number[] = [DAY_MS, 3 * DAY_MS];
 const MEMORY_MS = 30 * DAY_MS;
 
 /** History of a pair. */
-export type PairHistory = Omit<SuspensionRow, "target" | "from" | "to" | "updatedAtMs">;
+export type PairHistory = Omit<SuspensionRow, "target" | "sender" | "receiver" | "updatedAtMs">;
 
 /**
  * Updates the history after a transaction that was mined without effect for messages of the pair. A transaction counts
@@ -56,10 +56,10 @@ const BEHIND_TRY_MS = 3_600_000;
  * most, since anybody may make it fail. 0: it has none.
  */
 function receiverPauseEndMs(
-  active: readonly Pick<SuspensionRow, "to" | "nextTryAtMs" | "updatedAtMs">[],
+  active: readonly Pick<SuspensionRow, "receiver" | "nextTryAtMs" | "updatedAtMs">[],
   receiver: Uint8Array,
 ): number {
-  return active.filter(({ to }) => equalBytes(to, receiver))
+  return active.filter((pair) => equalBytes(pair.receiver, receiver))
     .reduce((end, pair) => Math.max(end, Math.min(pair.nextTryAtMs, pair.updatedAtMs + DAY_MS)), 0);
 }
 
@@ -96,11 +96,12 @@ export function isWithinRisk({ lostMicroUsd, pendingWei, plannedWei, ...rule }: 
 
 /** Derives the pair that a message belongs to. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
-  return { target, from: toRequest(message).from, to: toReceiver(message) };
+  return { target, sender: toRequest(message).from, receiver: toReceiver(message) };
 }
 
-function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
-  return `${toHex(from)} ${toHex(to)}`;
+/** Names a pair on its chain. */
+export function pairName({ sender, receiver }: Pick<SuspensionKey, "sender" | "receiver">): string {
+  return `${toHex(sender)} ${toHex(receiver)}`;
 }
 
 /** Pairs with a delivery of ours, as digests, the newest last; at most {@link MAX_PROVEN}. */
@@ -109,8 +110,8 @@ const proven = keepOn("proven_pairs", z.array(z.string()));
 /** Who pushes a pair out has paid for that many deliveries; the pair is a stranger again, and no more. */
 const MAX_PROVEN = 1_000;
 
-function digestOf(pair: Pick<SuspensionKey, "from" | "to">): string {
-  return toHex(keccak256(new TextEncoder().encode(nameOf(pair)))).slice(2, 18);
+function digestOf(pair: SuspensionKey): string {
+  return toHex(keccak256(new TextEncoder().encode(pairName(pair)))).slice(2, 18);
 }
 
 /** Finds the strangers among the candidates: the pair of each, by commitment. Own payments are none. */
@@ -195,8 +196,8 @@ export function noteNotExecuted(
   suspensions.write({ ...key, ...after });
   context.log.warn("modules_suspended", {
     chain: key.target,
-    from: toHex(key.from),
-    to: toHex(key.to),
+    from: toHex(key.sender),
+    to: toHex(key.receiver),
     transaction,
     failures: after.failures,
     next: after.nextTryAtMs === NEVER_MS
@@ -220,9 +221,9 @@ function listSuspended(
   const active = ledger.suspensions.listActive(target.id.stateMachine);
   if (active.length === 0) return [];
   const names = new Set(
-    rows.flatMap(toCandidate).map(({ row, message }) => nameOf(toSuspensionKey(message, row.target))),
+    rows.flatMap(toCandidate).map(({ row, message }) => pairName(toSuspensionKey(message, row.target))),
   );
-  return active.filter((pair) => names.has(nameOf(pair)));
+  return active.filter((pair) => names.has(pairName(pair)));
 }
 
 /**
@@ -240,8 +241,8 @@ export function noteExecuted(context: TargetContext, rows: readonly MessageRow[]
     context.ledger.messages.wake(context.settings.hub, pair.target, "suspended");
     context.log.info("modules_resumed", {
       chain: pair.target,
-      from: toHex(pair.from),
-      to: toHex(pair.to),
+      from: toHex(pair.sender),
+      to: toHex(pair.receiver),
     });
   }
 }
@@ -261,13 +262,13 @@ export function judgeSuspended(leg: Leg, candidates: readonly Candidate[]): Judg
   if (!leg.target.capabilities.losesGasOnRace) return undefined;
   const active = leg.ledger.suspensions.listActive(leg.target.id.stateMachine);
   if (active.length === 0) return undefined;
-  const pairs = new Map(active.map((pair) => [nameOf(pair), pair]));
+  const pairs = new Map(active.map((pair) => [pairName(pair), pair]));
   const strangers = findStrangers(leg, candidates);
   const retried = new Set<string>();
   const nowMs = leg.clock.now();
   return ({ row, message }) => {
     if (findOwnPayment(leg, row) !== undefined) return undefined;
-    const name = nameOf(toSuspensionKey(message, row.target));
+    const name = pairName(toSuspensionKey(message, row.target));
     const pair = pairs.get(name);
     const pauseEndMs = pair?.nextTryAtMs ??
       (strangers.has(row.commitment) ? receiverPauseEndMs(active, toReceiver(message)) : 0);

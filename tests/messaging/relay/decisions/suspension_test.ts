@@ -13,7 +13,11 @@ const DAY_MS = 86_400_000;
 const hash = (number: number): Hash256 => toHash256(new Uint8Array(32).fill(number));
 
 function row(history: PairHistory, updatedAtMs: number): SuspensionRow {
-  const key = { target: parseStateMachine("EVM-2"), from: new Uint8Array(20), to: new Uint8Array(20) };
+  const key = {
+    target: parseStateMachine("EVM-2"),
+    sender: new Uint8Array(20),
+    receiver: new Uint8Array(20),
+  };
   return { ...key, ...history, updatedAtMs };
 }
 

@@ -174,14 +174,14 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   fixture.two.deceivers.clear();
   const { ledger } = relayer;
   const scope = { ledger, hub: names.hub, chains: [names.one, names.two] };
-  const { from } = toSuspensionKey(last, names.two);
+  const { sender } = toSuspensionKey(last, names.two);
   const others: readonly HoldSubject[] = [
     { kind: "route", source: undefined, dest: names.one },
     { kind: "route", source: names.one, dest: names.two },
     { kind: "module", module: "0xdead" },
   ];
   for (const other of others) assert.deepEqual(releaseSuspended(scope, other), []);
-  const released = releaseSuspended(scope, { kind: "module", module: toHex(from) });
+  const released = releaseSuspended(scope, { kind: "module", module: toHex(sender) });
   assert.deepEqual(released.map((pair) => pair.failures), [3]);
   assert.deepEqual(releaseSuspended(scope, undefined), []);
   await work(relayer);

@@ -4,7 +4,7 @@
  * (OptimismDisputeGameProof, OptimismPayloadProof).
  */
 import { proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
-import { consensusTypeCodec, type RollupClientState, rollupKey } from "../../../rollup/spec/rollup_client.ts";
+import { consensusTypeCodec, rollupKey, rollupStateFields } from "../../../rollup/spec/rollup_client.ts";
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import {
   bytes,
@@ -24,7 +24,7 @@ import {
 } from "../../../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
-import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
+import type { StateMachineId } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
 import { type CodecType, compact } from "scale-ts";
 
@@ -105,22 +105,6 @@ export type DisputeGameKind =
     readonly value: { readonly anchorStateRegistry: Address };
   };
 
-/** The hub's rules for a type of games. */
-export interface GameTypeConfig {
-  readonly gameType: number;
-  /** Contract that the factory must clone for games of this type. */
-  readonly expectedImplementation: Address;
-  readonly kind: DisputeGameKind;
-}
-
-/** Consensus state of an OP stack client. */
-export interface OpStackConsensusState extends RollupClientState {
-  /** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
-  readonly consensusType: "OpL2Oracle" | "OpFaultProofGames" | "unknown" | undefined;
-  /** For information; the rules that count are in the pallet's own storage. */
-  readonly gameTypeConfigs: readonly GameTypeConfig[] | undefined;
-}
-
 const kindCodec: Codec<DisputeGameKind> = Enum({
   OPSuccinct: nothing,
   FaultDisputeGame: nothing,
@@ -130,29 +114,34 @@ const kindCodec: Codec<DisputeGameKind> = Enum({
 }) as Codec<DisputeGameKind>;
 
 /** SCALE of {@link GameTypeConfig}: 25 bytes, 45 with a registry. */
-const gameTypeConfigCodec: Codec<GameTypeConfig> = Struct({
+const gameTypeConfigCodec = Struct({
   gameType: u32,
+  /** Contract that the factory must clone for games of this type. */
   expectedImplementation: addressCodec,
   kind: kindCodec,
 });
 
+/** The hub's rules for a type of games. */
+export type GameTypeConfig = Readonly<CodecType<typeof gameTypeConfigCodec>>;
+
 const leadingFields = {
-  finalizedHeight: u64,
-  stateMachineId: stateMachineIdCodec,
-  l1StateMachineId: stateMachineIdCodec,
+  ...rollupStateFields,
+  /** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
   consensusType: Option(consensusTypeCodec(["OpL2Oracle", "OpFaultProofGames"])),
 };
 
 /** SCALE of {@link OpStackConsensusState}, as the hub writes it. */
-export const opStackConsensusStateCodec: Codec<OpStackConsensusState> = Struct({
+export const opStackConsensusStateCodec = Struct({
   ...leadingFields,
+  /** For information; the rules that count are in the pallet's own storage. */
   gameTypeConfigs: Option(list(gameTypeConfigCodec)),
 });
 
+/** Consensus state of an OP stack client. */
+export type OpStackConsensusState = Readonly<CodecType<typeof opStackConsensusStateCodec>>;
+
 /** Fields that every generation of the state has. Does not read beyond them. */
-export const opStackStatePrefixCodec: Codec<Omit<OpStackConsensusState, "gameTypeConfigs">> = Struct(
-  leadingFields,
-);
+export const opStackStatePrefixCodec = Struct(leadingFields);
 
 /** The contract in which games are created, and the types of games that count. */
 export interface DisputeGameRules {
