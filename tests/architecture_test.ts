@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1390,
   "consensus/clients/parachain": 596,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4233,
+  "consensus/clients/sync_committee": 4230,
   "consensus/commands": 366,
   "consensus/config": 873,
   "consensus/followers": 80,
@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 419,
   "core/beefy": 456,
   "core/chains": 12_200,
-  "core/checks": 1216,
+  "core/checks": 1215,
   "core/commands": 1621,
   "core/config": 3087,
   "core/encoding": 570,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_034,
+  "lines of src": 74_030,
   "lines of devnet": 31_895,
   "lines of tests": 90_037,
   "lines of the longest function of src": 72,
