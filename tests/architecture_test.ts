@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1372,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4233,
+  "consensus/clients/sync_committee": 4230,
   "consensus/commands": 366,
   "consensus/config": 868,
   "consensus/followers": 80,
@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 419,
   "core/beefy": 456,
   "core/chains": 12_196,
-  "core/checks": 1216,
+  "core/checks": 1215,
   "core/commands": 1621,
   "core/config": 3068,
   "core/encoding": 570,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_954,
+  "lines of src": 73_950,
   "lines of devnet": 31_895,
   "lines of tests": 89_930,
   "lines of the longest function of src": 72,
