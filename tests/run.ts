@@ -1,6 +1,6 @@
 /**
  * Runs the test suites one after the other and closes with the sum, `N passed, N failed`.
- * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release]...`; without arguments all of them.
+ * Usage: `deno run -A tests/run.ts [unit|devnet|scenario|release|slow]...`; without arguments all but `slow`.
  */
 
 import { ensurePrograms } from "../devnet/programs/relayer_build.ts";
@@ -21,13 +21,29 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
   devnet: ["devnet", "tests/consensus"],
   scenario: ["tests/scenario"],
   release: ["tests/release"],
+  slow: ["tests/slow"],
 };
+
+/** What a gate waits for. */
+const GATE = ["unit", "devnet", "scenario", "release"];
 
 /** Suites without the compiled programs. */
 const WITHOUT_PROGRAMS = new Set(["unit"]);
 
 /** Test files per core that run at the same time: scenarios wait for blocks most of the time, devnet tests now and then. */
-const FILES_PER_CORE: Readonly<Record<string, number>> = { unit: 1, devnet: 2, scenario: 4, release: 1 };
+const FILES_PER_CORE: Readonly<Record<string, number>> = {
+  unit: 1,
+  devnet: 2,
+  scenario: 4,
+  release: 1,
+  slow: 4,
+};
+
+/**
+ * Groups for each core of the files that are not among the longest: those of a group run one after the other in one
+ * isolate, which loads once what they share. Suites whose files wait most of the time have none.
+ */
+const GROUPS_PER_CORE: Readonly<Record<string, number>> = { devnet: 0, scenario: 0, release: 0, slow: 0 };
 
 /**
  * Files that take longest, longest first: they are started before the others, so that none of them runs alone at the
@@ -37,20 +53,25 @@ const LONGEST: readonly string[] = [
   "tests/messaging/simulation/plans_test.ts",
   "tests/messaging/simulation/simulation_test.ts",
   "tests/messaging/simulation/simulation_second_test.ts",
-  "tests/scenario/endpoints_test.ts",
-  "tests/scenario/webhook_test.ts",
-  "tests/scenario/profit_test.ts",
+  "tests/messaging/relay/leg_worker_race_test.ts",
+  "tests/core/config/keystores_test.ts",
+  "tests/consensus/clients/sync_committee/gloas_test.ts",
+  "tests/consensus/clients/beefy/accepted_source_test.ts",
+  "devnet/devnet_test.ts",
+  "tests/consensus/clients/sync_committee/sync_committee_prover_faults_test.ts",
+  "tests/consensus/clients/bsc/bsc_prover_test.ts",
   "tests/scenario/outcomes_test.ts",
+  "tests/scenario/profit_test.ts",
+  "tests/scenario/consensus_chains_test.ts",
+  "tests/scenario/endpoints_test.ts",
   "tests/scenario/claims_test.ts",
   "tests/scenario/delivery_test.ts",
   "tests/scenario/withdrawals_test.ts",
   "tests/scenario/consensus_rollups_test.ts",
-  "tests/scenario/profiles_test.ts",
   "tests/scenario/remote_signer_test.ts",
   "tests/scenario/start_checks_test.ts",
-  "tests/scenario/governance_test.ts",
   "tests/scenario/kill_test.ts",
-  "tests/release/ways_test.ts",
+  "tests/slow/ways_test.ts",
 ];
 
 /** Files whose times are named. */
@@ -95,11 +116,41 @@ async function readResults(report: string, paths: readonly string[]): Promise<Ma
   const text = await Deno.readTextFile(report).catch(() => "");
   // Files of steps are named, too, which may be support files.
   for (const [head, name = ""] of text.matchAll(/<testsuite name="([^"]+)"[^>]*>/g)) {
+    if (isGroup(name)) continue;
     const read = (key: string): number => Number(new RegExp(` ${key}="(\\d+)"`).exec(head)?.[1] ?? "0");
     const failed = read("failures") + read("errors");
     results.set(known.get(resolve(name)) ?? name, { passed: read("tests") - failed, failed });
   }
+  for (const [, name = ""] of text.matchAll(/<testcase name="(\/[^"]+)"/g)) {
+    const path = known.get(name);
+    if (path !== undefined) results.set(path, NOT_RUN);
+  }
   return results;
+}
+
+/**
+ * Writes modules of which each loads the tests of a group of files. A file that cannot be loaded becomes a test that
+ * fails, with the path as its name.
+ */
+function writeGroups(folder: string, paths: readonly string[], count: number): Promise<readonly string[]> {
+  const groups = Array.from(
+    { length: Math.min(count, paths.length) },
+    (_, at) => paths.filter((_, index) => index % count === at),
+  );
+  return Promise.all(groups.map(async (group, at) => {
+    const module = `${folder}/group_${at}.ts`;
+    const lines = group.map((path) => {
+      const { href, pathname } = new URL(path, `file://${Deno.cwd()}/`);
+      return `await import("${href}").catch((error) => Deno.test("${pathname}", () => { throw error; }));\n`;
+    });
+    await Deno.writeTextFile(module, lines.join(""));
+    return module;
+  }));
+}
+
+/** Whether a module is one of {@link writeGroups}. */
+function isGroup(path: string): boolean {
+  return /\/group_\d+\.ts$/.test(path);
 }
 
 function sumOf(results: Results): Counts {
@@ -153,11 +204,16 @@ export async function runSuite(
   maxSilentMs = MAX_SILENT_MS,
 ): Promise<SuiteResults> {
   const atOnce = filesAtOnce(name);
-  const { results, wasStopped } = await runFiles(name, await listFiles(paths), { atOnce, maxSilentMs });
+  const groups = (GROUPS_PER_CORE[name] ?? 6) * navigator.hardwareConcurrency;
+  const { results, wasStopped } = await runFiles(name, await listFiles(paths), {
+    atOnce,
+    groups,
+    maxSilentMs,
+  });
   const all = new Map(results);
   const run = async (what: string, files: readonly string[], atOnce: number): Promise<void> => {
     say(`== ${name}, ${what}: ${files.join(" ")}`);
-    const { results } = await runFiles(`${name}-again`, files, { atOnce, maxSilentMs });
+    const { results } = await runFiles(`${name}-again`, files, { atOnce, groups: 0, maxSilentMs });
     for (const [path, counts] of results) all.set(path, counts);
   };
   const left = [...all].filter(([, counts]) => counts === NOT_RUN).map(([path]) => path);
@@ -174,8 +230,16 @@ function reportOf(name: string): string {
 async function runFiles(
   name: string,
   paths: readonly string[],
-  { atOnce, maxSilentMs }: { readonly atOnce: number; readonly maxSilentMs: number },
+  { atOnce, groups, maxSilentMs }: {
+    readonly atOnce: number;
+    readonly groups: number;
+    readonly maxSilentMs: number;
+  },
 ): Promise<{ readonly results: Results; readonly wasStopped: boolean }> {
+  const folder = await Deno.makeTempDir({ prefix: "groups-" });
+  using _ = { [Symbol.dispose]: () => Deno.removeSync(folder, { recursive: true }) };
+  const alone = paths.filter((path) => groups === 0 || LONGEST.includes(path));
+  const modules = await writeGroups(folder, paths.filter((path) => !alone.includes(path)), groups);
   const report = reportOf(name);
   const notes = `build/notes-${name}.txt`;
   for (const file of [report, notes]) await Deno.remove(file).catch(() => undefined);
@@ -189,7 +253,9 @@ async function runFiles(
       "--parallel",
       `--junit-path=${report}`,
       "--reporter=dot",
-      ...paths,
+      "--config=deno.json",
+      ...alone,
+      ...modules,
     ],
     env: {
       NO_COLOR: "1",
@@ -274,7 +340,7 @@ async function runNamed(name: string): Promise<SuiteResults> {
 }
 
 async function main(): Promise<void> {
-  const wanted = Deno.args.length === 0 ? Object.keys(SUITES) : Deno.args;
+  const wanted = Deno.args.length === 0 ? GATE : Deno.args;
   if (wanted.some((name) => !WITHOUT_PROGRAMS.has(name))) {
     await ensurePrograms({ onBuild: () => say("== build") });
   }

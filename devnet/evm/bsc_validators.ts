@@ -10,7 +10,6 @@ import {
   encodeExtraData,
   epochBlock,
   epochOfBlock,
-  firstTargetOfNewSet,
   type VoteAttestation,
   type VoteData,
   voteMessage,
@@ -96,6 +95,15 @@ export function bscHeaderRule(options: BscChainOptions): HeaderRule {
     const isNew = target >= firstTargetOfNewSet(epochBlock(epoch, epochLength), before.length, turnLength);
     return isNew ? announced(epoch) : before;
   }
+}
+
+/**
+ * First target whose votes the new set signs, later than the hub enacts it. Source: bnb-chain/bsc:
+ * consensus/parlia/{parlia,snapshot}.go (the snapshot switches at `turnLength * (n / 2 + 1) - 1`; votes are checked with
+ * the snapshot of the target's parent).
+ */
+function firstTargetOfNewSet(epochFirstBlock: bigint, validatorCount: number, turnLength: number): bigint {
+  return epochFirstBlock + BigInt(turnLength * (Math.floor(validatorCount / 2) + 1));
 }
 
 function attest(

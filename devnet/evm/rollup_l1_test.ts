@@ -29,7 +29,6 @@ Deno.test("devnet rollups: slots and events are those of the live contracts", as
   const { DisputeGameFactory, FaultDisputeGame, AggregateVerifier, L2OutputOracle } = contracts;
   assert.equal(slotOf(DisputeGameFactory, "gameImpls"), opStackSlots.gameImplementations);
   assert.equal(slotOf(DisputeGameFactory, "_disputeGames"), opStackSlots.disputeGames);
-  assert.equal(slotOf(DisputeGameFactory, "_disputeGameList"), opStackSlots.disputeGameList);
   assert.equal(slotOf(FaultDisputeGame, "claimData"), opStackSlots.claimData);
   const countered = "counteredByIntermediateRootIndexPlusOne";
   assert.equal(slotOf(AggregateVerifier, countered), opStackSlots.counteredBy);

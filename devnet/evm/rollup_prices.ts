@@ -33,14 +33,6 @@ export const opStackPrices: OpStackPrices = {
   operatorFeeConstantWei: 1_000_000_000n,
 };
 
-/** Nothing is charged beside gas. */
-export const noOpStackPrices: OpStackPrices = {
-  l1BaseFeeWei: 0n,
-  blobBaseFeeWei: 0n,
-  operatorFeeScalar: 0,
-  operatorFeeConstantWei: 0n,
-};
-
 /** What an Arbitrum chain charges. */
 export interface ArbitrumCharges {
   /** For a unit of L1 gas. */

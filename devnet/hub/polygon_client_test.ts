@@ -30,7 +30,8 @@ import {
   type PolygonStep,
   rotationStep,
 } from "../../tests/consensus/clients/polygon/spec/known_updates.ts";
-import { changedOnce, wrongSteps } from "../../tests/consensus/clients/polygon/spec/wrong_updates.ts";
+import { changedOnce } from "../../tests/consensus/clients/changed_once.ts";
+import { wrongSteps } from "../../tests/consensus/clients/polygon/spec/wrong_updates.ts";
 import {
   bytesField,
   existenceProof,

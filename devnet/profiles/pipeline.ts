@@ -10,8 +10,6 @@ import { readCalls, writeAnswers } from "./wire.ts";
 export class Pipeline {
   readonly #stages: readonly Stage[];
   readonly #strikes = new Map<RpcBehaviour["kind"], number>();
-  /** Bytes of the largest request and of the largest answer. */
-  readonly largest = { request: 0, answer: 0 };
 
   constructor(behaviours: readonly RpcBehaviour[]) {
     this.#stages = behaviours.map(({ kind, start }) => {
@@ -40,7 +38,6 @@ export class Pipeline {
     },
   ): Promise<Reply> {
     const { calls, isBatch } = readCalls(text);
-    this.largest.request = Math.max(this.largest.request, text.length);
     try {
       const begun: RequestStage[] = [];
       for (const stage of this.#stages) {
@@ -53,7 +50,6 @@ export class Pipeline {
       const answers: Answer[] = [];
       for (const call of calls) answers.push(await answerOne(call));
       const body = writeAnswers(answers, isBatch);
-      this.largest.answer = Math.max(this.largest.answer, body.length);
       for (const { close } of begun) close?.(body);
       return { status: 200, headers: { "content-type": "application/json" }, body };
     } catch (refused) {

@@ -17,8 +17,6 @@ export interface ProfiledNode extends AsyncDisposable {
   readonly wsUrl: string;
   /** How often each behaviour has changed what a client got. */
   readonly strikes: ReadonlyMap<RpcBehaviour["kind"], number>;
-  /** Bytes of the largest request and of the largest answer so far. */
-  readonly largest: { readonly request: number; readonly answer: number };
   stop(): Promise<void>;
 }
 
@@ -70,7 +68,6 @@ export function startProfiledNode(upstream: string, profile: Profile<RpcBehaviou
     get strikes() {
       return pipeline.strikes;
     },
-    largest: pipeline.largest,
     stop,
     [Symbol.asyncDispose]: stop,
   };

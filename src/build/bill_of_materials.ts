@@ -1,5 +1,4 @@
 /** The list of what is inside a program, in the format CycloneDX 1.6 (https://cyclonedx.org/docs/1.6/json/). */
-import { createHash } from "node:crypto";
 import type { Identity } from "./identity.ts";
 import type { Package } from "./packages.ts";
 import type { Program } from "./programs.ts";
@@ -22,7 +21,6 @@ export function billOfMaterials({ program, identity, denoVersion, sha256, packag
     $schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
     bomFormat: "CycloneDX",
     specVersion: "1.6",
-    serialNumber: `urn:uuid:${uuidOf(`${self} ${sha256}`)}`,
     version: 1,
     metadata: {
       timestamp: new Date(identity.epochSec * 1000).toISOString().replace(".000Z", "Z"),
@@ -58,7 +56,7 @@ function component(one: Package): Record<string, unknown> {
   return {
     type: "library",
     "bom-ref": purl(one),
-    ...(slash < 0 ? {} : { group: one.name.slice(0, slash) }),
+    ...slash >= 0 && { group: one.name.slice(0, slash) },
     name: one.name.slice(slash + 1),
     version: one.version,
     hashes: [{ alg: "SHA-512", content: one.sha512 }],
@@ -72,17 +70,4 @@ function component(one: Package): Record<string, unknown> {
 /** Package URL; the scope's `@` is escaped (https://github.com/package-url/purl-spec). */
 function purl({ name, version }: Package): string {
   return `pkg:npm/${name.replace("@", "%40")}@${version}`;
-}
-
-/** A UUID of version 8 (RFC 9562) made of a hash. */
-function uuidOf(text: string): string {
-  const hex = createHash("sha256").update(text).digest("hex");
-  const variant = (8 + (parseInt(hex.charAt(16), 16) % 4)).toString(16);
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `8${hex.slice(13, 16)}`,
-    `${variant}${hex.slice(17, 20)}`,
-    hex.slice(20, 32),
-  ].join("-");
 }

@@ -1,5 +1,6 @@
 /** What the npm packages in a bundle are, by their own words and by the lock file: licences, checksums. */
 import { join } from "node:path";
+import * as z from "zod";
 
 /** A package in a program. */
 export interface Package {
@@ -15,6 +16,15 @@ export interface Package {
   readonly sha512: string;
 }
 
+const manifestShape = z.object({
+  license: z.string(),
+  author: z.string().or(z.object({ name: z.string() }).transform(({ name }) => name)).catch(""),
+});
+
+const lockShape = z.object({
+  npm: z.record(z.string(), z.object({ integrity: z.string().startsWith("sha512-") })),
+});
+
 /** Reads the packages named `name@version` from the package cache. @throws {Error} when one of them is incomplete. */
 export async function readPackages(
   specifiers: readonly string[],
@@ -25,25 +35,23 @@ export async function readPackages(
     const at = specifier.lastIndexOf("@");
     const [name, version] = [specifier.slice(0, at), specifier.slice(at + 1)];
     const folder = await findFolder(npmCache, `${name}/${version}`);
-    const manifest: unknown = JSON.parse(await Deno.readTextFile(join(folder, "package.json")));
+    const manifest = manifestShape.safeParse(
+      JSON.parse(await Deno.readTextFile(join(folder, "package.json"))),
+    );
+    if (!manifest.success) throw new Error(`${specifier} names no licence`);
     const sha512 = checksums.get(specifier);
     if (sha512 === undefined) throw new Error(`The lock file has no checksum of ${specifier}`);
-    const { licence, author } = readManifest(specifier, manifest);
+    const { license: licence, author } = manifest.data;
     return { name, version, licence, author, licenceText: await readLicenceText(folder), sha512 };
   }));
 }
 
 /** Checksums (sha512, hex) by `name@version`, from the text of a lock file of version 5. */
 export function readChecksums(lockText: string): ReadonlyMap<string, string> {
-  const lock: unknown = JSON.parse(lockText);
-  const npm = field(lock, "npm");
-  if (typeof npm !== "object" || npm === null) throw new Error("The lock file has no npm packages");
+  const lock = lockShape.safeParse(JSON.parse(lockText));
+  if (!lock.success) throw new Error(`The lock file has no sha512 of each package: ${lock.error.message}`);
   return new Map(
-    Object.entries(npm).map(([key, entry]) => {
-      const integrity = field(entry, "integrity");
-      if (typeof integrity !== "string" || !integrity.startsWith("sha512-")) {
-        throw new Error(`The lock file has no sha512 of ${key}`);
-      }
+    Object.entries(lock.data.npm).map(([key, { integrity }]) => {
       // Behind the first underscore stand the peers with which it was resolved.
       const specifier = key.replace(/^(@?[^@]+@[^@_]+)_.*$/, "$1");
       return [specifier, Uint8Array.fromBase64(integrity.slice("sha512-".length)).toHex()];
@@ -59,14 +67,6 @@ async function findFolder(npmCache: string, below: string): Promise<string> {
   throw new Error(`${below} is not in the package cache ${npmCache}`);
 }
 
-function readManifest(specifier: string, manifest: unknown): Pick<Package, "licence" | "author"> {
-  const licence = field(manifest, "license");
-  if (typeof licence !== "string") throw new Error(`${specifier} names no licence`);
-  const author = field(manifest, "author");
-  const name = typeof author === "string" ? author : field(author, "name");
-  return { licence, author: typeof name === "string" ? name : "" };
-}
-
 async function readLicenceText(folder: string): Promise<string | undefined> {
   const files: string[] = [];
   for await (const { name, isFile } of Deno.readDir(folder)) {
@@ -75,8 +75,4 @@ async function readLicenceText(folder: string): Promise<string | undefined> {
   if (files.length === 0) return undefined;
   const texts = await Promise.all(files.sort().map((name) => Deno.readTextFile(join(folder, name))));
   return texts.map((text) => text.replaceAll("\r\n", "\n").trim()).join("\n\n");
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -8,7 +8,7 @@ import { packFolder, sha256Of } from "./archive.ts";
 import { billOfMaterials } from "./bill_of_materials.ts";
 import { buildPrograms } from "./build.ts";
 import { emptyFolder, packagesIn, readNpmCache } from "./bundle.ts";
-import { say } from "./deno_command.ts";
+import { run, say } from "./deno_command.ts";
 import { checkTag, type Identity, readIdentity, tagOf } from "./identity.ts";
 import { makeInstaller } from "./installer.ts";
 import { licencesText } from "./licences.ts";
@@ -55,25 +55,26 @@ async function publish(
   const executable = `build/${program.name}`;
   const npmCache = await readNpmCache();
   const packages = await readPackages(await bundledPackages(program), { npmCache, lockFile: "deno.lock" });
-  await fillFolder(`${UNPACKED}/${base}`, program, {
-    [program.name]: executable,
-    [program.exampleConfig]: program.exampleConfig,
-    [program.unit]: `packaging/systemd/${program.unit}`,
-    "alerts.yml": "packaging/monitoring/alerts.yml",
-    "dashboard.json": "packaging/monitoring/dashboard.json",
-    LICENSE: "LICENSE",
-    "README.md": "README.md",
-  });
-  // What the unit, the README and the texts of the programs name.
-  await copyFolder("docs", `${UNPACKED}/${base}/docs`, /\.(?:md|json|svg|png)$/);
+  const folder = `${UNPACKED}/${base}`;
+  await Deno.mkdir(folder, { recursive: true });
+  await run("cp", [
+    "-R",
+    executable,
+    program.exampleConfig,
+    `packaging/systemd/${program.unit}`,
+    "packaging/monitoring/alerts.yml",
+    "packaging/monitoring/dashboard.json",
+    "LICENSE",
+    "README.md",
+    "docs", // what the unit, the README and the texts of the programs name
+    folder,
+  ]);
   const deno = {
     version: Deno.version.deno,
     licenceText: await Deno.readTextFile("packaging/licences/deno.txt"),
   };
-  await Deno.writeTextFile(
-    `${UNPACKED}/${base}/THIRD-PARTY-LICENCES.txt`,
-    licencesText(program.name, deno, packages),
-  );
+  const licences = licencesText(program.name, deno, packages);
+  await Deno.writeTextFile(`${folder}/THIRD-PARTY-LICENCES.txt`, licences);
   const names = {
     archive: `${base}.tar.gz`,
     checksum: `${base}.tar.gz.sha256`,
@@ -96,28 +97,6 @@ async function publish(
   await Deno.writeTextFile(`${out}/${names.bill}`, billOfMaterials(facts));
   say(`${out}/${names.archive}: ${await megabytes(`${out}/${names.archive}`)}, ${packages.length} packages`);
   return Object.values(names);
-}
-
-/** Copies the files of a folder, and of those in it, whose names match. */
-async function copyFolder(from: string, to: string, names: RegExp): Promise<void> {
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (isDirectory) await copyFolder(`${from}/${name}`, `${to}/${name}`, names);
-    else if (names.test(name)) await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
-  }
-}
-
-/** Copies files, by name in the folder and place here, into a folder of their own. */
-async function fillFolder(
-  folder: string,
-  program: Program,
-  files: Readonly<Record<string, string>>,
-): Promise<void> {
-  await Deno.mkdir(folder, { recursive: true });
-  for (const [name, from] of Object.entries(files)) {
-    await Deno.copyFile(from, `${folder}/${name}`);
-    await Deno.chmod(`${folder}/${name}`, name === program.name ? 0o755 : 0o644);
-  }
 }
 
 /** The packages whose code the build took in, read from what it compiled. */

@@ -47,8 +47,12 @@ update in time, 130 stopped by a second signal.`;
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  const options = { name: "causeway-consensus", description: DESCRIPTION, afterHelp: AFTER_HELP };
-  const line = createCommandLine(options);
+  const line = createCommandLine({
+    name: "causeway-consensus",
+    description: DESCRIPTION,
+    afterHelp: AFTER_HELP,
+    exampleFiles: "--config=consensus.toml",
+  });
   const { command } = line;
   const base =
     "configured chain that must already follow a BEEFY hub: the log reports whether it does, e.g. EVM-1";

@@ -2,12 +2,12 @@
  * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
  * endpoints and of the hub are waited out here, and a defect restarts this worker only.
  */
-import { type CheckRow, findingRow } from "../core/checks/check_row.ts";
+import { about, type CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
 import { withDeadline } from "../core/runtime/retry.ts";
-import { awaitLogged, WaitNotices, Wake } from "../core/runtime/waiting.ts";
+import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
 import {
@@ -24,6 +24,11 @@ import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.
 export interface ChainWorkerDeps extends DeliverDeps {
   readonly random: Randomness;
   readonly turns?: PollDeps["turns"];
+  /**
+   * Interval at which the hub is asked for the L1s of rollups, milliseconds: they are proved at L1 blocks that the hub
+   * knows, so they are polled as soon as it knows a newer one, from any relayer.
+   */
+  readonly intervalMs: number;
 }
 
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
@@ -31,13 +36,10 @@ const POLL_TIMEOUT_MS = 30 * 60_000;
 
 /** Creates the worker of one chain. */
 export function chainWorker(deps: ChainWorkerDeps, prover: ConsensusProver): Worker {
-  const wake = new Wake(deps.clock);
-  if (prover.l1 !== undefined) deps.notifier.follow(prover.l1, wake);
   const log = deps.log.with({ chain: prover.chain });
-  const proverWorker = new ProverWorker({ ...deps, log }, prover);
   return {
     name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
-    run: (signal) => runPollLoop({ ...deps, log }, proverWorker, { wake, signal }),
+    run: (signal) => runPollLoop({ ...deps, log }, new ProverWorker({ ...deps, log }, prover), signal),
   };
 }
 
@@ -79,41 +81,60 @@ export async function checkAccepted(
   const found = `${hub.id.stateMachine} ${
     describeUnlisted(stateMachine, list)
   }; updates are submitted anyway`;
-  return [findingRow(chain, "chain_not_accepted", { result: "warning", found })];
+  return [about(chain).warning("chain_not_accepted", found)];
 }
+
+type Nothing = Extract<PollResult, { readonly kind: "nothing" }>;
 
 /** Polls one chain and logs changes. */
 class ProverWorker implements Pollable {
+  readonly route: UpdateRoute;
   readonly #deps: ChainWorkerDeps;
   readonly #prover: ConsensusProver;
   readonly #notices: WaitNotices;
+  /** Poll that found nothing to prove of a rollup: it holds for an interval, at this height of its L1. */
+  #idle:
+    | { readonly result: Nothing; readonly l1Height: bigint | undefined; readonly untilMs: number }
+    | undefined;
 
   constructor(deps: ChainWorkerDeps, prover: ConsensusProver) {
     this.#deps = deps;
     this.#prover = prover;
     this.#notices = new WaitNotices(deps);
+    this.route = { chain: prover.chain, target: deps.hub.id.stateMachine };
   }
 
   get intervalMs(): number {
-    return this.#prover.intervalMs;
-  }
-
-  get route(): UpdateRoute {
-    return { chain: this.#prover.chain, target: this.#deps.hub.id.stateMachine };
+    const { l1, intervalMs } = this.#prover;
+    return l1 === undefined ? intervalMs : Math.min(intervalMs, this.#deps.intervalMs);
   }
 
   /** Polls once and submits the updates that were found. */
   async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
-    const startMs = this.#deps.clock.now();
+    const { clock, hub } = this.#deps;
+    const { l1, intervalMs } = this.#prover;
+    const startMs = clock.now();
+    const l1Height = l1 && await hub.reads.fetchLatestHeight(l1, signal);
+    const idle = this.#idle;
+    if (idle !== undefined && startMs < idle.untilMs && l1Height === idle.l1Height) {
+      return this.#wait(idle.result);
+    }
     const finding = await this.#find(signal);
+    this.#idle = undefined;
     if (finding.kind === "updates") {
-      const findMs = this.#deps.clock.now() - startMs;
-      return await this.#submit(finding, { failures, findMs }, signal);
+      return await this.#submit(finding, { failures, findMs: clock.now() - startMs }, signal);
     }
     const { reason, againInMs } = finding;
+    const result: Nothing = { kind: "nothing", againInMs, reason };
+    if (l1 !== undefined) this.#idle = { result, l1Height, untilMs: startMs + intervalMs };
+    return this.#wait(result);
+  }
+
+  #wait(result: Nothing): PollResult {
+    const { reason } = result;
     this.#deps.log.debug("update_not_needed", { reason });
     this.#notices.waiting("update", { event: "long_wait.update", fields: { reason } });
-    return { kind: "nothing", againInMs, reason };
+    return result;
   }
 
   #find(signal: AbortSignal): Promise<ProverFinding> {
@@ -149,23 +170,13 @@ class ProverWorker implements Pollable {
           log.error("update_failed.too_large", { summary, bytes: bytesOf(proofs), detail, explanation });
           return { kind: "failed", failure: { text: `too large for the target: ${explanation}` } };
         }
-        log[failures === 0 ? "info" : "warn"](
-          "update_failed.rejected",
-          {
-            summary,
-            code,
-            detail,
-          },
-        );
+        log[failures === 0 ? "info" : "warn"]("update_failed.rejected", { summary, code, detail });
         return { kind: "failed", failure: { text: `the target refused the update: ${code}` } };
       }
       case "lost":
         // The transaction pool may replace an update with a competitor's before either is included; a second loss is
         // not a coincidence.
-        log[failures === 0 ? "info" : "warn"]("update_failed.lost", {
-          summary,
-          reason: result.reason,
-        });
+        log[failures === 0 ? "info" : "warn"]("update_failed.lost", { summary, reason: result.reason });
         return { kind: "failed", failure: { text: `the update was lost: ${result.reason}` } };
     }
   }

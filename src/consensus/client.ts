@@ -7,7 +7,6 @@ import type { HubLightClient } from "../core/chains/hub_client.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { EvmChainDeps } from "../core/chains/evm/evm_chain.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
-import type { KnownSection } from "../core/config/chain_checks.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
 import type { EndpointUrl } from "../core/config/redact.ts";
 import type { Section } from "../core/config/schema.ts";
@@ -23,7 +22,6 @@ import type { HubConsensus } from "./followers/hub_consensus.ts";
 import type { PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
 import type { RelayChain } from "./relay_chain/relay_chain.ts";
-import type { L1Readers } from "./evm_reader.ts";
 
 /** Dependencies of the provers of chains. */
 export interface ProverContext {
@@ -35,10 +33,8 @@ export interface ProverContext {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
   readonly hub: ConsensusTarget;
-  /** Readers of the L1s that rollups share. */
-  readonly l1Readers: L1Readers;
-  /** Text of the chain that outlives the program; `undefined`: none (see {@link ChainClient.cachedAs}). */
-  readonly cachedText: PersistedText | undefined;
+  /** Text of the chain that outlives its prover (see {@link ChainClient.cachedAs}). */
+  readonly cachedText: PersistedText;
 }
 
 /** Dependencies of the checks of endpoints. */
@@ -67,6 +63,8 @@ export interface ChainClient<Host extends object = object> {
   readonly networks: Readonly<Record<string, number>>;
   /** Chain ids of public chains of this type, which `config init` knows by name; absent: none. */
   readonly knownChains?: readonly number[];
+  /** True: the hub's client proves {@link knownChains} only. */
+  readonly isClosed?: boolean;
   /** The section `[<chain>.host]`. */
   readonly host: Section<Host>;
   /** Keys of the host section that name nodes, which only the operator knows; absent: none. */
@@ -77,8 +75,6 @@ export interface ChainClient<Host extends object = object> {
   findUnprovable?(chain: StateMachine): string | undefined;
   /** True when the host section switches the proofs of the chain off, which then only receives; absent: none can. */
   isSwitchedOff?(host: Host): boolean;
-  /** Reports values of the chain's section that do not fit the type. @param hub `undefined`: its name is wrong. */
-  checkSection?(section: KnownSection, hub: StateMachine | undefined): void;
   /** L1 of a rollup. */
   findL1?(host: Partial<Host>): Partial<StateMachineId>;
   /** Creates the checks of the section's endpoints for the operator; the result lists those of one round. */

@@ -10,13 +10,12 @@ import type { RpcObserver } from "../core/rpc/observed_endpoint.ts";
 import { platformSocket } from "../core/rpc/socket.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
-import type { FollowerContext, HubContext, LightClientWatch, LossOptions } from "./client.ts";
+import type { FollowerContext, HubContext, LightClientWatch } from "./client.ts";
 import type { ConsensusChainConfig, ConsensusConfig } from "./config/schema.ts";
 import { memoryText, type PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver } from "./prover.ts";
 import { chainClients, hubClients, parachains, type ProvedChainConfig } from "./registry.ts";
 import { connectFinality } from "./relay_chain/relay_chain.ts";
-import { L1Readers } from "./evm_reader.ts";
 import type { Connections } from "./session.ts";
 
 /** Dependencies of the adapters besides the network. */
@@ -28,10 +27,21 @@ export interface ConnectDeps {
   readonly observer?: RpcObserver | undefined;
   /** Watches light clients; absent: nobody does. */
   readonly watch?: LightClientWatch | undefined;
-  /** Persistent storage of chains (`--cache`); absent: none. */
-  readonly cachedTexts?: ReadonlyMap<StateMachine, PersistedText> | undefined;
-  /** Texts with the transactions of EVM hosts, which outlive a change of the configuration; absent: none do. */
-  readonly spentTexts?: LossOptions["textOf"] | undefined;
+  /** Texts that outlive a change of the configuration, and with `--cache` the program; absent: none do. */
+  readonly textOf?: TextOf | undefined;
+}
+
+/** Finds a text by its name. */
+export type TextOf = (name: string) => PersistedText;
+
+/** Name of the text that the client of a chain keeps. */
+export function cachedTextName({ stateMachine, type }: ProvedChainConfig): string {
+  return `${stateMachine}.${chainClients[type].cachedAs}`;
+}
+
+/** Name of the text with the transactions of an EVM host. */
+export function spentTextName(chain: StateMachine): string {
+  return `${chain}.spent`;
 }
 
 /** Connects the hub and the configured chains. Connections are opened at the first request. */
@@ -55,13 +65,11 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     signer: substrate.signer,
   });
   const hub = deps.watch?.observe(target) ?? target;
-  const l1Readers = new L1Readers();
+  const { textOf = memoryText } = deps;
   const proved = [
-    ...config.chains.flatMap((chain) => {
-      const cachedText = deps.cachedTexts?.get(chain.stateMachine);
-      return isProved(chain)
-        ? [chainClients[chain.type].createProver({ ...network, hub, l1Readers, cachedText }, chain)]
-        : [];
+    ...config.chains.filter(isProved).map((chain) => {
+      const cachedText = textOf(cachedTextName(chain));
+      return chainClients[chain.type].createProver({ ...network, hub, cachedText }, chain);
     }),
     ...connectSiblings(network, config, hub),
   ];
@@ -69,8 +77,8 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const receiveOnly = config.chains.map(({ stateMachine }) => stateMachine).filter((name) =>
     !names.includes(name)
   );
-  const checks = config.chains.flatMap((chain) =>
-    isProved(chain) ? [chainClients[chain.type].createChecks({ ...network, hub }, chain)] : []
+  const checks = config.chains.filter(isProved).map((chain) =>
+    chainClients[chain.type].createChecks({ ...network, hub }, chain)
   );
   const { type, values } = config.hub.consensus;
   const ofHub = hubClients[type].createChecks?.({ network, hub: substrate }, values);
@@ -79,7 +87,7 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const { maximumDailyLoss } = config.relayer;
   const losses = maximumDailyLoss === undefined ? undefined : {
     limitMicroUsd: toTokenUnits(maximumDailyLoss, 6),
-    textOf: deps.spentTexts ?? memoryText,
+    textOf: (chain: StateMachine) => textOf(spentTextName(chain)),
   };
   const ofHubClient = connectHubClient({ ...network, watch: deps.watch, losses }, config, hub);
   return { hub, proved, receiveOnly, planEndpointChecks, ...ofHubClient };

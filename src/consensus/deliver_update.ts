@@ -1,11 +1,10 @@
 /**
- * Submits what a prover has found and reports it: to the log, to the observer, and to those who wait for the height. The
- * worker of a chain does it, and an operator's `prove`.
+ * Submits what a prover has found and reports it to the log and to the observer. The worker of a chain does it, and an
+ * operator's `prove`.
  */
 import { delayAbort, type ObservedUpdate, SHUTDOWN_GRACE_MS, type UpdateObserver } from "./poll_loop.ts";
-import type { HeightNotifier } from "./height_notifier.ts";
 import type { ConsensusProver, ProverFinding } from "./prover.ts";
-import type { ConsensusTarget, TargetReads, UpdateOutcome } from "../core/chains/consensus_target.ts";
+import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_target.ts";
 import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
 import {
@@ -18,10 +17,11 @@ import { awaitLogged } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
 
 /** Dependencies of the delivery. */
-export interface DeliverDeps extends Omit<SubmitDeps, "hub"> {
+export interface DeliverDeps {
+  readonly clock: Clock;
+  readonly log: Log;
   /** The chain to prove to. */
   readonly hub: ConsensusTarget;
-  readonly notifier: HeightNotifier;
   /** Notified of updates; absent: nobody observes. */
   readonly observer?: UpdateObserver | undefined;
 }
@@ -43,7 +43,7 @@ export async function deliverUpdate(
   { prover, finding, findMs }: UpdateToDeliver,
   signal: AbortSignal,
 ): Promise<SubmitResult> {
-  const { clock, log, hub, notifier, observer } = deps;
+  const { clock, log, hub, observer } = deps;
   const { chain, commitmentId } = prover;
   const { proofs, height, summary } = finding;
   log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
@@ -58,13 +58,9 @@ export async function deliverUpdate(
     submitMs: clock.now() - startMs,
     detail: describeResult(summary, result),
   });
-  if (result.kind === "accepted") {
-    result.advanced.forEach((height) => notifier.notify(height));
-    logAccepted(deps, finding, result);
-  }
+  if (result.kind === "accepted") logAccepted(deps, finding, result);
   if (result.kind === "overtaken") {
     log.info("update_overtaken.already_submitted", { height, hubHeight: result.hubHeight });
-    if (result.hubHeight !== undefined) notifier.notify({ id: commitmentId, height: result.hubHeight });
   }
   return result;
 }
@@ -102,15 +98,6 @@ function logAccepted(
   log.info(height === undefined ? "update_accepted" : "update_overtaken.superseded", { height, ...fields });
 }
 
-/** Dependencies of the submission. */
-interface SubmitDeps {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly hub: Pick<ConsensusTarget, "updates" | "sender" | "outcomes"> & {
-    readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight">;
-  };
-}
-
 /** Outcome of the submission. */
 export type SubmitResult =
   /** Included. `advanced`: the heights that the hub stored, possibly none. */
@@ -137,7 +124,7 @@ const INCLUSION_TIMEOUT_MS = 600_000;
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
 /** Updates of one poll, and the client that they advance. */
-interface Submission extends SubmitDeps {
+interface Submission extends Omit<DeliverDeps, "observer"> {
   readonly client: UpdateToDeliver["prover"];
   readonly found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">;
 }

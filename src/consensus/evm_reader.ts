@@ -2,7 +2,7 @@
  * Reads of an execution chain for provers: answers are verified while their endpoint is known, so that a fault names it
  * and the next endpoint is tried. Start reading at {@link EvmReader}.
  */
-import { accountNodesOf, provenStorageRoot, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
+import { accountNodesOf, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
 import {
   createEvmEndpointSet,
   type EvmEndpointSetDeps,
@@ -16,19 +16,17 @@ import {
   chainId,
   type HashedHeader,
   headerAt,
-  type Query,
   stateRootAt,
   storageProof,
-  storageWord,
 } from "../core/chains/evm/queries.ts";
 import { callOne, faultAt, probeAll, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
-import { type CheckRow, silenceRow } from "../core/checks/check_row.ts";
-import type { Hash256, Hex } from "../core/encoding/bytes.ts";
+import { about, type CheckRow, silenceRow } from "../core/checks/check_row.ts";
+import { fromHex, type Hash256, type Hex } from "../core/encoding/bytes.ts";
 import type { Address } from "../core/evm/address.ts";
 import type { EvmBlockHeader } from "../core/evm/block_header.ts";
 import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
-import { type AccountProofAnswer, EvmProofError } from "../core/merkle/evm_proof.ts";
+import { type AccountProofAnswer, EvmProofError, readEvmAccount } from "../core/merkle/evm_proof.ts";
 import { type FaultPlace, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
@@ -41,10 +39,11 @@ export interface TrustedBlock {
   readonly stateRoot: Hash256;
 }
 
-/** A storage slot or call of a contract. */
-export type ContractRead =
-  | { readonly kind: "word"; readonly account: Address; readonly slot: Hash256; readonly at: bigint }
-  | { readonly kind: "call"; readonly to: Address; readonly data: Hex; readonly at: bigint | "latest" };
+/** A call of a contract. */
+export interface ContractCall {
+  readonly to: Address;
+  readonly data: Hex;
+}
 
 /** Slots of a contract to prove; without slots the account alone. */
 export interface ProofRequest {
@@ -75,33 +74,41 @@ export function openEvmReader(
   options: EvmReaderOptions,
 ): EvmReader {
   const log = deps.log.with({ chain: options.stateMachine });
-  const readerOf = (endpoints: RpcEndpointSet): EvmReader => {
-    const logs = new LogReader({ endpoints, log, blocksPerQuery: options.blocksPerLogQuery });
-    return new EvmReader(options.stateMachine, { endpoints, logs });
-  };
-  const endpoints = createEvmEndpointSet(deps, options);
-  const reader = readerOf(endpoints);
-  return endpoints.hosts.length === 1 ? reader : reader.withParts(endpoints.each().map(readerOf));
+  const toSource = (endpoints: RpcEndpointSet): Source => ({
+    endpoints,
+    logs: new LogReader({ endpoints, log, blocksPerQuery: options.blocksPerLogQuery }),
+  });
+  const all = createEvmEndpointSet(deps, options);
+  const singles = all.hosts.length === 1 ? undefined : all.each().map(toSource);
+  return new EvmReader(options.stateMachine, toSource(all), singles);
 }
 
-/** Dependencies of a reader. */
-interface ReaderContext {
+/** Endpoints, with what is known of their limits. */
+interface Source {
   readonly endpoints: RpcEndpointSet;
   readonly logs: LogReader;
-  /** Readers of the single endpoints; absent: there is one. */
-  readonly parts?: readonly EvmReader[];
 }
 
 /** An execution chain. Every method may throw an `RpcFault` that names the host of the endpoint. */
 export class EvmReader {
-  readonly #context: ReaderContext;
-  readonly #endpoints: RpcEndpointSet;
+  readonly #source: Source;
+  readonly #singles: readonly Source[];
   readonly #guard: BatchGuard | undefined;
 
-  constructor(readonly chain: StateMachine, context: ReaderContext, guard?: BatchGuard) {
-    this.#context = context;
-    this.#endpoints = context.endpoints;
+  /** @param singles the endpoints one by one. @param guard refuses answers of endpoints on another chain or fork. */
+  constructor(
+    readonly chain: StateMachine,
+    source: Source,
+    singles: readonly Source[] = [source],
+    guard?: BatchGuard,
+  ) {
+    this.#source = source;
+    this.#singles = singles;
     this.#guard = guard;
+  }
+
+  get #endpoints(): RpcEndpointSet {
+    return this.#source.endpoints;
   }
 
   /** Hosts of the endpoints in order of preference. */
@@ -154,17 +161,17 @@ export class EvmReader {
     range: { readonly from: bigint; readonly to: bigint },
     signal: AbortSignal,
   ): Promise<readonly Log[]> {
-    return this.#context.logs.fetch(filter, range, signal, this.#guard);
+    return this.#source.logs.fetch(filter, range, signal, this.#guard);
   }
 
-  /** Fetches storage words and results of calls in one request, in order; `undefined` for a call that reverts. */
-  async fetchReads(
-    reads: readonly ContractRead[],
+  /** Fetches the results of calls at the newest block in one request, in order; `undefined` for one that reverts. */
+  async fetchCalls(
+    calls: readonly ContractCall[],
     signal: AbortSignal,
   ): Promise<readonly (Hex | undefined)[]> {
-    if (reads.length === 0) return [];
+    if (calls.length === 0) return [];
     const batch = new RpcBatch(this.#endpoints);
-    const slots = reads.map((read) => batch.addOptional(queryOf(read)));
+    const slots = calls.map((call) => batch.addOptional(callResult(call, "latest")));
     const judge = this.#guard?.(batch);
     await batch.send({ signal, check: (place) => judge?.(place, [], 0n) });
     return slots.map((slot) => {
@@ -192,7 +199,7 @@ export class EvmReader {
         requests.forEach((request, index) => {
           const answer = slots[index]?.();
           if (answer === undefined) throw new Error("A proof without an answer");
-          checkProof(answer, request, stateRoot);
+          readWords(answer, request, stateRoot);
         });
         return undefined;
       } catch (cause) {
@@ -202,6 +209,17 @@ export class EvmReader {
     };
     await batch.send({ signal, timeoutMs: PROOF_TIMEOUT_MS, check });
     return slots.map((slot) => slot());
+  }
+
+  /** Fetches the proven words of slots; `undefined` for one that is empty. @throws {RpcFault} as {@link fetchProofs} */
+  async fetchProvenWords(
+    request: ProofRequest,
+    block: TrustedBlock,
+    signal: AbortSignal,
+  ): Promise<readonly (Hash256 | undefined)[]> {
+    const [answer] = await this.fetchProofs([request], block, signal);
+    if (answer === undefined) throw new Error("A proof without an answer");
+    return readWords(answer, request, block.stateRoot);
   }
 
   /** Fetches the chain id of every endpoint. */
@@ -214,19 +232,13 @@ export class EvmReader {
     );
   }
 
-  /** Returns the same reader with readers of its single endpoints. */
-  withParts(parts: readonly EvmReader[]): EvmReader {
-    return new EvmReader(this.chain, { ...this.#context, parts }, this.#guard);
-  }
-
   /** Returns one reader per endpoint, in order of preference, for data that one of them may omit. */
   each(): readonly EvmReader[] {
-    const parts = this.#context.parts ?? [this];
-    return parts.map((part) => new EvmReader(this.chain, part.#context, this.#guard));
+    return this.#singles.map((single) => new EvmReader(this.chain, single, [single], this.#guard));
   }
 
   /**
-   * Returns a reader that takes logs and reads only from endpoints that have this block with this state: others are on
+   * Returns a reader that takes logs and results only from endpoints that have this block with this state: others are on
    * another chain or fork, and fail with a `wrong_chain` fault.
    */
   heldTo({ height, stateRoot }: TrustedBlock): EvmReader {
@@ -241,7 +253,7 @@ export class EvmReader {
         return faultAt("wrong_chain", place, detail);
       };
     };
-    return new EvmReader(this.chain, this.#context, guard);
+    return new EvmReader(this.chain, this.#source, this.#singles, guard);
   }
 }
 
@@ -269,53 +281,24 @@ export async function checkChainIds(
     if (chainId instanceof RpcFault) return [silenceRow(chain, chainId, true)];
     if (chainId === BigInt(evmChainId(reader.chain))) return [];
     const found = `${key}: serves chain ${chainId}, and ${reader.chain} is configured`;
-    const row = { chain, endpoint: host, check: "chain_id" } as const;
-    return [{ ...row, result: "failed", found, advice: `correct or remove its URL in ${key}` }];
+    return [about(chain, host).failed("chain_id", found, `correct or remove its URL in ${key}`)];
   });
 }
 
-function queryOf(read: ContractRead): Query<Hex> {
-  switch (read.kind) {
-    case "word":
-      return storageWord(read.account, read.slot, read.at);
-    case "call":
-      return callResult({ to: read.to, data: read.data }, read.at);
-  }
-}
-
-/** @throws {EvmProofError} when the nodes are inconclusive for any slot under the root. */
-function checkProof(answer: AccountProofAnswer, { account, slots }: ProofRequest, stateRoot: Hash256): void {
-  let storageRoot: Hash256;
-  try {
-    storageRoot = provenStorageRoot(accountNodesOf(answer), stateRoot, account);
-  } catch (error) {
-    if (error instanceof EvmProofError && error.code === "account_not_present") return;
-    throw error;
-  }
-  slots.forEach((slot, index) => provenWord(slotNodesOf(answer, index), storageRoot, slot));
-  if (answer.storageHash.toLowerCase() !== storageRoot) throw new EvmProofError("malformed_answer");
+/** Reads the words of slots; none of a missing account. @throws {EvmProofError} when the nodes are inconclusive. */
+function readWords(
+  answer: AccountProofAnswer,
+  { account, slots }: ProofRequest,
+  stateRoot: Hash256,
+): readonly (Hash256 | undefined)[] {
+  const proven = readEvmAccount(accountNodesOf(answer), stateRoot, fromHex(account));
+  if (proven === undefined) return slots.map(() => undefined);
+  const words = slots.map((slot, index) => provenWord(slotNodesOf(answer, index), proven.storageRoot, slot));
+  if (answer.storageHash.toLowerCase() !== proven.storageRoot) throw new EvmProofError("malformed_answer");
+  return words;
 }
 
 /** True when every endpoint answered and none has the block. */
 function isMissingBlock(fault: unknown): boolean {
   return fault instanceof RpcFault && fault.code === "lagging";
-}
-
-/** See the head of the file. */
-export class L1Readers {
-  readonly #known = new Map<string, EvmReader>();
-
-  /** Returns the reader of these endpoints, opened for the first rollup. Sends no request. */
-  open(deps: EvmEndpointSetDeps & { readonly log: TelemetryLog }, options: EvmReaderOptions): EvmReader {
-    const { stateMachine, urls, blocksPerLogQuery, maxConcurrent } = options;
-    const key = JSON.stringify([
-      stateMachine,
-      urls.map((url) => url.reveal()),
-      blocksPerLogQuery?.toString() ?? null,
-      maxConcurrent ?? null,
-    ]);
-    const reader = this.#known.get(key) ?? openEvmReader(deps, options);
-    this.#known.set(key, reader);
-    return reader;
-  }
 }

@@ -84,7 +84,7 @@ function toDirections(
   ]);
 }
 
-/** True when a view is too old. One that cannot be read is not: that is logged. @param deps.startMs when the monitor started. */
+/** True when a view is as old as its limit. One that cannot be read is not: that is logged. @param deps.startMs when the monitor started. */
 async function isLate(
   deps: MonitorDeps & { readonly startMs: number },
   direction: Direction,
@@ -93,7 +93,7 @@ async function isLate(
   const { pair } = direction;
   try {
     const facts = { pair, ...await fetchAge(deps, direction, signal) };
-    const late = isTooOld(facts.ageSec, direction.maxSec);
+    const late = facts.ageSec >= direction.maxSec;
     if (late) deps.log.error("update_overdue", facts);
     else if (facts.ageByThisMachineSec === undefined) deps.log.warn("update_missing", facts);
     return late;
@@ -127,9 +127,4 @@ async function fetchAge(
     : await reads.fetchNowSec(signal) - updatedSec;
   const ageByThisMachineSec = updatedSec && toSec(clock.now()) - updatedSec;
   return { lastHeight, ageSec, limitSec, ageByThisMachineSec };
-}
-
-/** True from the limit on, as in the reference implementation. */
-export function isTooOld(ageSec: bigint, maxSec: bigint): boolean {
-  return ageSec >= maxSec;
 }

@@ -9,7 +9,6 @@ import { RpcFault } from "../core/rpc/call.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import { Limit } from "../core/runtime/limit.ts";
 import { type Backoff, DeadlineFault, endpointBackoff, nextDelayMs } from "../core/runtime/retry.ts";
-import type { Wake } from "../core/runtime/waiting.ts";
 import { type EventCode, events, type Log } from "../core/telemetry/log.ts";
 
 /** Dependencies of the loop. */
@@ -33,25 +32,17 @@ export interface Pollable {
   poll(failures: number, signal: AbortSignal): Promise<PollResult>;
 }
 
-/**
- * Polls until `signal` is aborted, and throws its reason. @param wake ends interruptible pauses early; absent: nothing
- * does.
- */
-export async function runPollLoop(
-  deps: PollDeps,
-  pollable: Pollable,
-  { wake, signal }: { readonly wake?: Wake; readonly signal: AbortSignal },
-): Promise<never> {
+/** Polls until `signal` is aborted, and throws its reason. */
+export async function runPollLoop(deps: PollDeps, pollable: Pollable, signal: AbortSignal): Promise<never> {
   const { clock, random, log } = deps;
   for (let failures = 0;;) {
     const startMs = clock.now();
     const result = await pollOnce(deps, { pollable, failures }, signal);
     const pace = { intervalMs: pollable.intervalMs, spentMs: clock.now() - startMs, failures };
-    const pause = planPause(result, pace, random.fraction());
-    failures = pause.failures;
-    log.debug("poll_finished", { result: result.kind, nextInMs: Math.round(pause.delayMs) });
-    if (wake !== undefined && pause.interruptible) await wake.wait(pause.delayMs, signal);
-    else await clock.sleep(pause.delayMs, signal);
+    const pauseMs = planPauseMs(result, pace, random.fraction());
+    failures = result.kind === "failed" || result.kind === "suspended" ? failures + 1 : 0;
+    log.debug("poll_finished", { result: result.kind, nextInMs: Math.round(pauseMs) });
+    await clock.sleep(pauseMs, signal);
   }
 }
 
@@ -133,15 +124,6 @@ interface Pace {
   readonly failures: number;
 }
 
-/** Pause before the next poll. */
-interface Pause {
-  readonly delayMs: number;
-  /** True: a new L1 height ends it early. False: something must recover first. */
-  readonly interruptible: boolean;
-  /** Consecutive failures. */
-  readonly failures: number;
-}
-
 /** Backoff after failures: 1 s to 1 min (docs/protocol/hub-consensus.md section 3.3). */
 const pollBackoff: Backoff = { firstMs: 1_000, maxMs: 60_000 };
 
@@ -154,24 +136,21 @@ export const MAX_PAUSE_MS = 2 ** 31 - 1;
 /** Pause of a suspended chain. */
 export const SUSPENDED_MS = 10 * 60_000;
 
-/** Returns the pause after a poll. @param fraction chance from [0, 1), for the jitter of backoffs. */
-export function planPause(result: PollResult, pace: Pace, fraction: number): Pause {
-  const { failures } = pace;
+/** Returns the pause after a poll, milliseconds. @param fraction chance from [0, 1), for the jitter of backoffs. */
+export function planPauseMs(
+  result: PollResult,
+  { intervalMs, spentMs, failures }: Pace,
+  fraction: number,
+): number {
   switch (result.kind) {
-    case "nothing": {
-      const delayMs = result.againInMs ?? pace.intervalMs - pace.spentMs;
-      return { delayMs: bounded(delayMs), interruptible: true, failures: 0 };
-    }
-    case "updated": {
-      const delayMs = result.hasMore ? MIN_PAUSE_MS : pace.intervalMs - pace.spentMs;
-      return { delayMs: bounded(delayMs), interruptible: true, failures: 0 };
-    }
-    case "failed": {
-      const delayMs = nextDelayMs(result.backoff ?? pollBackoff, failures + 1, fraction);
-      return { delayMs: bounded(delayMs), interruptible: false, failures: failures + 1 };
-    }
+    case "nothing":
+      return bounded(result.againInMs ?? intervalMs - spentMs);
+    case "updated":
+      return bounded(result.hasMore ? MIN_PAUSE_MS : intervalMs - spentMs);
+    case "failed":
+      return bounded(nextDelayMs(result.backoff ?? pollBackoff, failures + 1, fraction));
     case "suspended":
-      return { delayMs: SUSPENDED_MS, interruptible: false, failures: failures + 1 };
+      return SUSPENDED_MS;
   }
 }
 
@@ -233,6 +212,10 @@ const USUAL_ADVICE =
  */
 const advices: ReadonlyMap<string, string> = new Map([
   [
+    "eth_getProof",
+    "use an endpoint that serves it for blocks of the last hour: the blocks that the hub knows are older than the newest",
+  ],
+  [
     "beefy_getFinalizedHead",
     "use a relay chain node with BEEFY, that is one started without --no-beefy, or remove [hub.prover]",
   ],
@@ -271,13 +254,21 @@ export function reportFailedPoll(
     return { kind: "failed", failure, backoff: missingMethodBackoff };
   }
   if (error instanceof RpcFault || error instanceof DeadlineFault) {
-    if (error instanceof RpcFault && error.code === "wrong_chain") {
-      log.error("endpoint_unusable.wrong_chain", { error });
-    } else log.warn("poll_failed", { failures: failures + 1, error });
+    const event = error instanceof RpcFault ? endpointEvents[error.code] : undefined;
+    if (event === undefined) log.warn("poll_failed", { failures: failures + 1, error });
+    else log.error(event, { failures: failures + 1, error });
     return { kind: "failed", failure, backoff: endpointBackoff };
   }
   throw error;
 }
+
+/** Events of endpoint faults for which the operator needs another endpoint. */
+const endpointEvents: Partial<Record<RpcFault["code"], EventCode>> = {
+  wrong_chain: "endpoint_unusable.wrong_chain",
+  malformed: "endpoint_data_invalid.contradiction",
+  oversized: "endpoint_data_invalid.contradiction",
+  pruned: "data_unavailable",
+};
 
 /** Describes a fault for the operator, without what a node said: that may hold anything. */
 export function describeFailure(error: unknown): PollFailure {

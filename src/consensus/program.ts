@@ -4,25 +4,23 @@ import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { connectChains, type ConnectDeps, isProved } from "./connect.ts";
-import type { LossOptions } from "./client.ts";
+import { cachedTextName, connectChains, isProved, spentTextName, type TextOf } from "./connect.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
 import { chainClients } from "./registry.ts";
 import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
+import { type CheckRow, judgeConfiguration } from "../core/checks/check_row.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
 import type { ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { systemRandomness } from "../core/runtime/clock.ts";
-import { askControl, isControlServed } from "../core/runtime/control_client.ts";
-import { openControlSocket } from "../core/runtime/control_socket.ts";
+import { askControl, isControlServed, openControlSocket } from "../core/runtime/control_socket.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import { type ConsensusRun, workHere } from "./commands/command.ts";
 import { dropWriteAccess, lockFile } from "../core/runtime/file_access.ts";
-import { readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
 import { systemClock } from "../core/runtime/system_clock.ts";
 
 /** Runs the relayer until it is stopped, or a command until it is done. */
@@ -31,10 +29,11 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const { arguments: args, command } = request;
-  const files = recordReads(world.readFile);
   const chainNames = new ChainNames();
+  let configured: CheckRow | undefined;
   const read = (): ConfigResult<ConsensusConfig> => {
-    const reading = readConsensusConfig({ ...world, ...files }, args.config);
+    const reading = readConsensusConfig(world, args.config);
+    configured = judgeConfiguration(args.config, reading);
     const { hub, chains = [] } = reading.config ?? {};
     if (hub !== undefined) chainNames.set([{ ...hub.substrate, section: hub.section }, ...chains]);
     return reading;
@@ -45,9 +44,8 @@ export async function runProgram(
   using program = openProgram(parts);
   if (program === undefined) return exitCodes.failed;
   const { config, log, setLogLevel, signal } = program;
-  const kept = openTexts(config, args.cache, log);
-  if (kept === undefined) return exitCodes.failed;
-  const machine = readMachineFacts(files.listKeyFiles(args.config));
+  const textOf = openTexts(config, args.cache, log);
+  if (textOf === undefined) return exitCodes.failed;
   const path = args.socket ??
     (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
   const control = { clock: systemClock, log };
@@ -62,7 +60,7 @@ export async function runProgram(
   if (isRelay) dropWriteAccess(log);
   const deps = {
     ...control,
-    ...kept,
+    textOf,
     random: systemRandomness,
     setLogLevel,
     observer: watch.endpoints,
@@ -73,7 +71,7 @@ export async function runProgram(
       if (!isRelay) dropWriteAccess(log);
       return connectChains(deps, current);
     };
-    return { ...deps, config: current, connect, machine, board: watch.checks, controlSocket };
+    return { ...deps, config: current, connect, configured, board: watch.checks, controlSocket };
   };
   if (command.kind !== "relay") {
     const of = depsWith(config);
@@ -107,19 +105,36 @@ function findBase({ chains }: ConsensusConfig, base: string | undefined): StateM
   return chains.find(({ section, stateMachine }) => section === base || stateMachine === base)?.stateMachine;
 }
 
-/** Opens the files of `--cache`; `undefined`: they cannot be used, which is logged. */
-function openTexts(
-  config: ConsensusConfig,
-  folder: string | undefined,
-  log: Log,
-): Pick<ConnectDeps, "cachedTexts" | "spentTexts"> | undefined {
+/**
+ * Opens the files of `--cache`; other texts live as long as the program. `undefined`: the files cannot be used, which is
+ * logged.
+ */
+function openTexts(config: ConsensusConfig, folder: string | undefined, log: Log): TextOf | undefined {
   try {
-    return { cachedTexts: openCachedTexts(config, folder), spentTexts: openSpentTexts(config, folder) };
+    const names = folder === undefined ? [] : textNames(config);
+    const texts = new Map<string, PersistedText>(
+      names.map((name) => [name, openPersistedText(`${toFolder(folder ?? "")}/${name}`)]),
+    );
+    return (name) => {
+      const text = texts.get(name) ?? memoryText();
+      texts.set(name, text);
+      return text;
+    };
   } catch (error) {
     if (!(error instanceof PersistedTextFault)) throw error;
     log.error("command_failed.cache_unusable", { explanation: error.message });
     return undefined;
   }
+}
+
+/** Names of the texts that outlive the program: what clients keep, and with a limit of losses the transactions. */
+function textNames({ chains, relayer }: ConsensusConfig): readonly string[] {
+  return chains.flatMap((chain) => [
+    ...isProved(chain) && chainClients[chain.type].cachedAs !== undefined ? [cachedTextName(chain)] : [],
+    ...relayer.maximumDailyLoss !== undefined && chain.type !== "substrate"
+      ? [spentTextName(chain.stateMachine)]
+      : [],
+  ]);
 }
 
 /** Name of the socket in the folder of `--cache`. */
@@ -135,40 +150,6 @@ async function findRunning(config: string, socket: string | undefined): Promise<
 
 function toFolder(path: string): string {
   return path.replace(/\/+$/, "");
-}
-
-/** Opens a file in the folder of `--cache` for each chain whose client keeps a text. @throws {PersistedTextFault} */
-function openCachedTexts(
-  config: ConsensusConfig,
-  folder: string | undefined,
-): ReadonlyMap<StateMachine, PersistedText> {
-  if (folder === undefined) return new Map();
-  const base = toFolder(folder);
-  return new Map(
-    config.chains.filter(isProved).flatMap(({ type, stateMachine }) => {
-      const { cachedAs } = chainClients[type];
-      if (cachedAs === undefined) return [];
-      return [[stateMachine, openPersistedText(`${base}/${stateMachine}.${cachedAs}`)]];
-    }),
-  );
-}
-
-/** Opens a file in the folder of `--cache` for the transactions of each EVM chain. @throws {PersistedTextFault} */
-function openSpentTexts(
-  { chains, relayer }: ConsensusConfig,
-  folder: string | undefined,
-): LossOptions["textOf"] {
-  const isKept = folder !== undefined && relayer.maximumDailyLoss !== undefined;
-  const texts = new Map<StateMachine, PersistedText>(
-    chains.filter(({ type }) => isKept && type !== "substrate").map(({ stateMachine }) =>
-      [stateMachine, openPersistedText(`${toFolder(folder ?? "")}/${stateMachine}.spent`)] as const
-    ),
-  );
-  return (chain) => {
-    const text = texts.get(chain) ?? memoryText();
-    texts.set(chain, text);
-    return text;
-  };
 }
 
 /** Names of lines, metrics and the status page are those of one hub: another one is used after a restart. */

@@ -58,15 +58,6 @@ export function usualPeriods(
   return { unbondingSec: USUAL_UNBONDING_SEC, challengePeriods: new Map([[chain, 300n]]) };
 }
 
-/** What prevents an update, and where. */
-export interface ProverProblem {
-  readonly chain: StateMachine;
-  /** Host of the endpoint; absent where several took part. */
-  readonly endpoint?: string | undefined;
-  /** Problem and advice. */
-  readonly detail: string;
-}
-
 /** Reason that no update can be built: invalid or missing data, or an unusable client. */
 export class ProverFault extends Error {
   override readonly name = "ProverFault";
@@ -91,7 +82,9 @@ export class ProverFault extends Error {
       | "hub_state"
       | "unrecoverable"
       | "fork_not_followed",
-    { chain, endpoint, detail }: ProverProblem,
+    { chain, endpoint, detail }: Pick<ProverFault, "chain" | "detail"> & {
+      readonly endpoint?: string | undefined;
+    },
     options?: ErrorOptions,
   ) {
     super(`${chain}${endpoint === undefined ? "" : ` (${endpoint})`}: ${detail}`, options);
@@ -177,7 +170,7 @@ export interface InitialStateMaker {
 
 /** Proves the finality of one chain to the hub. Methods may throw `RpcFault` and {@link ProverFault}. */
 export interface ConsensusProver extends InitialStateMaker {
-  /** Of rollups: their L1 as the hub knows it; a new height of it wakes the worker. */
+  /** Of rollups: their L1 as the hub knows it; they are polled at each new height of it. */
   readonly l1?: StateMachineId;
   /** Id under which the hub stores the heights: for rollups with the L1's client. */
   readonly commitmentId: StateMachineId;

@@ -8,8 +8,7 @@ import { controlWorker } from "../core/commands/operation.ts";
 import { operations } from "./commands/commands.ts";
 import { provableSections } from "./config/schema.ts";
 import { observeCheck, ProverTurns, type UpdateRoute } from "./poll_loop.ts";
-import { behindGates, ChainGate, type GateDeps, openGates, startWorker } from "../core/chains/check.ts";
-import type { CheckRow } from "../core/checks/check_row.ts";
+import { behindGates, ChainGate, openGates, startWorker } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_board.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
@@ -17,10 +16,8 @@ import { superviseRound } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { checkFollowers, planHubConsensus, type StartCheck } from "./followers/hub_consensus.ts";
-import { HeightNotifier, heightNotifierWorker } from "./height_notifier.ts";
+import type { HostWorkerDeps, StartCheck } from "./followers/hub_consensus.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
-import type { ConsensusProver } from "./prover.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 
 /** Options of the command line. */
@@ -35,26 +32,43 @@ export function runConsensus(
   { base }: RunOptions,
   signal: AbortSignal,
 ): Promise<ExitCode> {
-  const { clock, log, setLogLevel, watch, board, controlSocket: socket } = deps;
+  const { clock, log, setLogLevel, watch, controlSocket: socket } = deps;
   return runSession(deps, async (connections) => {
     watch?.plan(connections);
-    const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-    const gateDeps = { ...deps, board, listAsked };
-    const gates = createGates(gateDeps, deps, connections);
-    const others = [...gates.provers.values(), ...gates.followers.values()];
-    await using _checking = await openGates(gateDeps, [gates.hub, ...others], signal);
+    const hubName = connections.hub.id.stateMachine;
+    const hubGate = new ChainGate(deps, {
+      name: hubName,
+      hubSetting: `[${deps.config.hub.section}.substrate].rpc_ws`,
+      check: (inner) => connections.hub.check(inner),
+    });
+    const observer = watch?.updates;
+    const routes = listRoutes(connections).map(({ route, check, createWorker }) => {
+      const gate = new ChainGate(deps, {
+        name: route.chain === hubName ? route.target : route.chain,
+        // Their checks read the hub as well.
+        behind: hubGate,
+        check: (inner) => observeCheck({ route, observer, check: () => check(inner) }),
+      });
+      return { gate, createWorker };
+    });
+    await using _checking = await openGates(deps, [hubGate, ...routes.map(({ gate }) => gate)], signal);
     const turns = new ProverTurns();
-    const notifier = new HeightNotifier();
+    const intervalMs = deps.config.hub.substrate.pollIntervalSec * 1_000;
+    const shared = { clock, random: deps.random, log, observer, intervalMs };
     const sections = provableSections(deps.config);
-    const proving = { ...connections, sections, clock, log, turns, notifier, observer: watch?.updates };
+    const proving = { ...connections, sections, clock, log, turns, observer };
     const control = { log, setLogLevel, proving, status: () => watch?.status() };
     const workers = [
-      behindGates(startWorker(() => logStart(deps, connections)), [gates.hub]),
-      ...planWorkers({ ...deps, turns, notifier }, connections, gates),
+      behindGates(startWorker(() => logStart(deps, connections)), [hubGate]),
+      ...routes.flatMap(({ createWorker, gate }) =>
+        createWorker === undefined ? [] : [behindGates(createWorker({ ...shared, turns }), [gate])]
+      ),
+      ...planMonitor(deps, connections).map((worker) => behindGates(worker, [hubGate])),
+      ...connections.receiveOnly.map((chain) => receiveOnlyWorker(deps, chain)),
       ...socket === undefined ? [] : [controlWorker({ commands: operations, context: control }, socket)],
       ...planChecking(deps, connections),
-      ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [gates.hub])],
-      ...watch?.workers() ?? [],
+      ...base === undefined ? [] : [behindGates(baseWorker(deps, connections, base), [hubGate])],
+      ...watch?.watchers() ?? [],
       ...deps.webhook?.workers(deps.config.relayer.notify?.webhook, {
         name: "causeway-consensus",
         hub: connections.hub.id.stateMachine,
@@ -78,86 +92,59 @@ export function runConsensus(
 
 /** Creates the worker that checks the whole set-up every ten minutes, where the program has what it needs. */
 function planChecking(
-  { machine, board, config, clock, log }: RunDeps,
+  { configured, board, config, clock, log }: RunDeps,
   connections: Connections,
 ): readonly Worker[] {
-  if (machine === undefined || board === undefined) return [];
-  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, machine }))];
+  if (configured === undefined || board === undefined) return [];
+  return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, configured }))];
 }
 
-/** Gates of the hub, of the chains that are proved to it, and of those that follow it. */
-interface Gates {
-  readonly hub: ChainGate;
-  readonly provers: ReadonlyMap<ConsensusProver, ChainGate>;
-  /** By name of the chain. */
-  readonly followers: ReadonlyMap<string, ChainGate>;
+/** A light client that the program advances, or a check of something that it needs for that. */
+interface AdvancedClient {
+  readonly route: UpdateRoute;
+  readonly check: StartCheck["check"];
+  /** Creates its worker, which starts when the check has passed; absent: it is a check alone. */
+  readonly createWorker?: (deps: HostWorkerDeps) => Worker;
 }
 
-/** Creates the gates: all wait for the hub's, which the others read as well. */
-function createGates(
-  gateDeps: GateDeps,
-  { config, watch }: RunDeps,
-  { hub, proved, hubConsensus }: Connections,
-): Gates {
+/** Lists the light clients: of the chains on the hub, of the hub on its followers and hosts. */
+function listRoutes({ hub, proved, hubConsensus }: Connections): readonly AdvancedClient[] {
   const hubName = hub.id.stateMachine;
-  const observer = watch?.updates;
-  const hubGate = new ChainGate(gateDeps, {
-    name: hubName,
-    hubSetting: `[${config.hub.section}.substrate].rpc_ws`,
-    check: (signal) => hub.check(signal),
-  });
-  const gateOf = (route: UpdateRoute, name: string, check: StartCheck["check"]): ChainGate =>
-    new ChainGate(gateDeps, {
-      name,
-      behind: hubGate,
-      check: (signal) => observeCheck({ route, observer, check: () => check(signal) }),
-    });
-  const provers = proved.map((prover) => {
-    const { chain } = prover;
-    const check = async (signal: AbortSignal): Promise<readonly CheckRow[]> => [
-      ...await checkProver(prover, signal),
-      ...await checkAccepted(hub, prover, signal),
-    ];
-    return [prover, gateOf({ chain, target: hubName }, chain, check)] as const;
-  });
-  const hosts = (hubConsensus?.hosts ?? []).map(({ id, check }) => ({ name: id.stateMachine, check }));
-  const others = hubConsensus === undefined ? [] : checkFollowers(hubConsensus);
-  const followers = [...hosts, ...others].map(({ name, check }) =>
-    [name, gateOf({ chain: hubName, target: name }, name, check)] as const
-  );
-  return { hub: hubGate, provers: new Map(provers), followers: new Map(followers) };
+  const { hosts = [], followers = [], checks = [] } = hubConsensus ?? {};
+  return [
+    ...proved.map((prover): AdvancedClient => ({
+      route: { chain: prover.chain, target: hubName },
+      check: async (signal) => [
+        ...await checkProver(prover, signal),
+        ...await checkAccepted(hub, prover, signal),
+      ],
+      createWorker: (deps) => chainWorker({ ...deps, hub }, prover),
+    })),
+    ...hosts.map((host): AdvancedClient => ({
+      route: { chain: hubName, target: host.id.stateMachine },
+      check: host.check,
+      createWorker: (deps) => host.createWorker(deps),
+    })),
+    ...followers.map(({ prover, target }): AdvancedClient => {
+      const { stateMachine: to } = target.id;
+      return {
+        route: { chain: hubName, target: to },
+        check: async (signal) => [...await target.check(signal), ...await checkProver(prover, signal)],
+        createWorker: (deps) => chainWorker({ ...deps, log: deps.log.with({ to }), hub: target }, prover),
+      };
+    }),
+    ...checks.map(({ name, check }): AdvancedClient => ({ route: { chain: hubName, target: name }, check })),
+  ];
 }
 
-/** Creates one worker per chain, those that notify rollups of new L1 heights, and the monitor. */
-function planWorkers(
-  deps: RunDeps & { readonly turns: ProverTurns; readonly notifier: HeightNotifier },
-  { hub, proved, receiveOnly, hubConsensus }: Connections,
-  gates: Gates,
+/** Creates the monitor of `maximum_update_intervals`, where the configuration has some. */
+function planMonitor(
+  { clock, log, config }: RunDeps,
+  { hub, hubConsensus }: Connections,
 ): readonly Worker[] {
-  const { config, notifier, clock, random, log, turns } = deps;
-  const observer = deps.watch?.updates;
-  const shared = { clock, random, log, hub, notifier, observer, turns };
-  const chains = proved.map((prover) =>
-    behindGates(chainWorker(shared, prover), [gates.provers.get(prover)])
-  );
-  const everyMs = config.hub.substrate.pollIntervalSec * 1_000;
-  const heights = notifier.followed.map((id) => heightNotifierWorker(shared, id, everyMs));
-  const receivers = receiveOnly.map((chain) => receiveOnlyWorker(deps, chain));
   const limits = config.relayer.maximumUpdateIntervals;
-  const monitor = limits.length === 0 ? [] : [monitorWorker({
-    ...shared,
-    followers: hubConsensus?.followers.map(({ target }) => target) ?? [],
-  }, limits)];
-  const ofHub = hubConsensus === undefined ? [] : planHubConsensus({ ...deps, observer }, hubConsensus, {
-    hub: config.hub.substrate,
-    gates: gates.followers,
-  });
-  return [
-    ...chains,
-    ...[...heights, ...monitor].map((worker) => behindGates(worker, [gates.hub])),
-    ...receivers,
-    ...ofHub,
-  ];
+  const followers = hubConsensus?.followers.map(({ target }) => target) ?? [];
+  return limits.length === 0 ? [] : [monitorWorker({ clock, log, hub, followers }, limits)];
 }
 
 /** Creates the worker of a receive-only chain, which keeps the program running when nothing else does. */
@@ -176,6 +163,9 @@ function logStart(
   { log, config }: RunDeps,
   { hub, proved, hubConsensus }: Connections,
 ): void {
+  for (const chain of hubConsensus?.skipped ?? []) {
+    log.info("chain_limited.no_hub_proofs", { chain, explanation: hubConsensus?.skippedText });
+  }
   const limits = config.relayer.maximumUpdateIntervals;
   log.info("program_started", {
     hub: hub.id.stateMachine,

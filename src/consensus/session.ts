@@ -6,7 +6,7 @@ import type { BaseState } from "./client.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
-import type { CheckJob } from "../core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
 import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
@@ -16,7 +16,6 @@ import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { isAbortOf } from "../core/runtime/linked_abort.ts";
-import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
 
 /** Connections to the hub and the configured chains. */
@@ -45,8 +44,8 @@ export interface RunDeps {
   readonly config: ConsensusConfig;
   /** Prepares the connections of the configuration; they are opened at the first request. */
   readonly connect: () => Connections;
-  /** Facts about the machine; absent: none are checked, and the running relayer makes no checks after its start. */
-  readonly machine?: MachineFacts | undefined;
+  /** Row about the configuration; absent: the running relayer makes no checks after its start. */
+  readonly configured?: CheckRow | undefined;
   /** Receives the results of the running relayer's checks. */
   readonly board?: CheckBoard | undefined;
   /** Watches connections and workers, on which updating does not depend; absent: nobody watches. */

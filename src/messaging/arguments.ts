@@ -40,10 +40,14 @@ Exit status: 0 stopped by SIGTERM or SIGINT, 1 configuration or start-up problem
 
 /** Parses the arguments behind the program's name; prints nothing itself. */
 export function parseArguments(args: readonly string[], version: string): ParsedArguments {
-  const traits = { name: "causeway", description: DESCRIPTION, afterHelp: AFTER_HELP };
-  const line = createCommandLine(traits);
+  const line = createCommandLine({
+    name: "causeway",
+    description: DESCRIPTION,
+    afterHelp: AFTER_HELP,
+    exampleFiles: "--config=relayer.toml --db=relayer.db",
+  });
   const { command } = line;
-  command.requiredOption("-d, --db <path>", "SQLite database file; created when missing");
+  command.option("-d, --db <path>", "SQLite database file; created when missing");
   command.option(
     "--fence <path>",
     "work only while this file is there and the time in it has not come (default: always)",

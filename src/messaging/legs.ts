@@ -268,7 +268,7 @@ export interface PriceDeps {
   readonly clock: Clock;
   readonly fetch: Fetch;
   readonly log: Log;
-  readonly ledger: Pick<Ledger, "meta" | "transaction">;
+  readonly ledger: Pick<Ledger, "notes" | "transaction">;
 }
 
 /**
@@ -290,36 +290,16 @@ export function createNativePriceSource(
 ): PriceSource {
   const { stateMachine } = facts.config;
   const quotes = listPriceQuotes({ ...facts, fetch: deps.fetch });
-  const onGood = (price: GoodPrice): void => keep(deps, stateMachine, price);
-  return createPriceSource(deps, { quotes, last: recall(deps, stateMachine), onGood });
+  const { notes, transaction } = deps.ledger;
+  const onGood = ({ price27, ...price }: GoodPrice): void => {
+    if (price.origin === "fixed") return;
+    transaction(() => notes.write("price", stateMachine, { ...price, price27: price27.toString() }));
+  };
+  return createPriceSource(deps, { quotes, last: notes.find("price", stateMachine, keptPrice), onGood });
 }
 
-const keptShape = z.object({
+const keptPrice = z.object({
   price27: z.string().regex(/^[1-9][0-9]*$/).transform(BigInt),
   origin: z.string().min(1),
   readAtMs: z.int().min(0),
 });
-
-function nameOf(chain: StateMachine): string {
-  return `price on ${chain}`;
-}
-
-/** Stores the price, unless it is fixed by a rule. */
-function keep({ ledger }: PriceDeps, chain: StateMachine, { price27, origin, readAtMs }: GoodPrice): void {
-  if (origin === "fixed") return;
-  const text = JSON.stringify({ price27: price27.toString(), origin, readAtMs });
-  ledger.transaction(() => ledger.meta.write(nameOf(chain), text));
-}
-
-/** Reads the price of an earlier run; an invalid entry counts as absent. */
-function recall({ ledger, log }: PriceDeps, chain: StateMachine): GoodPrice | undefined {
-  const text = ledger.meta.find(nameOf(chain));
-  if (text === undefined) return undefined;
-  try {
-    return keptShape.parse(JSON.parse(text));
-  } catch (error) {
-    if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
-    log.info("record_unreadable.price", { chain });
-    return undefined;
-  }
-}

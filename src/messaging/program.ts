@@ -1,13 +1,12 @@
 /** Program from checked arguments to an exit status: configuration, log, signals, and the relayer itself. */
+import { type CheckRow, judgeConfiguration } from "../core/checks/check_row.ts";
 import type { ConfigResult } from "../core/config/diagnostics.ts";
 import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { type MayWork, obeyFence } from "../core/runtime/fence.ts";
-import { type MachineFacts, readMachineFacts, recordReads } from "../core/runtime/machine_facts.ts";
-import { askControl } from "../core/runtime/control_client.ts";
-import { type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
+import { askControl, type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/clock.ts";
 import { machineTime, systemClock } from "../core/runtime/system_clock.ts";
@@ -29,12 +28,12 @@ export async function runProgram(
   world: ProcessEnv,
 ): Promise<ExitCode> {
   const { arguments: args, command } = request;
-  const files = recordReads(world.readFile);
   const names = new ChainNames();
   const watch = new RelayWatch(systemClock, names);
   const { checks: board } = watch;
+  let reading: ConfigResult<MessagingConfig>;
   const read = (): ConfigResult<MessagingConfig> => {
-    const reading = readMessagingConfig({ ...world, ...files }, args.config);
+    reading = readMessagingConfig(world, args.config);
     if (reading.config !== undefined) names.set([reading.config.hub, ...reading.config.chains]);
     return reading;
   };
@@ -49,12 +48,12 @@ export async function runProgram(
     if (mayWork === undefined) return exitCodes.fenced;
   }
   const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
-  const machine = (): MachineFacts => readMachineFacts(files.listKeyFiles(args.config));
+  const configured = (): CheckRow => judgeConfiguration(args.config, reading);
   const path = `${args.db}.sock`;
   let socket: ControlSocket | undefined;
   const deps: CommandDeps = {
     ...base,
-    checks: { board, machine },
+    checks: { board, configured },
     openLedger: () => {
       const isReplicated = config.relayer.leaveCheckpoints;
       const ledger = openLedger(args.db, { clock: systemClock, log, isReplicated });
@@ -70,7 +69,7 @@ export async function runProgram(
       watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
     fetch: platformFetch,
     database: args.db,
-    machine,
+    configured,
   };
   if (command.kind !== "relay") {
     return await command.run({

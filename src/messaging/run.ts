@@ -13,8 +13,8 @@ import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { ControlSocket } from "../core/runtime/control_socket.ts";
 import { superviseRound } from "../core/runtime/config_rounds.ts";
 import type { ExitCode } from "../core/runtime/exit_codes.ts";
-import type { Worker } from "../core/runtime/worker.ts";
-import type { Log, LogFields } from "../core/telemetry/log.ts";
+import { everyWorker, type Worker } from "../core/runtime/worker.ts";
+import type { Log } from "../core/telemetry/log.ts";
 import type { Relaying } from "./commands/command.ts";
 import { controlWorker } from "../core/commands/operation.ts";
 import { operations } from "./commands/commands.ts";
@@ -24,11 +24,9 @@ import { reconciliationWorker } from "./relay/scan.ts";
 import { behindGates, startWorker } from "../core/chains/check.ts";
 import { openSession, type ProgramRun, type RunDeps, type Session } from "./session.ts";
 import { readStatus, type RelayStatus } from "./status/relay_status.ts";
-import { formatDecimal } from "../core/encoding/bytes.ts";
-import { DAY_MS } from "../core/pricing/loss_bound.ts";
-import { summariseSpending } from "./relay/decisions/spending_summary.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
 import { RpcFault } from "../core/rpc/call.ts";
+import * as z from "zod";
 
 /** Dependencies of the long-running relayer. */
 interface RelayerDeps extends RunDeps {
@@ -43,13 +41,13 @@ export async function relay(run: ProgramRun<RelayerDeps>, opened: Ledger): Promi
   const { deps, config, signal } = run;
   await using session = await openSession(run, opened);
   const { hub, hubGate, chains: gated } = session;
-  const machine = deps.checks?.machine();
+  const configured = deps.checks?.configured();
   const { watch } = deps;
   const parts = { hub, chains: gated.map(({ entry }) => entry) };
   const ledger = watch?.open(opened, parts) ?? opened;
-  const checking = deps.checks === undefined || machine === undefined ? [] : [checkWorker(
+  const checking = deps.checks === undefined || configured === undefined ? [] : [checkWorker(
     { clock: deps.clock, log: deps.log, board: deps.checks.board },
-    () => planChecks({ ...deps, config, ...parts, machine, ...useOpenLedger(ledger) }),
+    () => planChecks({ ...deps, config, ...parts, configured, ...useOpenLedger(ledger) }),
   )];
   const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
   if (woken > 0) deps.log.warn("clock_set_back", { rows: woken });
@@ -126,10 +124,9 @@ export function wakeChanged(ledger: Ledger, { hub, relayer, chains }: MessagingC
   ];
   ledger.transaction(() => {
     for (const [name, value, act] of settings) {
-      const [key, text] = [`setting ${name}`, JSON.stringify(value ?? null)];
-      const noted = ledger.meta.find(key);
-      if (noted === text) continue;
-      ledger.meta.write(key, text);
+      const [noted, now] = [ledger.notes.find("setting", name, z.unknown()), value ?? null];
+      if (JSON.stringify(noted) === JSON.stringify(now)) continue;
+      ledger.notes.write("setting", name, now);
       if (noted !== undefined) act();
     }
   });
@@ -155,7 +152,7 @@ function planWorkers(
   const workers = [
     ...planned.workers,
     ...ofHub.map((worker) => behindGates(worker, [hubGate])),
-    housekeepingWorker(deps),
+    everyWorker(deps.clock, "housekeeping", PRUNE_EVERY_MS, () => deps.ledger.prune(deps.clock.now())),
   ];
   return { workers, legs, fees };
 }
@@ -176,71 +173,8 @@ function logStart(log: Log, config: MessagingConfig): void {
   log.warn("reward_price_unknown", { setting: `[${config.hub.section}].token_price` });
 }
 
+/** Pause between two removals of expired rows, ms. */
 const PRUNE_EVERY_MS = 3_600_000;
-const SUMMARY_EVERY_MS = 600_000;
-
-/** Line of the summary. */
-type SummaryLine = readonly [event: "messages_counted" | "gas_spent", fields: LogFields];
-
-/**
- * Creates a worker that summarises legs and spending every ten minutes, in lines for what has changed since, and removes
- * expired rows every hour.
- */
-export function housekeepingWorker(deps: RelayDeps): Worker {
-  return {
-    name: "housekeeping",
-    run: async (signal) => {
-      let prunedMs = -Infinity;
-      let before: ReadonlySet<string> = new Set();
-      while (!signal.aborted) {
-        if (deps.clock.now() - prunedMs >= PRUNE_EVERY_MS) {
-          prunedMs = deps.clock.now();
-          deps.ledger.prune(prunedMs);
-        }
-        await deps.clock.sleep(SUMMARY_EVERY_MS, signal);
-        const lines = [...countMessages(deps), ...sumSpending(deps)];
-        for (const [event, fields] of lines) {
-          if (!before.has(JSON.stringify(fields))) deps.log.info(event, fields);
-        }
-        before = new Set(lines.map(([, fields]) => JSON.stringify(fields)));
-      }
-    },
-  };
-}
-
-/** One line per leg with rows, one number per state. */
-function countMessages({ ledger }: RelayDeps): readonly SummaryLine[] {
-  const legs = new Map<string, Record<string, number>>();
-  for (const { source, target, state, count } of ledger.messages.countByState()) {
-    const leg = `${source} -> ${target}`;
-    legs.set(leg, { ...legs.get(leg), [state]: count });
-  }
-  return [...legs].map(([leg, counts]) => ["messages_counted", { leg, ...counts }]);
-}
-
-/** One line per chain on which gas was spent within the last day, with the cost that earned nothing and why. */
-function sumSpending({ ledger, clock }: RelayDeps): readonly SummaryLine[] {
-  const sinceMs = clock.now() - DAY_MS;
-  return ledger.spending.listChains(sinceMs).flatMap((chain): readonly SummaryLine[] => {
-    const sum = summariseSpending(ledger.spending.listMined(chain, sinceMs));
-    if (sum.spentWei === 0n) return [];
-    return [["gas_spent", {
-      chain,
-      transactions: sum.transactions,
-      spent: formatDecimal(sum.spentWei, 18),
-      spentUsd: dollars(sum.spentUsd18),
-      earnedUsd: dollars(sum.earnedUsd18),
-      earnedNothing: formatDecimal(sum.unearnedWei, 18),
-      earnedNothingUsd: dollars(sum.unearnedUsd18),
-      ...Object.fromEntries([...sum.reasons].map(([reason, wei]) => [reason, formatDecimal(wei, 18)])),
-    }]];
-  });
-}
-
-/** Formats dollars, rounded to a millionth. */
-function dollars(amount18: bigint): string {
-  return formatDecimal(amount18 / 10n ** 12n, 6);
-}
 
 const READ_EVERY_MS = 10 * 60_000;
 const RETRY_MS = 10_000;

@@ -18,7 +18,6 @@ import type { Fetch } from "../core/rpc/http_exchange.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { isAbortOf } from "../core/runtime/linked_abort.ts";
-import type { MachineFacts } from "../core/runtime/machine_facts.ts";
 import type { Randomness } from "../core/runtime/clock.ts";
 import type { RelayWatch } from "./status/relay_watch.ts";
 import type { Log, LogLevel } from "../core/telemetry/log.ts";
@@ -54,8 +53,8 @@ export interface RunDeps {
 export interface RunningChecks {
   /** Receives the results. */
   readonly board: CheckBoard;
-  /** Reads facts about the machine; only before the database is opened. */
-  readonly machine: () => MachineFacts;
+  /** Row about the configuration that was read last. */
+  readonly configured: () => CheckRow;
 }
 
 /** Open database, and the chains with their gates. */
@@ -117,9 +116,8 @@ export async function openSession(
   ledger: Ledger,
 ): Promise<Session & AsyncDisposable> {
   const { hub, chains } = deps.connect(config);
-  const { watch, checks } = deps;
-  const listAsked = (chain: string): readonly string[] => watch?.endpoints.listAsked(chain) ?? [];
-  const gateDeps = { ...deps, board: checks?.board, listAsked };
+  const { checks } = deps;
+  const gateDeps = { ...deps, board: checks?.board };
   const { hubGate, gated } = createGates(gateDeps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
   await using closing = new AsyncDisposableStack();
   closing.defer(async () => {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { chainWorker } from "../../src/consensus/chain_worker.ts";
-import { HeightNotifier, heightNotifierWorker } from "../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/call.ts";
@@ -18,9 +17,9 @@ class Scene implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
-  readonly notifier = new HeightNotifier();
   readonly stop = new AbortController();
   readonly random = fixedRandomness(0);
+  readonly intervalMs = 12_000;
   readonly ends: unknown[] = [];
 
   /** A prover with its worker under way. */
@@ -201,6 +200,20 @@ const faults: readonly (readonly [string, Error, readonly number[], EventCode, R
     /relay\.example\.org/,
   ],
   [
+    "an endpoint without old state",
+    new RpcFault("pruned", { ...relay, method: "eth_getProof" }),
+    [0, 1, 3, 7, 15],
+    "data_unavailable",
+    /eth_getProof .* relay\.example\.org: pruned/,
+  ],
+  [
+    "an endpoint with a proof that does not verify",
+    new RpcFault("malformed", { ...relay, method: "eth_getProof" }),
+    [0, 1, 3, 7, 15],
+    "endpoint_data_invalid.contradiction",
+    /relay\.example\.org/,
+  ],
+  [
     "a node without a method",
     new RpcFault("missing_method", { ...relay, method: "state_getReadProof" }),
     [0, 60, 120],
@@ -270,40 +283,27 @@ Deno.test("chain worker: one failing chain of three stops neither of the others"
   assert.ok(bad.looks.length > 6);
 });
 
-Deno.test("chain worker: a rollup is polled again as soon as the hub knows a newer block of its L1", async () => {
+Deno.test("chain worker: a rollup is polled again as soon as the hub knows a newer block of its L1, from any relayer", async () => {
   await using scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
   const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: eth });
-  heightNotifierWorker({ ...scene, notifier: scene.notifier }, eth, 10_000).run(scene.stop.signal)
-    .catch((error: unknown) => scene.ends.push(error));
   scene.hub.store(eth, 100n);
-  await scene.clock.advance(20_000);
-  assert.deepEqual(scene.seconds(rollup), [0], "the first height is not new");
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.seconds(rollup), [0, 12], "the hub knew no block before");
   scene.hub.store(eth, 101n);
-  await scene.clock.advance(30_000);
-  assert.deepEqual(scene.seconds(rollup), [0, 30], "delivered by another relayer: seen at the next question");
-
-  scene.start("EVM-1/ETH0", { find: () => updateTo(102n) });
-  await scene.clock.advance(0);
-  assert.deepEqual(scene.seconds(rollup), [0, 30, 50], "delivered by us: at once");
+  await scene.clock.advance(60_000);
+  assert.deepEqual(scene.seconds(rollup), [0, 12, 72]);
+  assert.deepEqual(scene.log.linesOf("update_not_needed").length, 11, "the reason holds in between");
+  await scene.clock.advance(300_000);
+  assert.deepEqual(scene.seconds(rollup), [0, 12, 72, 372], "and for an interval at most");
 });
 
-Deno.test("chain worker: a new height does not shorten the pause after a failure", async () => {
+Deno.test("chain worker: a rollup whose update was accepted is polled again after a block of the hub", async () => {
   await using scene = new Scene();
-  const eth = idOf("EVM-1/ETH0");
-  const rollup = scene.start("EVM-10/OPT0", {
-    storedUnder: "ETH0",
-    l1: eth,
-    find: () => {
-      throw faultOf("timeout", "EVM-10");
-    },
-  });
-  await scene.clock.advance(20_000);
-  const before = rollup.looks.length;
-  scene.notifier.notify({ id: eth, height: 1n });
-  scene.notifier.notify({ id: eth, height: 2n });
-  await scene.clock.advance(1_000);
-  assert.equal(rollup.looks.length, before);
+  const find = (look: number): ReturnType<typeof updateTo> => updateTo(BigInt(look));
+  const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: idOf("EVM-1/ETH0"), find });
+  await scene.clock.advance(30_000);
+  assert.deepEqual(scene.seconds(rollup), [0, 12, 24]);
 });
 
 Deno.test("chain worker: a defect is rethrown to the supervisor", async () => {

@@ -55,7 +55,7 @@ Deno.test("evm reader: headers by number, hash and name are one block, and missi
   });
 });
 
-Deno.test("evm reader: words, calls and proofs come in one request each, and a revert is an answer", async () => {
+Deno.test("evm reader: calls and proofs come in one request each, and a revert is an answer", async () => {
   await withNode(async (node) => {
     const requests: string[] = [];
     const reader = readerOf(31337, [node.rpcUrl], new RecordedLog(), (url, init) => {
@@ -66,13 +66,8 @@ Deno.test("evm reader: words, calls and proofs come in one request each, and a r
     assert.ok(latest);
     requests.length = 0;
     assert.deepEqual(
-      await reader.fetchReads([
-        { kind: "word", account: contract, slot: zeroSlot, at: 3n },
-        { kind: "word", account: contract, slot: oneSlot, at: 3n },
-        { kind: "call", to: contract, data: "0x", at: "latest" },
-        { kind: "call", to: account, data: "0x1234", at: 3n },
-      ], never),
-      [numberToHex(7, { size: 32 }), zeroSlot, numberToHex(7, { size: 32 }), "0x"],
+      await reader.fetchCalls([{ to: contract, data: "0x" }, { to: account, data: "0x1234" }], never),
+      [numberToHex(7, { size: 32 }), "0x"],
     );
     assert.equal(requests.length, 1);
     const block = { height: 3n, stateRoot: latest.header.stateRoot };
@@ -87,6 +82,13 @@ Deno.test("evm reader: words, calls and proofs come in one request each, and a r
     assert.equal(requests.length, 2);
     assert.equal(proof?.storageProof.length, 2);
     assert.ok((absent?.accountProof.length ?? 0) > 0);
+    const words = { account: contract, slots: [zeroSlot, oneSlot] };
+    assert.deepEqual(await reader.fetchProvenWords(words, block, never), [
+      numberToHex(7, { size: 32 }),
+      undefined,
+    ]);
+    const ofNobody = { ...words, account: toAddress(`0x${"ab".repeat(20)}`) };
+    assert.deepEqual(await reader.fetchProvenWords(ofNobody, block, never), [undefined, undefined]);
     const wrong = await catchFault(
       reader.fetchProofs([{ account: contract, slots: [zeroSlot] }], { ...block, stateRoot: oneSlot }, never),
     );
@@ -95,13 +97,8 @@ Deno.test("evm reader: words, calls and proofs come in one request each, and a r
     const client = createTestClient({ mode: "anvil", transport: http(node.rpcUrl) });
     // PUSH0 PUSH0 REVERT
     await client.setCode({ address: contract, bytecode: "0x5f5ffd" });
-    assert.deepEqual(
-      await reader.fetchReads([{ kind: "call", to: contract, data: "0x", at: "latest" }], never),
-      [
-        undefined,
-      ],
-    );
-    assert.deepEqual(await reader.fetchReads([], never), []);
+    assert.deepEqual(await reader.fetchCalls([{ to: contract, data: "0x" }], never), [undefined]);
+    assert.deepEqual(await reader.fetchCalls([], never), []);
   });
 });
 
@@ -110,15 +107,15 @@ Deno.test("evm reader: a reader held to a block refuses endpoints that have anot
     const reader = readerOf(31337, [node.rpcUrl], new RecordedLog());
     const [third] = await reader.fetchHeaders([3n], never);
     assert.ok(third);
-    const reads = [{ kind: "word" as const, account: contract, slot: zeroSlot, at: 3n }];
+    const calls = [{ to: contract, data: "0x" as const }];
     const good = reader.heldTo({ height: 3n, stateRoot: third.header.stateRoot });
-    assert.equal((await good.fetchReads(reads, never)).length, 1);
+    assert.equal((await good.fetchCalls(calls, never)).length, 1);
     assert.deepEqual(
       await good.fetchLogs({ address: contract, topics: [zeroSlot] }, { from: 0n, to: 3n }, never),
       [],
     );
     const fault = await catchFault(
-      reader.heldTo({ height: 3n, stateRoot: oneSlot }).fetchReads(reads, never),
+      reader.heldTo({ height: 3n, stateRoot: oneSlot }).fetchCalls(calls, never),
     );
     assert.equal(fault.code, "wrong_chain");
     assert.match(fault.detail ?? "", /the endpoint is on another chain or fork/);

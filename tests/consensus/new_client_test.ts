@@ -81,21 +81,19 @@ export class ToyProver extends BaseProver implements ConsensusProver {
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer } from "../../../core/config/values.ts";
 import type { ChainClient } from "../../client.ts";
-import { frequencyKey, hostForeign } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { ToyProver } from "./toy_prover.ts";
 
 const hostKeys = {
-  step: required(integer(1, 1_000), { name: "step", description: "Seconds of a step.", example: 10 }),
-  consensusUpdateFrequencySec: withDefault(integer(1, 1_000), 300, {
-    name: "consensus_update_frequency",
-    description: "How often the chain is polled.",
+  step: required("step", integer(1, 1_000), { description: "Seconds of a step.", example: 10 }),
+  consensusUpdateFrequencySec: withDefault("consensus_update_frequency", integer(1, 1_000), 300, { description: "How often the chain is polled.",
   }),
 };
 
 /** \`type = "toy"\`. */
 export const toyClient: ChainClient<SectionValues<typeof hostKeys>> = {
   networks: { toytown: 4242 },
-  host: { description: "Of type \`toy\`: steps of the hub's clock.", keys: hostKeys, foreign: hostForeign },
+  host: { description: "Of type \`toy\`: steps of the hub's clock.", keys: hostKeys },
   createChecks: () => () => [],
   createProver: ({ hub }, { stateMachine, consensusStateId, host }) =>
     new ToyProver(hub, {
@@ -172,11 +170,8 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
     const { chainWorker }: typeof import("../../src/consensus/chain_worker.ts") = await import(
       at("chain_worker.ts")
     );
-    const { HeightNotifier }: typeof import("../../src/consensus/height_notifier.ts") = await import(
-      at("height_notifier.ts")
-    );
-    const { L1Readers }: typeof import("../../src/consensus/evm_reader.ts") = await import(
-      at("evm_reader.ts")
+    const { memoryText }: typeof import("../../src/consensus/persisted_text.ts") = await import(
+      at("persisted_text.ts")
     );
     const id = { stateMachine: section.stateMachine, consensusStateId: toConsensusStateId("TOY0") };
     const hub = new MemoryTarget({
@@ -198,14 +193,13 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
       openSocket: () => {
         throw new Error("The toy has no nodes");
       },
-      l1Readers: new L1Readers(),
-      cachedText: undefined,
+      cachedText: memoryText(),
     };
     const prover = chainClients[section.type].createProver(context, section);
     const { state } = await prover.fetchInitialState(AbortSignal.timeout(1_000));
     hub.addClient(id.consensusStateId, toConsensusClientId("TOYC"), state);
     const stop = new AbortController();
-    const worker = chainWorker({ clock, log, hub, random, notifier: new HeightNotifier() }, prover);
+    const worker = chainWorker({ clock, log, hub, random, intervalMs: 10_000 }, prover);
     const running = worker.run(stop.signal).catch(() => undefined);
     await clock.advance(700_000);
     stop.abort();

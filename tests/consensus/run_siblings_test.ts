@@ -1,7 +1,6 @@
 /** Whole runs with a parachain beside the hub: configuration, real adapters, simulated chains. */
 import assert from "node:assert/strict";
 import { connectChains } from "../../src/consensus/connect.ts";
-import { printConsensusState } from "../../src/consensus/initial_state.ts";
 import { runConsensus } from "../../src/consensus/run.ts";
 import type { ConsensusConfig } from "../../src/consensus/config/schema.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
@@ -86,13 +85,4 @@ Deno.test("a hub of type grandpa: a parachain that the hub does not follow is re
   await runUntil(fixture, log, () => (fixture.knownOfHub ?? 0n) > first);
   assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
   assert.equal(fixture.knownOfSibling, undefined);
-});
-
-Deno.test("log-consensus-state says of a parachain beside the hub that there is no state", async () => {
-  await using fixture = await Fixture.start();
-  const log = new RecordedLog();
-  const options = { chain: fixture.chain.stateMachine, print: () => assert.fail(), isJson: false };
-  assert.equal(await printConsensusState(depsWith(log, fixture), options, never), 1);
-  const [line] = log.lines.filter(({ level }) => level === "error");
-  assert.match(String(line?.fields.error), /there is no state: clients of parachains/);
 });

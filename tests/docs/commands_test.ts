@@ -17,7 +17,7 @@ function isGuide(path: string): boolean {
 }
 
 /** Tests that run blocks of documents: of the ways of installing, and of the image of a standby. */
-const RUNNERS = ["tests/release/ways_test.ts", "tests/standby/image_test.ts"];
+const RUNNERS = ["tests/slow/ways_test.ts", "tests/standby/image_test.ts"];
 
 /** Blocks that these tests run, as `path # heading # number`. */
 async function readRun(): Promise<ReadonlySet<string>> {

@@ -11,12 +11,7 @@ import {
   joinCommitmentProofs,
   requireProven,
 } from "../../src/consensus/clients/polygon/spec/commitment_proof.ts";
-import {
-  parseHeimdallStatus,
-  parseSignedHeader,
-  parseStoreEntry,
-  parseValidatorsPage,
-} from "../../src/consensus/clients/polygon/spec/heimdall_json.ts";
+import { heimdallAnswers } from "../../src/consensus/clients/polygon/spec/heimdall_json.ts";
 import { decodeMilestone } from "../../src/consensus/clients/polygon/spec/milestone.ts";
 import {
   decodePolygonState,
@@ -268,10 +263,10 @@ export const TARGETS: readonly Target[] = [
   { ...ofJson("parseLightClientUpdate", parseLightClientUpdate), refusals: [z.ZodError] },
   { ...ofJson("parseLightClientBootstrap", parseLightClientBootstrap), refusals: [z.ZodError] },
   { ...ofJson("parseBeaconBlockHeader", parseBeaconBlockHeader), refusals: [z.ZodError] },
-  { ...ofJson("parseSignedHeader", (json) => parseSignedHeader(json)), refusals: [z.ZodError] },
-  { ...ofJson("parseValidatorsPage", (json) => parseValidatorsPage(json)), refusals: [z.ZodError] },
-  { ...ofJson("parseHeimdallStatus", (json) => parseHeimdallStatus(json)), refusals: [z.ZodError] },
-  { ...ofJson("parseStoreEntry", (json) => parseStoreEntry(json)), refusals: [z.ZodError] },
+  ...Object.entries(heimdallAnswers).map(([method, schema]) => ({
+    ...ofJson(`answer to ${method}`, (json) => schema.parse(json)),
+    refusals: [z.ZodError],
+  })),
   { ...ofJson("parseSigningBlock", parseSigningBlock), refusals: [z.ZodError] },
   ofText("parseCometTime", parseCometTime, ["2026-04-20T15:10:48.60553605Z", "1970-01-01T00:00:01Z"]),
   ofText("parseStateMachine", parseStateMachine, ["EVM-1", "KUSAMA-4009", "SUBSTRATE-cere", "TNDRMINT-kava"]),

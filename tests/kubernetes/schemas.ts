@@ -1,7 +1,12 @@
 /** JSON schemas for kubeconform, from the OpenAPI document of Kubernetes and from definitions of resources. */
-import type { Resource } from "./api_server.ts";
 
 type Json = Readonly<Record<string, unknown>>;
+
+/** A resource, as far as its kind is concerned. */
+export interface Resource {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
 
 /** A kind of resource, as the OpenAPI document names it. */
 interface Kind {

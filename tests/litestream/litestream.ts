@@ -1,5 +1,6 @@
 /** Litestream, built by the Go toolchain from what the Go module proxy has, replicating databases into folders. */
 import { waitUntil } from "../../devnet/waiting.ts";
+import { installTool } from "../kubernetes/go_tools.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
 import type { Replication } from "../scenario/support/moments.ts";
 
@@ -10,22 +11,8 @@ export const LITESTREAM_VERSION = "v0.5.18";
 const SNAPSHOT_WITHIN_MS = 60_000;
 
 /** The path of the executable, built where that was not done before (two minutes). @throws {Error} without Go. */
-export async function buildLitestream(): Promise<string> {
-  const folder = new URL(`../../build/go/litestream-${LITESTREAM_VERSION}`, import.meta.url).pathname;
-  const executable = `${folder}/litestream`;
-  try {
-    if ((await Deno.stat(executable)).isFile) return executable;
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
-  const { success, stderr } = await new Deno.Command("go", {
-    args: ["install", `github.com/benbjohnson/litestream/cmd/litestream@${LITESTREAM_VERSION}`],
-    env: { GOBIN: folder, CGO_ENABLED: "0" },
-  }).output();
-  if (!success) {
-    throw new Error(`Litestream cannot be built: ${new TextDecoder().decode(stderr).slice(-2_000)}`);
-  }
-  return executable;
+export function buildLitestream(): Promise<string> {
+  return installTool("litestream", `github.com/benbjohnson/litestream/cmd/litestream@${LITESTREAM_VERSION}`);
 }
 
 /** Replicates a database until it is cut off, and restores it. */

@@ -13,9 +13,8 @@ function commandOf(...args: readonly string[]): unknown {
   if (parsed.kind !== "run" || parsed.command.kind === "relay") {
     return parsed.kind === "run" ? "relay" : parsed;
   }
-  const { name, options } = parsed.command;
-  assert.ok(typeof options === "object" && options !== null && "options" in options);
-  return { name, options: options.options };
+  const { name, given } = parsed.command;
+  return [name, ...given.slice(0, -1)];
 }
 
 Deno.test("arguments: without a command the program relays", () => {
@@ -24,15 +23,15 @@ Deno.test("arguments: without a command the program relays", () => {
 
 Deno.test("arguments: accumulate-fees with its options, before and behind those of the program", () => {
   const name = "accumulate-fees";
-  const none = { name, options: {} };
+  const none = [name, {}];
   assert.deepEqual(commandOf(...both, "accumulate-fees"), none);
   assert.deepEqual(commandOf("accumulate-fees", ...both), none);
-  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), { name, options: { wait: true } });
-  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), { name, options: { withdraw: true } });
-  const all = { name, options: { wait: true, withdraw: true } };
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "--wait"), [name, { wait: true }]);
+  assert.deepEqual(commandOf(...both, "accumulate-fees", "-w"), [name, { withdraw: true }]);
+  const all = [name, { wait: true, withdraw: true }];
   assert.deepEqual(commandOf(...both, "accumulate-fees", "--withdraw", "--wait"), all);
   for (const gas of [["--gas-limit=5"], ["--gas-limit", "5"], ["-g", "5"], ["-g5"]]) {
-    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), { name, options: { gasLimit: "5" } });
+    assert.deepEqual(commandOf(...both, "accumulate-fees", ...gas), [name, { gasLimit: "5" }]);
   }
 });
 
@@ -76,7 +75,7 @@ Deno.test("arguments: of all commands only check tells the configuration's warni
 });
 
 Deno.test("arguments: filters are understood in every form; what is no chain, module or time is refused", () => {
-  assert.deepEqual(commandOf(...both, "retry"), { name: "retry", options: {} });
+  assert.deepEqual(commandOf(...both, "retry"), ["retry", {}]);
   const filters = [
     "--status=held,seen",
     "--reason=race",
@@ -85,9 +84,9 @@ Deno.test("arguments: filters are understood in every form; what is no chain, mo
     "EVM-2",
     "--module=0xAB",
   ];
-  assert.deepEqual(commandOf(...both, "list", ...filters, "--limit=7", "--json"), {
-    name: "list",
-    options: {
+  assert.deepEqual(commandOf(...both, "list", ...filters, "--limit=7", "--json"), [
+    "list",
+    {
       status: ["held", "seen"],
       reason: ["race"],
       source: "EVM-1",
@@ -96,11 +95,10 @@ Deno.test("arguments: filters are understood in every form; what is no chain, mo
       limit: 7,
       json: true,
     },
-  });
-  assert.deepEqual(commandOf(...both, "retry", "--since=2026-01-31T12:00Z"), {
-    name: "retry",
-    options: { since: Date.UTC(2026, 0, 31, 12) },
-  });
+  ]);
+  assert.deepEqual(commandOf(...both, "retry", "--since=2026-01-31T12:00Z"), ["retry", {
+    since: Date.UTC(2026, 0, 31, 12),
+  }]);
   assert.equal(((toSince("90m") - toSince("2h")) / 3_600_000).toFixed(1), "0.5");
   const cases: readonly (readonly [string, RegExp])[] = [
     ["--module=0xabc", /Expected the bytes of a module in hex/],
@@ -137,14 +135,11 @@ Deno.test("arguments: --listen takes an address of this machine, any other only 
 
 Deno.test("arguments: what is shown, held and released is one hash, module or route", () => {
   const hash = "AB".repeat(32);
-  assert.deepEqual(commandOf(...both, "show", hash), {
-    name: "show",
-    options: `0x${hash.toLowerCase()}`,
-  });
-  assert.deepEqual(commandOf(...both, "hold", "ethereum:EVM-2"), { name: "hold", options: "ethereum:EVM-2" });
-  assert.deepEqual(commandOf(...both, "release", "*:EVM-2"), { name: "release", options: "*:EVM-2" });
-  assert.deepEqual(commandOf(...both, "release", "0xAB"), { name: "release", options: "0xAB" });
-  assert.deepEqual(commandOf(...both, "release"), { name: "release", options: undefined });
+  assert.deepEqual(commandOf(...both, "show", hash), ["show", `0x${hash.toLowerCase()}`, {}]);
+  assert.deepEqual(commandOf(...both, "hold", "ethereum:EVM-2"), ["hold", "ethereum:EVM-2", {}]);
+  assert.deepEqual(commandOf(...both, "release", "*:EVM-2"), ["release", "*:EVM-2", {}]);
+  assert.deepEqual(commandOf(...both, "release", "0xAB"), ["release", "0xAB", {}]);
+  assert.deepEqual(commandOf(...both, "release"), ["release", undefined, {}]);
   for (
     const args of [["show", "0x12"], ["show"], ["hold"], ["backup"]]
   ) {

@@ -105,18 +105,6 @@ Deno.test("prices: a restart remembers the last good price; its six hours count 
   assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
 });
 
-Deno.test("prices: a stored price that cannot be read is reported and counts as none", async () => {
-  for (const text of ["{", '{"price27":"0","origin":"router","readAtMs":1}', "[]"]) {
-    const before = prepare({});
-    const { ledger } = before.relayer;
-    ledger.transaction(() => ledger.meta.write("price on EVM-1", text));
-    const after = prepare({ before });
-    after.relayer.one.routerPrice27 = undefined;
-    assert.deepEqual(seen(await after.fetchPrice()), ["unknown"]);
-    assert.deepEqual(after.relayer.log.events("info"), ["record_unreadable.price"]);
-  }
-});
-
 Deno.test("prices: tokens of Gnosis and of hosts of a test hub are one dollar, without a question", async () => {
   for (const facts of [{ chain: "EVM-100", key: "KEY" }, { hub: "KUSAMA-4009" }]) {
     const { relayer, asked, fetchPrice } = prepare(facts);

@@ -8,7 +8,7 @@ import { createStatusHandler, type StatusSources } from "../../src/core/telemetr
 import { haveCommands } from "../release/support/debian.ts";
 import { withPage } from "./support/browser.ts";
 import { makeSampleConsensusRelayer } from "./support/sample_consensus_relayer.ts";
-import { makeHealthyRelayer, makeSampleRelayer } from "./support/sample_relayer.ts";
+import { makeSampleRelayer } from "./support/sample_relayer.ts";
 
 const VIEWS = [
   { name: "narrow", width: 360, scheme: "light" },
@@ -74,32 +74,6 @@ Deno.test("page: Chromium shows it without a script, at 360 pixels and wide, lig
       heading: "deliveries",
     });
   } finally {
-    ledger.close();
-  }
-});
-
-/** Height of a telephone's screen, CSS pixels. */
-const SCREEN = 800;
-
-Deno.test("page: of a healthy relayer it is at most three screens of a telephone, with its drawings", async () => {
-  const { watch, ledger } = await makeHealthyRelayer();
-  const handle = createStatusHandler(watch.sources(), (error) => assert.fail(String(error)));
-  const listener = platformListener({ host: "127.0.0.1", port: 0 }, handle, () => {});
-  const folder = Deno.env.get("PAGE_PICTURES");
-  try {
-    await withPage(async (page) => {
-      await page.show({ width: 360, scheme: "light" });
-      await page.goto(`http://127.0.0.1:${listener.port}/`);
-      if (folder !== undefined) {
-        await Deno.writeFile(`${folder}/healthy.png`, await page.screenshot({ fullPage: true }));
-      }
-      assert.match(String(await page.evaluate("document.body.innerText")), /Ready\. Nothing is in the way/);
-      assert.ok(Number(await page.evaluate("document.querySelectorAll('svg path').length")) > 0);
-      const height = Number(await page.evaluate("document.documentElement.scrollHeight"));
-      assert.ok(height <= 3 * SCREEN, `the page is ${height} pixels high`);
-    });
-  } finally {
-    await listener.close();
     ledger.close();
   }
 });

@@ -1,10 +1,14 @@
-/** The compiled program as a command: help, version, wrong arguments, pipes that close, signals. */
+/** The compiled program as a command: help, version, wrong arguments and files, pipes that close, signals. */
 import assert from "node:assert/strict";
+import { describeProblems } from "../../src/core/config/diagnostics.ts";
 import { openEthereumKeystore } from "../../src/core/config/keystores/ethereum_keystore.ts";
+import { parseMessagingConfig } from "../../src/messaging/config/read.ts";
 import { sendPing, waitForDelivery, waitUntil } from "../../devnet/traffic/messages.ts";
 import { relayerConfig } from "../../devnet/programs/relayer_config.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
+import { wrongConfigs } from "../messaging/config/wrong_configs.ts";
+import { inMemory } from "../support/wrong_configs.ts";
 import { assertSpending } from "./support/invariants.ts";
 import { startSceneDevnet } from "./support/scene.ts";
 import { assertNoSecrets, playGuardedOn, secretly, SECRETS, secretUrl } from "./support/secrets.ts";
@@ -29,60 +33,54 @@ function killQuietly(child: Deno.ChildProcess): void {
   }
 }
 
-Deno.test("command line: --help prints every option and ends with 0, in a pipe and on a terminal", async () => {
-  for (const flag of ["--help", "-h"]) {
-    const { code, stdout, stderr } = await runRelayerOnce([flag]);
-    assert.deepEqual([code, stderr], [0, ""]);
-    for (const option of ["--config", "--db", "--log-format", "--log-level", "--version", "--help"]) {
-      assert.ok(stdout.includes(option), option);
-    }
-    assert.match(stdout, /Exit status: 0 .*, 1 .*\n2 .*, 130 .*/s);
-    const terminal = await onTerminal(`${RELAYER_EXECUTABLE} ${flag}`);
-    assert.deepEqual([terminal.code, terminal.shown], [0, stdout]);
-  }
-});
-
-Deno.test("command line: --version names version, runtime and target, in a pipe and on a terminal", async () => {
-  const { code, stdout, stderr } = await runRelayerOnce(["--version"]);
-  assert.deepEqual([code, stderr], [0, ""]);
-  assert.match(
-    stdout,
-    /^causeway \d+\.\d+\.\d+ \(commit [0-9a-f]{12}(-modified)?, deno \d+\.\d+\.\d+, x86_64-unknown-linux-gnu\)\n$/,
-  );
-  const terminal = await onTerminal(`${RELAYER_EXECUTABLE} --version`);
-  assert.deepEqual([terminal.code, terminal.shown], [0, stdout]);
-});
-
-Deno.test("command line: what is wrong with the arguments is said on stderr, and the status is 2", async () => {
+async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "command-" });
-  const both = ["--config=relayer.toml", "--db=relayer.db"];
-  const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [[], /'-c, --config <path>' not specified/],
-    [["--config=relayer.toml"], /'-d, --db <path>' not specified/],
-    [["--db=relayer.db"], /'-c, --config <path>' not specified/],
-    [["--config"], /'-c, --config <path>' argument missing/],
-    [[...both, "--log-format=xml"], /'xml' is invalid.*human, json/],
-    [[...both, "--log-level=loud"], /'loud' is invalid.*debug, info, warn, error/],
-    [
-      ["--confg=relayer.toml", "--db=relayer.db"],
-      /^error: unknown option --confg; did you mean --config\?\n/,
-    ],
-    [[...both, "run"], /too many arguments/],
-  ];
   try {
-    for (const [args, expected] of cases) {
-      const { code, stdout, stderr } = await runRelayerOnce(args, { cwd: folder });
-      assert.deepEqual([code, stdout], [2, ""], args.join(" "));
-      assert.match(stderr, expected);
-      assert.match(stderr, /^error: /);
-      assert.match(stderr, /causeway --help/, "the way to the options");
-      assert.doesNotMatch(stderr, /\n\s+at /, "a stack");
-    }
-    assert.deepEqual([...Deno.readDirSync(folder)], [], "files were created");
+    await work(folder);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+}
+
+Deno.test("command line: help and version are printed, in a pipe and on a terminal", async () => {
+  const help = await runRelayerOnce(["--help"]);
+  assert.deepEqual([help.code, help.stderr], [0, ""]);
+  for (const option of ["--config", "--db", "--log-format", "--log-level", "--version", "--help"]) {
+    assert.ok(help.stdout.includes(option), option);
+  }
+  assert.match(help.stdout, /Exit status: 0 .*, 1 .*\n2 .*, 130 .*/s);
+  const version = await runRelayerOnce(["--version"]);
+  assert.deepEqual([version.code, version.stderr], [0, ""]);
+  assert.match(
+    version.stdout,
+    /^causeway \d+\.\d+\.\d+ \(commit [0-9a-f]{12}(-modified)?, deno \d+\.\d+\.\d+, x86_64-unknown-linux-gnu\)\n$/,
+  );
+  for (const [flag, { stdout }] of [["--help", help], ["--version", version]] as const) {
+    const terminal = await onTerminal(`${RELAYER_EXECUTABLE} ${flag}`);
+    assert.deepEqual(terminal, { code: 0, shown: stdout });
+  }
 });
+
+Deno.test("command line: what is wrong with arguments or file is said on stderr, and nothing is created", () =>
+  inFolder(async (folder) => {
+    const both = ["--config=relayer.toml", "--db=relayer.db"];
+    const unknown = await runRelayerOnce([...both, "--confg=relayer.toml"], { cwd: folder });
+    assert.deepEqual([unknown.code, unknown.stdout], [2, ""]);
+    assert.match(
+      unknown.stderr,
+      /^error: unknown option --confg; did you mean --config\?\n.*causeway --help/s,
+    );
+    const missing = await runRelayerOnce(both, { cwd: folder });
+    const stderr = "relayer.toml: found no file at this path, expected a readable TOML file\n" +
+      "1 problem in the configuration; nothing was started\n";
+    assert.deepEqual(missing, { code: 1, stdout: "", stderr });
+    const [, toml] = wrongConfigs.find(([, , files]) => files === undefined) ?? assert.fail();
+    await Deno.writeTextFile(`${folder}/relayer.toml`, toml, { mode: 0o600 });
+    const wrong = await runRelayerOnce(both, { cwd: folder });
+    const said = describeProblems("relayer.toml", parseMessagingConfig(inMemory(), toml));
+    assert.deepEqual(wrong, { code: 1, stdout: "", stderr: said });
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["relayer.toml"]);
+  }));
 
 Deno.test("command line: a reader that goes away is no crash", async () => {
   const cases = [["--help", 0], ["--version", 0], ["--config=missing.toml --db=x.db", 1], [
@@ -104,9 +102,8 @@ Deno.test("command line: a reader that goes away is no crash", async () => {
   }
 });
 
-Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR forbids them", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "command-" });
-  try {
+Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR forbids them", () =>
+  inFolder(async (folder) => {
     const nowhere = { stateMachine: "KUSAMA-4009", wsUrl: "ws://127.0.0.1:9" };
     const chain = { stateMachine: "EVM-31337", consensusStateId: "ETH0", rpcUrl: "http://127.0.0.1:9" };
     const config = relayerConfig({ hub: nowhere, chains: [{ ...chain, ismpHost: `0x${"11".repeat(20)}` }] });
@@ -120,14 +117,10 @@ Deno.test("command line: log lines have colours on a terminal, unless NO_COLOR f
     assert.ok(!plain.shown.includes("\x1b"), plain.shown);
     const piped = await runOnce("bash", ["-c", line], { env: { NO_COLOR: "" } });
     assert.ok(!piped.stdout.includes("\x1b"), piped.stdout);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));
 
-Deno.test("command line: a password is asked for at the terminal and never shown, the keystore is for its owner", async () => {
-  const folder = await Deno.makeTempDir({ prefix: "command-" });
-  try {
+Deno.test("command line: a password is asked for at the terminal and never shown, the keystore is for its owner", () =>
+  inFolder(async (folder) => {
     const line = `${RELAYER_EXECUTABLE} keys new --type=evm --out=${folder}/a.json`;
     const child = new Deno.Command("script", {
       args: ["-qec", line, "/dev/null"],
@@ -163,10 +156,7 @@ Deno.test("command line: a password is asked for at the terminal and never shown
     assert.equal(again.code, 1);
     assert.match(again.stderr, /a\.json exists and is not overwritten; nothing was written\n$/);
     assert.equal(await Deno.readTextFile(`${folder}/a.json`), text);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
+  }));
 
 Deno.test("command line of a working relayer", async (t) => {
   await using devnet = await startSceneDevnet();
@@ -185,9 +175,8 @@ Deno.test("command line of a working relayer", async (t) => {
   );
 });
 
-async function playUnreadLog(devnet: Devnet): Promise<void> {
-  const folder = await Deno.makeTempDir({ prefix: "command-" });
-  try {
+function playUnreadLog(devnet: Devnet): Promise<void> {
+  return inFolder(async (folder) => {
     // Every secret comes from the environment, which the program cannot read afterwards.
     const config = Object.entries(SECRETS).reduce(
       (text, [name, secret]) => text.replaceAll(secret, `\${CAUSEWAY_${name}}`),
@@ -221,9 +210,7 @@ async function playUnreadLog(devnet: Devnet): Promise<void> {
     assert.deepEqual([(await child.status).code, stderr], [0, ""]);
     assertNoSecrets(seen, "the output");
     await assertSpending(devnet, { dbPath: `${folder}/relayer.db` });
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
 }
 
 async function playSignals(devnet: Devnet): Promise<void> {

@@ -1,9 +1,7 @@
-/** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, competitors. */
+/** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, long gaps. */
 import assert from "node:assert/strict";
 import { GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
-import { waitUntil } from "../../devnet/traffic/messages.ts";
 import { type ConsensusScene, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
-import type { RelayerProcess } from "./support/relayer_process.ts";
 import { HubFollower } from "./support/follower_checks.ts";
 
 /** Sessions that each chain misses, most first. */
@@ -17,9 +15,6 @@ const RANGE = 20;
 
 /** Proofs that it takes at least. */
 const RANGES = 3;
-
-/** Seed of a competitor. */
-const OTHER_SEED = `0x${"c6".repeat(32)}`;
 
 /** Another relayer, who tells one chain. */
 async function updateOnce({ devnet }: ConsensusScene, { chain }: HubFollower): Promise<void> {
@@ -62,10 +57,9 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
     const chains = MISSED.map((missed) => new HubFollower(scene, `SUBSTRATE-mis${missed}`));
     const long = new HubFollower(scene, LONG);
     const all = [...chains, long];
-    let relayer: RelayerProcess;
 
     await scene.step("all chains get the hub's heights, and a new set within its session", async () => {
-      relayer = await scene.start(telling(all));
+      const relayer = await scene.start(telling(all));
       await Promise.all(all.map((chain) => chain.untilKnows(1n)));
       relay.rotate();
       await Promise.all(all.map((chain) => chain.untilCurrent()));
@@ -89,7 +83,7 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
         relay.produceBlocks(RANGE * RANGES);
         holdHub(devnet);
         const before = all.map((chain) => chain.now);
-        [relayer] = await Promise.all([
+        await Promise.all([
           scene.start(telling(chains)),
           scene.start(telling([long], { "hub.grandpa": { max_block_range: RANGE } })),
         ]);
@@ -109,46 +103,6 @@ Deno.test("Substrate chains follow the hub over changes of the authority set", (
         assert.ok(steps.length >= RANGES && steps.every((step) => step <= RANGE), steps.join(", "));
         releaseHub(devnet);
         await Promise.all(all.map((chain) => chain.untilGrown()));
-      },
-    );
-
-    await scene.step(
-      "two relayers on the same chains: who comes second says so, and all continues",
-      async () => {
-        scene.limit({ hasCompetitors: true });
-        const other = await scene.start(telling(chains, { "hub.substrate": { signer: OTHER_SEED } }));
-        const both = [relayer, other];
-        const newsFor = (startWork: () => void): Promise<void> =>
-          scene.whileStopped(relayer, () => scene.whileStopped(other, () => Promise.resolve(startWork())));
-        await waitUntil("one of them came second", async () => {
-          await newsFor(() => {
-            devnet.hub.produceBlock();
-            devnet.hub.produceBlock();
-            relay.rotate();
-            relay.produceBlocks(4);
-          });
-          await Promise.all(chains.map((chain) => chain.untilCurrent()));
-          return both.some(({ lines }) =>
-            lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
-          );
-        });
-        // A set that comes without a new height of the hub.
-        holdHub(devnet);
-        await Promise.all(chains.map((chain) => chain.untilCurrent()));
-        await newsFor(() => {
-          relay.rotate();
-          relay.produceBlocks(2);
-        });
-        await Promise.all(chains.map((chain) => chain.untilCurrent()));
-        releaseHub(devnet);
-        await Promise.all(chains.map((chain) => chain.untilGrown()));
-        assert.ok(both.every(({ isRunning }) => isRunning));
-        // A pool may give up an update for the other's twice in a row; anything else would be a fault.
-        const warnings = both.flatMap(({ lines }) => lines.filter(({ level }) => level === "warn"));
-        assert.deepEqual(
-          warnings.filter(({ record }) => record?.event !== "update_failed.lost").map(({ text }) => text),
-          [],
-        );
       },
     );
   }));

@@ -15,14 +15,14 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
-import { waitUntil } from "../../devnet/waiting.ts";
-import type { ConsensusStatus } from "../../src/consensus/status/consensus_status.ts";
+import { sectionOf } from "../../devnet/programs/relayer_config.ts";
 import {
   consensusCommands,
   playConsensus,
   proveByHand,
   type SceneChanges,
 } from "./support/consensus_scene.ts";
+import { ChainSigner } from "./support/chain_signer.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 /** How the relayer works that is started after sessions. */
@@ -82,9 +82,24 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       assert.deepEqual(await Promise.all(chains.map(hubHeightOn)), [newest, newest]);
     };
 
-    await scene.step("a session that was missed is delivered", async () => {
-      assert.deepEqual(await afterSessions(1, [one]), [rotations(1), []]);
-    });
+    await scene.step(
+      "a remote signer with another key sends nothing; the missed session is delivered with its own",
+      async () => {
+        scene.expect("signer_answer_wrong");
+        await using held = await ChainSigner.start();
+        const sections = { [sectionOf(one.stateMachine)]: held.keys };
+        held.signer.misbehaviour = { kind: "other_key" };
+        const delivered = await deliveredDuring(chains, async () => {
+          relayer = await scene.start({ ...TELLING, sections, only: [one.stateMachine] });
+          await beginSessions(devnet, 1, true);
+          const line = await relayer.waitForLine("signer_answer_wrong");
+          held.assertNamed(line, ["the signature is of", "find out why"]);
+        });
+        assert.deepEqual(delivered, [[], []]);
+        held.signer.misbehaviour = undefined;
+        assert.deepEqual(await afterSessions(0, [one], { sections }), [rotations(1), []]);
+      },
+    );
 
     await scene.step(
       "three sessions after a crash go into one transaction, and four into two, in order",
@@ -158,56 +173,5 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         unknown.stderr.endsWith(`is not proved to EVM-5. It is proved to ${known}.\n`),
         unknown.stderr,
       );
-    });
-
-    await scene.step("a running relayer delivers by hand in turn with its own worker", async () => {
-      const folder = await Deno.makeTempDir({ prefix: "socket-" });
-      try {
-        const socket = `--socket=${folder}/s`;
-        const running = await scene.start(TELLING, [socket]);
-        const command = consensusCommands(scene, TELLING);
-        const delivered = await deliveredDuring([other], async () => {
-          await beginSessions(devnet, 1, true);
-          const { outcome } = await proveByHand(
-            (...args) => command(socket, ...args),
-            hubName,
-            "--to",
-            other.stateMachine,
-          );
-          assert.ok(outcome === "accepted" || outcome === "nothing", outcome);
-          await untilHostsKnow(devnet, [other]);
-        });
-        const counts = delivered.flatMap((all) => all.flatMap(({ effects }) => effects));
-        assert.deepEqual(counts, ["rotation", "rotation", "rotation"], "none was sent twice");
-        assert.ok(
-          running.lines.some(({ record }) =>
-            record?.event === "operator_request" && record.operation === "prove"
-          ),
-        );
-        const readClients = async (): Promise<Pick<ConsensusStatus, "lightClients" | "chains">> => {
-          const { code, stdout } = await command(socket, "status", "--json");
-          assert.equal(code, 0);
-          return JSON.parse(stdout);
-        };
-        let { lightClients, chains: shown } = await readClients();
-        const findClient = (): typeof lightClients[number] | undefined =>
-          lightClients.find(({ target }) => target === other.stateMachine);
-        await waitUntil("the next poll shows what was delivered by hand", async () => {
-          ({ lightClients, chains: shown } = await readClients());
-          const client = findClient();
-          const final = shown.find(({ chain }) => chain === client?.chain)?.final;
-          return (final?.height ?? 0) >= (client?.knownHeight ?? Infinity);
-        });
-        const routes = lightClients.map(({ chain, target }) => `${chain} -> ${target}`).sort();
-        const names = chains.map(({ stateMachine }) => stateMachine);
-        const both = names.flatMap((name) => [`${name} -> ${hubName}`, `${hubName} -> ${name}`]);
-        assert.deepEqual(routes, both.sort());
-        const client = findClient();
-        assert.equal(client?.knownHeight, Number(await hubHeightOn(other)));
-        assert.match(client?.trusts ?? "", /^relay block \d+, authority set \d+$/);
-        await scene.stop(running);
-      } finally {
-        await Deno.remove(folder, { recursive: true });
-      }
     });
   }));

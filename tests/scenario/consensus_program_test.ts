@@ -1,4 +1,4 @@
-/** Compiled relayers of both programs on chains of all four kinds: messages, competitors, dead endpoints, a hub that restarts. */
+/** Compiled relayers of both programs on chains of all four kinds: messages, dead endpoints, a hub that restarts. */
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
@@ -62,7 +62,6 @@ Deno.test("both programs on all kinds of chains", (t) =>
     const bsc = scene.chain("bsc");
     await using proxy = await startRpcProxy({ upstream: bsc.rpcUrl });
     let first: RelayerProcess;
-    let second: RelayerProcess;
 
     await scene.step(
       "a message from each kind of chain to the hub is delivered on top of proven heights",
@@ -100,27 +99,6 @@ Deno.test("both programs on all kinds of chains", (t) =>
           ?.watched;
         assert.equal(String(watched).split(", ").length, KINDS.length);
         await assertServedUpdates(first, devnet.chains.map(({ stateMachine }) => stateMachine));
-      },
-    );
-
-    await scene.step(
-      "two relayers on the same chains: who comes second notices, and it is no error",
-      async () => {
-        scene.limit({ hasCompetitors: true });
-        second = await scene.start();
-        await scene.untilGrown(KINDS);
-        await waitUntil("one of them came second", async () => {
-          // Both begin at the same moment, with news of all chains.
-          const head = await scene.head("bsc");
-          const startWork = (): Promise<void> =>
-            waitUntil("there are new blocks", async () => await scene.head("bsc") >= head + 3n);
-          await scene.whileStopped(first, () => scene.whileStopped(second, startWork));
-          await scene.untilGrown(KINDS);
-          return [first, second].some(({ lines }) =>
-            lines.some(({ record }) => record?.event === "update_overtaken.already_submitted")
-          );
-        });
-        await scene.stop(second);
       },
     );
 

@@ -2,15 +2,12 @@
 import assert from "node:assert/strict";
 import { lieAbout } from "../consensus/rollup/lies.ts";
 import type { ArbitrumL1 } from "../../devnet/evm/rollup_assertions.ts";
-import { gameTypes, type OpStackL1, type ProposedGame } from "../../devnet/evm/rollup_games.ts";
-import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
-import { toAddress } from "../../src/core/evm/address.ts";
-import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import type { OpStackL1 } from "../../devnet/evm/rollup_games.ts";
 import { type NodePlace, type Proposer, startProposer } from "../../devnet/evm/rollup_l1.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
 import type { AlterAnswer } from "../support/altered_answers.ts";
-import { type ConsensusScene, playConsensus, secretChanges } from "./support/consensus_scene.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import { type LyingNode, startLyingNode } from "./support/lying_node.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
@@ -20,21 +17,14 @@ type Kind = typeof KINDS[number];
 /** Milliseconds between claims about a rollup. */
 const CLAIM_EVERY_MS = 1_000;
 
-/** Chains whose games claim super roots, with the type of these games. */
-const SUPER_KINDS = {
-  op_stack_super: gameTypes.superFault,
-  op_stack_permissioned: gameTypes.superPermissioned,
-};
-type SuperKind = keyof typeof SUPER_KINDS;
-
 /** A rollup with what claims are made of and in. */
-function placeOf(scene: ConsensusScene, kind: Kind | SuperKind): NodePlace {
+function placeOf(scene: ConsensusScene, kind: Kind): NodePlace {
   const { rpcUrl, node } = scene.chain(kind);
   return { rpcUrl, chainId: node.chainId };
 }
 
-function opStackOf(scene: ConsensusScene, kind: "op_stack" | SuperKind = "op_stack"): OpStackL1 {
-  return scene.chain(kind).proven.opStack ?? assert.fail();
+function opStackOf(scene: ConsensusScene): OpStackL1 {
+  return scene.chain("op_stack").proven.opStack ?? assert.fail();
 }
 
 function arbitrumOf(scene: ConsensusScene): ArbitrumL1 {
@@ -67,7 +57,7 @@ async function finalizeL1(scene: ConsensusScene): Promise<void> {
   await beacon?.mine(2);
 }
 
-async function mine(scene: ConsensusScene, kind: Kind | SuperKind, blocks = 1): Promise<void> {
+async function mine(scene: ConsensusScene, kind: Kind, blocks = 1): Promise<void> {
   await resultHttp(scene.chain(kind).node.rpcUrl, "anvil_mine", [`0x${blocks.toString(16)}`]);
 }
 
@@ -172,7 +162,7 @@ Deno.test("consensus of rollups", (t) =>
           await propose(scene, kind);
           await resultHttp(rpcUrl, "anvil_reorg", [2, []]);
           await resultHttp(rpcUrl, "evm_setIntervalMining", [1]);
-        }, "rollup_claim_skipped.unprovable"));
+        }, "rollup_claim_skipped"));
     }
 
     for (const { node, of, what, lie } of LIES) {
@@ -223,113 +213,6 @@ Deno.test("consensus of rollups", (t) =>
             scene.hubHeight(kind) > (printed[at] ?? 0n)
           ));
         assert.equal(devnet.hub.rejections.length, 0);
-      },
-    );
-  }));
-
-/** A true game about the newest block, of the type that the chain's proposer creates. */
-function proposeSuper(scene: ConsensusScene, kind: SuperKind): Promise<ProposedGame> {
-  return opStackOf(scene, kind).proposeOutput(placeOf(scene, kind), { gameType: SUPER_KINDS[kind] });
-}
-
-/** Results of the compiled `check` about a chain's light client. */
-async function checkOf(scene: ConsensusScene, kind: SuperKind): Promise<readonly string[]> {
-  const process = await startConsensusRelayer(scene.endpoints, {
-    changes: secretChanges(scene, {}),
-    extraArguments: ["check", "--json"],
-  });
-  await process.exitCode();
-  const [report] = process.lines.filter(({ stream }) => stream === "stdout");
-  const { checks }: { checks: readonly { chain: string; result: string; found: string }[] } = JSON.parse(
-    report?.text ?? "",
-  );
-  return checks.filter(({ chain, result }) => chain === scene.chain(kind).stateMachine && result !== "ok")
-    .map(({ result, found }) => `${result}: ${found}`);
-}
-
-Deno.test("consensus of rollups whose games claim super roots", (t) =>
-  playConsensus(t, {
-    kinds: ["beacon", "op_stack_super", "op_stack_permissioned"],
-    proven: { proposes: false },
-  }, async (scene) => {
-    const { governance } = scene.devnet.hub;
-    const kinds: readonly SuperKind[] = ["op_stack_super", "op_stack_permissioned"];
-    const idOf = (kind: SuperKind): StateMachineId => ({
-      stateMachine: scene.chain(kind).stateMachine,
-      consensusStateId: scene.chain(kind).proven.clientStateId,
-    });
-    /** Governance lists the types of a chain's games that `isListed` names. */
-    const list = async (kind: SuperKind, isListed: (gameType: number) => boolean): Promise<void> => {
-      const { factory, configs } = opStackOf(scene, kind);
-      await governance.setDisputeGames(idOf(kind), {
-        factory: toAddress(factory),
-        gameTypes: configs.filter(({ gameType }) => isListed(gameType)),
-      });
-    };
-    const newest = new Map<SuperKind, bigint>();
-    let relayer: RelayerProcess;
-
-    await scene.step("while the hub does not list the type, the check and the log name it", async () => {
-      for (const kind of kinds) {
-        await list(kind, (gameType) => gameType === gameTypes.fault);
-        newest.set(kind, (await proposeSuper(scene, kind)).l2Height);
-      }
-      await finalizeL1(scene);
-      relayer = await scene.start();
-      for (const kind of kinds) {
-        const { expectedImplementation } = opStackOf(scene, kind).configs.find(({ gameType }) =>
-          gameType === SUPER_KINDS[kind]
-        ) ?? assert.fail();
-        const found = (await checkOf(scene, kind)).join("\n");
-        const about = `the newest dispute games (1) are of type ${SUPER_KINDS[kind]} (implementation ` +
-          `${expectedImplementation}), and the hub lists 8`;
-        assert.ok(found.includes(about), found);
-        await relayer.waitForLine(({ record, text }) =>
-          record?.chain === scene.chain(kind).stateMachine && text.includes("that the hub does not list")
-        );
-        assert.equal(scene.hubHeight(kind), 0n);
-      }
-    });
-
-    await scene.step("when governance lists it, updates go out without a restart", async () => {
-      for (const kind of kinds) {
-        await list(kind, () => true);
-        await scene.untilHubHas(kind, newest.get(kind) ?? assert.fail());
-        assert.deepEqual(await checkOf(scene, kind), []);
-      }
-    });
-
-    await scene.step("games that are contested on the L1 or blacklisted on the hub are skipped", async () => {
-      for (const kind of kinds) {
-        const first = await scene.whileStopped(relayer, async () => {
-          const { l2Height } = await proposeSuper(scene, kind);
-          await mine(scene, kind, 2);
-          const contested = await proposeSuper(scene, kind);
-          await opStackOf(scene, kind).challengeGame(contested.proxy);
-          await mine(scene, kind, 2);
-          const blacklisted = await proposeSuper(scene, kind);
-          await governance.blacklistGame(idOf(kind), toAddress(blacklisted.proxy));
-          await finalizeL1(scene);
-          return l2Height;
-        });
-        await scene.untilHubHas(kind, first);
-        assert.equal(scene.hubHeight(kind), first);
-      }
-    });
-
-    await scene.step(
-      "games of other chains change nothing, and the next true one advances the hub",
-      async () => {
-        for (const kind of kinds) {
-          await opStackOf(scene, kind).proposeOutput(placeOf(scene, kind), {
-            gameType: SUPER_KINDS[kind],
-            outputs: new Map<bigint, `0x${string}`>([[10n, `0x${"10".repeat(32)}`]]),
-          });
-          await mine(scene, kind);
-          newest.set(kind, (await proposeSuper(scene, kind)).l2Height);
-        }
-        await finalizeL1(scene);
-        for (const kind of kinds) await scene.untilHubHas(kind, newest.get(kind) ?? assert.fail());
       },
     );
   }));

@@ -7,21 +7,12 @@ import { DEVNET_ACCOUNTS, type DevnetRole } from "../../devnet/evm/accounts.ts";
 import { gateManager, placeGateway, setGate } from "../../devnet/evm/host_admin.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { creditOf, feeTokensOf, TOKEN } from "./support/fee_accounts.ts";
-import { runRelayerOnce, type RunResult } from "./support/run_once.ts";
-import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
+import { playSceneOn, type Scene, startSceneDevnet } from "./support/scene.ts";
 
 /** A relayer begins to withdraw a minute after its start, which a busy machine may need for a step: none does here. */
 const NEVER_WITHDRAWING = { relayer: { minimum_withdrawal_amount: 1_000_000 } } as const;
 
 const addressOf = (role: DevnetRole): Address => DEVNET_ACCOUNTS[role].address;
-
-/** Runs a command on the relayer's configuration and database, beside the relayer where it runs. */
-function run(
-  { process: { configPath, dbPath } }: SceneRelayer,
-  ...args: readonly string[]
-): Promise<RunResult> {
-  return runRelayerOnce([`--config=${configPath}`, `--db=${dbPath}`, ...args]);
-}
 
 Deno.test("gates", async (t) => {
   await using devnet = await startSceneDevnet({ kinds: ["beacon", "op_stack"] });
@@ -42,16 +33,16 @@ Deno.test("gates", async (t) => {
         const carried = submissions.filter(({ chain }) => chain === b.stateMachine)
           .flatMap(({ items }) => items.map(({ commitment }) => commitment));
         assert.deepEqual(carried, open.map(({ commitment }) => commitment));
-        const shown = await run(relayer, "show", gated[0]?.commitment ?? "");
+        const shown = await relayer.run("show", gated[0]?.commitment ?? "");
         assert.match(shown.stdout, /gated/);
         assert.ok(shown.stdout.includes(addressOf("relayer2").toLowerCase()), shown.stdout);
-        assert.match((await run(relayer, "list", "--reason=gated")).stdout, /gated[^]*gated/);
-        assert.match((await run(relayer, "status")).stdout, /gated/);
-        const byHand = await run(relayer, "relay", gated[0]?.commitment ?? "");
+        assert.match((await relayer.run("list", "--reason=gated")).stdout, /gated[^]*gated/);
+        assert.match((await relayer.run("status")).stdout, /gated/);
+        const byHand = await relayer.run("relay", gated[0]?.commitment ?? "");
         assert.match(byHand.stdout, /Not by us: the receiving module accepts deliveries of 0x/);
 
         await setGate(b.host, gateway, undefined);
-        const released = await run(relayer, "release", gateway);
+        const released = await relayer.run("release", gateway);
         assert.match(released.stdout, /waited for another account: 2/);
         await scene.untilDelivered(gated);
         await relayer.untilRows(gated, b.stateMachine, { state: "delivered", reason: "handled_by_us" });
@@ -88,14 +79,14 @@ Deno.test("gates", async (t) => {
         await gate(scene, a, "relayer2");
 
         const before = await feeTokensOf(a, "relayer");
-        const first = await run(relayer, "accumulate-fees", "--withdraw");
+        const first = await relayer.run("accumulate-fees", "--withdraw");
         assert.equal(first.code, 0, first.stdout);
         assert.match(
           first.stdout,
           /30 +dispatched, waits for the network's relayer \(gated: .* deliveries of 0x/,
         );
         assert.equal(creditOf(devnet, a, "relayer"), 0n);
-        const waiting = run(relayer, "accumulate-fees", "--wait", "--withdraw");
+        const waiting = relayer.run("accumulate-fees", "--wait", "--withdraw");
         await relayer.process.waitForLine("payment_delayed.gated");
         const { messages, submissions, withdrawals } = await relayer.ledger();
         assert.deepEqual(withdrawals.map(({ state }) => state), ["dispatched"]);
@@ -122,7 +113,7 @@ Deno.test("gates", async (t) => {
         // Governance makes the relayer itself the one that may: it delivers its own payment.
         await gate(scene, a, "relayer");
         await earn(scene, 20n);
-        const third = await run(relayer, "accumulate-fees", "--wait", "--withdraw");
+        const third = await relayer.run("accumulate-fees", "--wait", "--withdraw");
         assert.equal(third.code, 0, third.stdout);
         assert.match(third.stdout, /20 +paid out/);
         assert.equal(await feeTokensOf(a, "relayer"), before + 50n * TOKEN);

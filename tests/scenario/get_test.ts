@@ -3,16 +3,13 @@ import assert from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
 import { concatHex, type Hex, numberToHex, toRlp } from "viem";
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../src/core/evm/address.ts";
-import { decodeHostLog } from "../../src/core/evm/host_events.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { FEE_TOKEN_ABI, PING_ABI } from "../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
-import { type PingGet, sendGet } from "../../devnet/evm/host_admin.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { feeTokensOf, TOKEN } from "./support/fee_accounts.ts";
+import { answerOn, ask } from "./support/questions.ts";
 import { playScene, type SceneRelayer } from "./support/scene.ts";
 
-const FEE = 10n ** 18n;
 const USER = DEVNET_ACCOUNTS.user.address;
 
 Deno.test("a question about another chain is answered by the hub and paid for on arrival, whatever others wait for", () =>
@@ -29,11 +26,11 @@ Deno.test("a question about another chain is answered by the hub and paid for on
     await sendPing(devnet, { from: "B", to: "hub", count: 2 });
     const second = await heightOnHub(devnet, b);
     const skipped = await skipHeight(devnet, b);
-    const account = { dest: b.stateMachine, height: first, keys: [USER, receivedSlot], fee: FEE };
-    const slots = { dest: b.stateMachine, height: second, keys: [sentSlot, receivedSlot], fee: 3n * FEE };
+    const account = { dest: b.stateMachine, height: first, keys: [USER, receivedSlot], fee: TOKEN };
+    const slots = { dest: b.stateMachine, height: second, keys: [sentSlot, receivedSlot], fee: 3n * TOKEN };
     const never = await ask(a, { ...slots, height: skipped, fee: 0n });
     const early = await ask(a, { ...slots, height: second + 1_000_000n, fee: 0n, timeoutSec: 3n });
-    const before = await feeTokens(a);
+    const before = await feeTokensOf(a, "relayer");
     const answered = [await ask(a, account), await ask(a, slots)];
 
     await untilEnd(relayer, scene.hub, answered, "delivered");
@@ -41,7 +38,7 @@ Deno.test("a question about another chain is answered by the hub and paid for on
       const rows = (await relayer.ledger()).messages.filter(({ target }) => target === a.stateMachine);
       return rows.length === 2 && rows.every(({ state }) => state === "delivered");
     });
-    assert.equal(await feeTokens(a) - before, 4n * FEE, "both fees are paid with the answers");
+    assert.equal(await feeTokensOf(a, "relayer") - before, 4n * TOKEN, "both fees are paid with the answers");
     assert.equal(await answerOn(a, USER), await accountAt(b, USER, first));
     assert.equal(await answerOn(a, sentSlot), toHex(RLP.encode(5)));
     assert.equal(await answerOn(a, receivedSlot), "0x");
@@ -87,17 +84,6 @@ async function skipHeight(devnet: Devnet, chain: DevnetChain): Promise<bigint> {
   return skipped;
 }
 
-/** Asks, and returns the commitment of the question. */
-async function ask(chain: DevnetChain, get: PingGet): Promise<Hash256> {
-  const { logs } = await sendGet(chain.host, get);
-  const host = toAddress(chain.host.addresses.host);
-  for (const log of logs) {
-    const decoded = decodeHostLog(log, host);
-    if (decoded.kind === "event" && decoded.event.kind === "message") return decoded.event.message.commitment;
-  }
-  throw new Error("The transaction asks nothing");
-}
-
 async function untilEnd(
   relayer: SceneRelayer,
   target: string,
@@ -112,26 +98,10 @@ async function untilEnd(
   }, { everyMs: 300 });
 }
 
-/** What the asking application holds for a key. */
-function answerOn({ host }: DevnetChain, key: Hex): Promise<Hex> {
-  const address = host.addresses.ping;
-  return host.reader.readContract({ address, abi: PING_ABI, functionName: "answers", args: [key] });
-}
-
 /** RLP of an account as it stood at a height. */
 async function accountAt({ host }: DevnetChain, address: Hex, height: bigint): Promise<Hex> {
   const proof = await host.reader.getProof({ address, storageKeys: [], blockNumber: height });
   const { nonce, balance, storageHash, codeHash } = proof;
   const integer = (value: bigint): Hex => value === 0n ? "0x" : numberToHex(value);
   return toRlp([integer(BigInt(nonce)), integer(balance), storageHash, codeHash]);
-}
-
-/** Fee tokens of the relayer. */
-function feeTokens({ host }: DevnetChain): Promise<bigint> {
-  return host.reader.readContract({
-    address: host.addresses.feeToken,
-    abi: FEE_TOKEN_ABI,
-    functionName: "balanceOf",
-    args: [DEVNET_ACCOUNTS.relayer.address],
-  });
 }

@@ -4,15 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
-import { concatHex, type Hex, numberToHex } from "viem";
-import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../src/core/evm/address.ts";
-import { decodeHostLog } from "../../src/core/evm/host_events.ts";
-import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { PING_ABI } from "../../devnet/evm/abi.ts";
-import { sendGet } from "../../devnet/evm/host_admin.ts";
+import { concatHex, numberToHex } from "viem";
+import { toHex } from "../../src/core/encoding/bytes.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./support/fee_accounts.ts";
+import { answerOn, ask } from "./support/questions.ts";
 import { playScene } from "./support/scene.ts";
 
 Deno.test("polkadot hub: messages, questions and fees, by two nodes of one chain", () =>
@@ -33,8 +29,11 @@ Deno.test("polkadot hub: messages, questions and fees, by two nodes of one chain
     const slot = numberToHex(0, { size: 32 });
     const [ofPolkadot, ofBsc] = [polkadot, bsc].map((chain) => concatHex([chain.host.addresses.ping, slot]));
     assert.ok(ofPolkadot !== undefined && ofBsc !== undefined);
-    await ask(devnet, bsc, { about: polkadot, key: ofPolkadot });
-    await ask(devnet, polkadot, { about: bsc, key: ofBsc });
+    for (const [from, about, key] of [[bsc, polkadot, ofPolkadot], [polkadot, bsc, ofBsc]] as const) {
+      const dest = about.stateMachine;
+      const height = devnet.oracle.lastHeight({ from: dest, to: devnet.hub.identity.stateMachine });
+      await ask(from, { dest, height, keys: [key], fee: TOKEN });
+    }
     await waitUntil(
       "both are answered",
       async () => await answerOn(bsc, ofPolkadot) !== "0x" && await answerOn(polkadot, ofBsc) !== "0x",
@@ -54,26 +53,3 @@ Deno.test("polkadot hub: messages, questions and fees, by two nodes of one chain
     assert.deepEqual(paid, [13n * TOKEN, 16n * TOKEN], "with what the answers paid on arrival");
     await scene.finish();
   }));
-
-/** Asks for a slot at a height that the hub knows. */
-async function ask(
-  devnet: Devnet,
-  chain: DevnetChain,
-  { about, key }: { readonly about: DevnetChain; readonly key: Hex },
-): Promise<Hash256> {
-  const direction = { from: about.stateMachine, to: devnet.hub.identity.stateMachine };
-  const height = devnet.oracle.lastHeight(direction);
-  const { logs } = await sendGet(chain.host, { dest: about.stateMachine, height, keys: [key], fee: TOKEN });
-  const host = toAddress(chain.host.addresses.host);
-  for (const log of logs) {
-    const decoded = decodeHostLog(log, host);
-    if (decoded.kind === "event" && decoded.event.kind === "message") return decoded.event.message.commitment;
-  }
-  throw new Error("The transaction asks nothing");
-}
-
-/** What the asking application holds for a key. */
-function answerOn({ host }: DevnetChain, key: Hex): Promise<Hex> {
-  const address = host.addresses.ping;
-  return host.reader.readContract({ address, abi: PING_ABI, functionName: "answers", args: [key] });
-}

@@ -1,72 +1,17 @@
 /**
- * Accounts whose keys only a Web3Signer holds: messages, withdrawals and proofs of the hub are signed; a signer that lies
- * sends nothing, one that is away is waited for.
+ * Accounts whose keys only a Web3Signer holds: messages and withdrawals are signed; a signer that lies sends nothing, one
+ * that is away is waited for. Proofs of the hub: `consensus_hosts_test.ts`.
  */
 import assert from "node:assert/strict";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
-import { DevnetWeb3Signer, type Misbehaviour } from "../../devnet/evm/web3signer.ts";
-import { KeptPort } from "../../devnet/kept_port.ts";
-import { relayerConfig, type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
+import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
+import { relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
-import type { TestServer } from "../support/test_server.ts";
-import { beginSessions, deliveredDuring, TELLING, untilHostsKnow } from "./support/consensus_network.ts";
-import { playConsensus } from "./support/consensus_scene.ts";
+import { ChainSigner } from "./support/chain_signer.ts";
 import { feeTokensOf, runCommand, TOKEN } from "./support/fee_accounts.ts";
-import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
-import { runRelayerOnce } from "./support/run_once.ts";
+import type { RelayerProcess } from "./support/relayer_process.ts";
 import { type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
-import { playGuardedOn, secretly, SECRETS } from "./support/secrets.ts";
-
-/** A Web3Signer, which can go away and come back at the same address. */
-class ChainSigner implements AsyncDisposable {
-  readonly signer: DevnetWeb3Signer;
-  readonly #port = new KeptPort();
-  #server: TestServer | undefined;
-
-  private constructor() {
-    this.signer = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.user, DEVNET_KEYS.relayer] });
-  }
-
-  static async start(): Promise<ChainSigner> {
-    const started = new ChainSigner();
-    await started.comeBack();
-    return started;
-  }
-
-  get host(): string {
-    return `127.0.0.1:${this.#port.number}`;
-  }
-
-  /** Keys of the section of its chain. */
-  get keys(): SectionChanges {
-    return {
-      signer: `web3signer:http://${SECRETS.user}:${SECRETS.password}@${this.host}`,
-      signer_address: DEVNET_ACCOUNTS.relayer.address,
-    };
-  }
-
-  async goAway(): Promise<void> {
-    await this.#server?.stop();
-    this.#server = undefined;
-  }
-
-  async comeBack(): Promise<void> {
-    this.#server = await this.#port.listen((port) => this.signer.serve(port));
-  }
-
-  /** Signatures that it was asked for. */
-  get signatures(): number {
-    return this.signer.requests.filter((each) => each === "/api/v1/eth1/sign").length;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.goAway();
-    this.#port[Symbol.dispose]();
-  }
-}
-
-const WITH_ANOTHER_KEY: Misbehaviour = { kind: "other_key" };
+import { playGuardedOn, secretly } from "./support/secrets.ts";
 
 const reachable = { extraArguments: ["--listen=127.0.0.1:0"] };
 
@@ -86,43 +31,6 @@ Deno.test("remote signers", async (t) => {
     () => playService(devnet),
   );
 });
-
-Deno.test("remote signers: proofs of the hub are signed for a host, and nothing by a signer with another key", (t) =>
-  playConsensus(t, {
-    kinds: ["beacon"],
-    blockTimeSec: "automine",
-    hubBlockTimeMs: 200,
-    acceptsProofs: {},
-    evmChallengePeriodSec: 3_600n,
-  }, async (scene) => {
-    const { devnet } = scene;
-    const chain = devnet.chain("A");
-    scene.limit({ withoutUpdates: [chain.stateMachine] });
-    scene.expect("signer_answer_wrong");
-    await using held = await ChainSigner.start();
-    const sections = { [sectionOf(chain.stateMachine)]: held.keys };
-    await scene.step("a signer with another key sends nothing", async () => {
-      held.signer.misbehaviour = WITH_ANOTHER_KEY;
-      const delivered = await deliveredDuring([chain], async () => {
-        const process = await scene.start({ ...TELLING, sections });
-        await beginSessions(devnet, 1, true);
-        const line = await process.waitForLine("signer_answer_wrong");
-        assertNames(line, held, ["the signature is of", "find out why"]);
-        await scene.kill(process);
-      });
-      assert.deepEqual(delivered, [[]]);
-    });
-    await scene.step("the missed session is delivered with its signature", async () => {
-      held.signer.misbehaviour = undefined;
-      const [deliveries = []] = await deliveredDuring([chain], async () => {
-        const process = await scene.start({ ...TELLING, sections });
-        await untilHostsKnow(devnet, [chain]);
-        await scene.stop(process);
-      });
-      assert.deepEqual(deliveries.map(({ effects }) => effects), [["rotation"]]);
-      assert.equal(held.signatures > 0, true);
-    });
-  }));
 
 async function playService(devnet: Devnet): Promise<void> {
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
@@ -155,15 +63,11 @@ async function playService(devnet: Devnet): Promise<void> {
     await relayer.untilSettled();
     for (const { signer } of [signerA, signerB]) assert.ok(signer.requests.includes("/api/v1/eth1/sign"));
 
-    const checked = await runRelayerOnce([
-      `--config=${process.configPath}`,
-      `--db=${process.dbPath}`,
-      "check",
-    ]);
+    const checked = await relayer.run("check");
     for (const { host } of [signerA, signerB]) {
       assert.match(checked.stdout, new RegExp(`signer +ok +${host}: 0x\\w+ signs`));
     }
-    const keys = await runRelayerOnce([`--config=${process.configPath}`, "keys"]);
+    const keys = await relayer.run("keys");
     assert.ok(
       keys.stdout.toLowerCase().includes(
         `${DEVNET_ACCOUNTS.relayer.address.toLowerCase()} at ${signerA.host}`,
@@ -183,7 +87,7 @@ async function playService(devnet: Devnet): Promise<void> {
 async function playLies(devnet: Devnet): Promise<void> {
   const a = devnet.chain("A");
   await using held = await ChainSigner.start();
-  held.signer.misbehaviour = WITH_ANOTHER_KEY;
+  held.signer.misbehaviour = { kind: "other_key" };
   await playGuardedOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const changes = secretly(devnet.endpoints, { sections: { [sectionOf(a.stateMachine)]: held.keys } });
@@ -193,7 +97,7 @@ async function playLies(devnet: Devnet): Promise<void> {
     const sent = await sendPing(devnet, { from: "B", to: "A", count: 2 });
     const line = await process.waitForLine("signer_answer_wrong");
     assert.equal(line.level, "error");
-    assertNames(line, held, ["find out why"]);
+    held.assertNamed(line, ["find out why"]);
     await process.waitForLine("leg_paused");
     // Messages to the hub and to B need no signature of A.
     await scene.untilDelivered(await sendPing(devnet, { from: "A", to: "B" }));
@@ -206,11 +110,7 @@ async function playLies(devnet: Devnet): Promise<void> {
       await notReady(process),
       new RegExp(`signer_unavailable.*${held.host} signs something else`, "s"),
     );
-    const checked = await runRelayerOnce([
-      `--config=${process.configPath}`,
-      `--db=${process.dbPath}`,
-      "check",
-    ]);
+    const checked = await relayer.run("check");
     assert.equal(checked.code, 1);
     assert.match(
       checked.stdout,
@@ -237,7 +137,7 @@ async function playAbsence(devnet: Devnet): Promise<void> {
     const sent = await sendPing(devnet, { from: "B", to: "A", count: 2 });
     const line = await first.waitForLine("signer_unavailable");
     assert.equal(line.level, "warn");
-    assertNames(line, held, ["connection refused", "check that Web3Signer runs"]);
+    held.assertNamed(line, ["connection refused", "check that Web3Signer runs"]);
     assert.match(
       await notReady(first),
       new RegExp(`signer_unavailable.*${held.host} gives no signatures`, "s"),
@@ -264,12 +164,6 @@ async function assertWaiting(
   const rows = await Promise.all(sent.map(({ commitment }) => relayer.row(commitment, stateMachine)));
   const states = rows.map((row) => row?.state);
   assert.ok(states.every((state) => state === "seen" || state === "ready"), `${states}`);
-}
-
-/** A line names chain, host and what helps. */
-function assertNames({ record, text }: RelayerLine, { host }: ChainSigner, names: readonly string[]): void {
-  assert.equal(record?.endpoint, host, text);
-  for (const name of names) assert.ok(text.includes(name), text);
 }
 
 async function readyz(process: RelayerProcess): Promise<Response> {

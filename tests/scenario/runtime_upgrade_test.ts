@@ -42,72 +42,68 @@ async function untilOneArrived(
   });
 }
 
-Deno.test("a runtime upgrade of hub and chain in the middle of 100 messages loses none of them (F20)", () =>
+Deno.test("runtime upgrades", (t) =>
   playScene({
     kinds: ["bsc"],
     substrateChains: [{ stateMachine: CHAIN, blockTimeMs: 500 }],
   }, async (scene) => {
     const { devnet, hub } = scene;
-    const chain = devnet.substrateChain(CHAIN);
     const relayer = scene.relayer();
     const process = await relayer.startAndWait({ minimumProfitPercent: 50 });
-    const [first, second, third, fourth, fifth] = WAVES;
-    const sent = [...await send(scene, first)];
-    await untilOneArrived(relayer, sent, hub);
-    sent.push(...await send(scene, second));
-    await devnet.hub.governance.upgradeRuntime(HUB_CHANGE);
-    const afterHub = await send(scene, third);
-    sent.push(...afterHub);
-    await untilOneArrived(relayer, afterHub, hub);
-    sent.push(...await send(scene, fourth));
-    await chain.node.governance.upgradeRuntime(CHAIN_CHANGE);
-    const afterChain = await send(scene, fifth);
-    sent.push(...afterChain);
-    await scene.untilDelivered(sent);
-    await relayer.untilEnded(sent);
-    assert.equal(sent.length, 100);
-    assert.equal(relayer.process, process, "it was never restarted");
-    for (const name of [hub, CHAIN]) {
-      const upgrades = process.lines.filter(({ record }) =>
-        record?.event === "runtime_changed.upgraded" && record.chain === name
+
+    await t.step("one of hub and chain in the middle of 100 messages loses none of them (F20)", async () => {
+      const [first, second, third, fourth, fifth] = WAVES;
+      const sent = [...await send(scene, first)];
+      await untilOneArrived(relayer, sent, hub);
+      sent.push(...await send(scene, second));
+      await devnet.hub.governance.upgradeRuntime(HUB_CHANGE);
+      const afterHub = await send(scene, third);
+      sent.push(...afterHub);
+      await untilOneArrived(relayer, afterHub, hub);
+      sent.push(...await send(scene, fourth));
+      await devnet.substrateChain(CHAIN).node.governance.upgradeRuntime(CHAIN_CHANGE);
+      sent.push(...await send(scene, fifth));
+      await scene.untilDelivered(sent);
+      await relayer.untilEnded(sent);
+      for (const name of [hub, CHAIN]) {
+        const upgrades = process.lines.filter(({ record }) =>
+          record?.event === "runtime_changed.upgraded" && record.chain === name
+        );
+        assert.equal(upgrades.length, 1, name);
+      }
+      const unquiet = process.lines.filter(({ level, record }) =>
+        level === "error" || record?.event === "runtime_changed.differs" ||
+        record?.event === "messages_skipped.undecodable"
       );
-      assert.equal(upgrades.length, 1, name);
-    }
-    const unquiet = process.lines.filter(({ level, record }) =>
-      level === "error" || record?.event === "runtime_changed.differs" ||
-      record?.event === "messages_skipped.undecodable"
+      assert.deepEqual(unquiet.map(({ text }) => text), []);
+      const { messages } = await relayer.ledger();
+      assert.equal(messages.length, 2 * sent.length);
+    });
+
+    await t.step(
+      "one without what the relayer needs is named, and its legs wait for the next one (F20)",
+      async () => {
+        await devnet.hub.governance.upgradeRuntime({ removed: ["Relayer.accumulate_fees"] });
+        const held = await send(scene, 5);
+        await relayer.untilRows(held, hub, { state: "held", reason: "runtime_unsupported" });
+        const line = await process.waitForLine(({ record }) => record?.event === "leg_blocked");
+        assert.match(line.text, /Relayer\.accumulate_fees/);
+        assert.match(line.text, /update this program/);
+        const more = await send(scene, 5);
+        await relayer.untilRows(more, hub, { state: "held", reason: "runtime_unsupported" });
+        const { submissions } = await relayer.ledger();
+        const items = new Set(submissions.flatMap((each) => each.items.map(({ commitment }) => commitment)));
+        for (const { commitment } of [...held, ...more]) {
+          assert.ok(!items.has(commitment), "nothing was sent");
+        }
+        await devnet.hub.governance.upgradeRuntime({});
+        await scene.untilDelivered([...held, ...more]);
+        await relayer.untilEnded([...held, ...more]);
+      },
     );
-    assert.deepEqual(unquiet.map(({ text }) => text), []);
+
+    assert.equal(relayer.process, process, "it was never restarted");
     await scene.finish({ accounts });
     const { messages } = await relayer.ledger();
-    assert.equal(messages.length, 2 * sent.length);
     assert.ok(messages.every(({ state }) => state === "delivered"));
-  }));
-
-Deno.test("a runtime without what the relayer needs is named, and its legs wait for the next one (F20)", () =>
-  playScene({
-    kinds: ["bsc"],
-    substrateChains: [{ stateMachine: CHAIN, blockTimeMs: 500 }],
-  }, async (scene) => {
-    const { devnet, hub } = scene;
-    const relayer = scene.relayer();
-    const process = await relayer.startAndWait({ minimumProfitPercent: 50 });
-    const before = await send(scene, 1);
-    await relayer.untilEnded(before);
-    await devnet.hub.governance.upgradeRuntime({ removed: ["Relayer.accumulate_fees"] });
-    const held = await send(scene, 5);
-    await relayer.untilRows(held, hub, { state: "held", reason: "runtime_unsupported" });
-    const line = await process.waitForLine(({ record }) => record?.event === "leg_blocked");
-    assert.match(line.text, /Relayer\.accumulate_fees/);
-    assert.match(line.text, /update this program/);
-    const more = await send(scene, 5);
-    await relayer.untilRows(more, hub, { state: "held", reason: "runtime_unsupported" });
-    const { submissions } = await relayer.ledger();
-    const items = new Set(submissions.flatMap((each) => each.items.map(({ commitment }) => commitment)));
-    for (const { commitment } of [...held, ...more]) assert.ok(!items.has(commitment), "nothing was sent");
-    await devnet.hub.governance.upgradeRuntime({});
-    const sent = [...before, ...held, ...more];
-    await scene.untilDelivered(sent);
-    await relayer.untilEnded(sent);
-    await scene.finish({ accounts });
   }));

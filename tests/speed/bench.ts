@@ -5,14 +5,10 @@
  */
 import { Command } from "commander";
 import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
-import { claims } from "./claims.ts";
 import { consensus } from "./consensus.ts";
 import { hubConsensus } from "./hub_consensus.ts";
-import { hubProofs } from "./hub_proofs.ts";
 import { idle } from "./idle.ts";
 import { longRun } from "./long_run.ts";
-import { memory } from "./memory.ts";
-import { page } from "./page.ts";
 import type { BenchDeps, Part } from "./part.ts";
 import { type Figure, tableOf } from "./report.ts";
 import { requests } from "./requests.ts";
@@ -27,15 +23,11 @@ export const PARTS: Readonly<Record<string, Part>> = {
   stall,
   requests,
   idle,
-  claims,
   throughput,
-  page,
-  memory,
   scale,
   "long-run": longRun,
   consensus,
   "hub-consensus": hubConsensus,
-  "hub-proofs": hubProofs,
 };
 
 interface Arguments {

@@ -3,10 +3,6 @@
  * the two whole states that the reference reads for every update of a beacon chain. States of the devnet's beacon chain
  * are small, so what a whole state of mainnet costs is measured with one that is made as long.
  */
-import { sepolia } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
-import { committeeRoot } from "../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import { checkSignature } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
-import { readDeneb } from "../consensus/clients/sync_committee/spec/vectors.ts";
 import type { Beacon, NodeBehaviour } from "../../devnet/beacon/beacon.ts";
 import { startDevnet } from "../../devnet/devnet.ts";
 import { type ConsensusCase, measureUpdates, type RunCost } from "./consensus_run.ts";
@@ -22,7 +18,6 @@ const MAX_BYTES_PERCENT = 1;
 const MAX_CPU_MS = 1_000;
 const MAX_EXTRA_MB = 64;
 const MAX_STALL_MS = 50;
-const CHECK_ROUNDS = 15;
 const STATE_ROUNDS = 2;
 /** In the line of an update that needed a whole state. */
 const WHOLE = "whole state of";
@@ -87,7 +82,7 @@ export const consensus: Part = async (deps) => {
   figures.push(
     ...await measure({ name: "bsc", chain: bsc, urls: { rpc_urls: bsc.rpcUrl, beacon_rpc_url: undefined } }),
   );
-  return [...figures, ...stateFigures(states), ...checkFigures()];
+  return [...figures, ...stateFigures(states)];
 };
 
 /** States of the devnet are small, so that what is read of them whole is held to no aim. */
@@ -136,24 +131,4 @@ function stateFigures(states: readonly WholeStateCost[]): readonly Figure[] {
     ["p99Ms", `${name}, over HTTP: stall of the loop, p99`, "ms", { most: MAX_STALL_MS }],
     ["maxMs", `${name}, over HTTP: stall of the loop, longest`, "ms"],
   ]);
-}
-
-/** A real update of Sepolia that 477 of 512 signed. */
-function checkFigures(): readonly Figure[] {
-  const { trusted, update } = readDeneb();
-  const committee = trusted.currentSyncCommittee;
-  const times = (work: () => void): readonly number[] =>
-    Array.from({ length: CHECK_ROUNDS }, () => {
-      const startMs = performance.now();
-      work();
-      return performance.now() - startMs;
-    });
-  return [
-    figure(
-      "BLS: signature of 477 of 512 members",
-      "ms",
-      times(() => checkSignature(sepolia, committee, update)),
-    ),
-    figure("SSZ: root of a committee", "ms", times(() => committeeRoot(committee))),
-  ];
 }

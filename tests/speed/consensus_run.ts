@@ -8,8 +8,9 @@ import type { SimulatedBeaconNode } from "../../devnet/beacon/beacon.ts";
 import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import { type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { type RelayerLine, type RelayerProcess } from "../scenario/support/relayer_process.ts";
-import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
+import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { readCpuMs, readMemoryMb } from "./process_usage.ts";
+import { sumOf } from "./report.ts";
 
 /** What one run is about. */
 export interface ConsensusCase {
@@ -47,6 +48,10 @@ const WARM_UP = 2;
 const ROUNDS = 3;
 const UPDATES = 2;
 
+function answerBytes({ answer = "" }: ProxiedRequest): number {
+  return answer.length;
+}
+
 /** Measures one case. @throws {Error} when updates came in another way than the case is about. */
 export async function measureUpdates(
   devnet: Devnet,
@@ -75,10 +80,16 @@ export async function measureUpdates(
   );
   await relayer.waitForLine("program_started");
   const restMb = readMemoryMb(relayer.pid, "VmRSS");
-  const read = (): UpdateCost => ({
-    ...trafficOf([...nodes.values()], hub, work.beacon),
-    cpuMs: readCpuMs(relayer.pid),
-  });
+  const read = (): UpdateCost => {
+    const http = [...nodes.values()].flatMap(({ requests }) => requests);
+    const rest = work.beacon?.requests ?? [];
+    return {
+      bytes: sumOf(http, answerBytes) + sumOf(rest, ({ bytes }) => bytes),
+      requests: http.length + rest.length,
+      hubBytes: sumOf(hub.requests, answerBytes),
+      cpuMs: readCpuMs(relayer.pid),
+    };
+  };
   let [accepted, before] = [await untilAccepted(relayer, WARM_UP), read()];
   const updates: UpdateCost[] = [];
   while (updates.length < ROUNDS) {
@@ -113,22 +124,6 @@ function sectionsOf(
       ...urlsOf("beacon_rpc_url"),
       ...beacon && { beacon_http_urls: [beacon.url] },
     },
-  };
-}
-
-function trafficOf(
-  nodes: readonly RpcProxy[],
-  hub: RpcProxy,
-  beacon: SimulatedBeaconNode | undefined,
-): Omit<UpdateCost, "cpuMs"> {
-  const http = nodes.flatMap(({ requests }) => requests);
-  const rest = beacon?.requests ?? [];
-  const length = (texts: readonly { readonly answer?: string }[]): number =>
-    texts.reduce((sum, { answer }) => sum + (answer?.length ?? 0), 0);
-  return {
-    bytes: length(http) + rest.reduce((sum, { bytes }) => sum + bytes, 0),
-    requests: http.length + rest.length,
-    hubBytes: length(hub.requests),
   };
 }
 

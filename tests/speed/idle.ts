@@ -82,12 +82,14 @@ async function measureInterval(
   ];
 }
 
-type WindowCost = Readonly<
+/** What a relayer asks and takes in a window in which nothing happens; bytes and calls of a chain and tick. */
+export type WindowCost = Readonly<
   Record<"requests" | "calls" | "bytes" | "hubCalls" | "hubBytes" | "cpuPercent", number>
 >;
 
-async function measureWindow(
-  { chains }: DevnetEndpoints,
+/** Measures a window. @param chains those whose requests count */
+export async function measureWindow(
+  { chains }: { readonly chains: readonly { readonly stateMachine: string }[] },
   proxies: Proxies,
   pid: number,
   { sec, ticks }: Pick<Interval, "sec" | "ticks">,

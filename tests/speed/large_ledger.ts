@@ -31,8 +31,8 @@ export interface LedgerFill {
   readonly chains: readonly StateMachine[];
   readonly hub: StateMachine;
   readonly nowMs: number;
-  /** All messages, or all that are pending, do not pay and are held for an hour. Default: as {@link fillLedger} says. */
-  readonly held?: "all" | "pending";
+  /** True: all messages do not pay and are held for an hour. Default: as {@link fillLedger} says. */
+  readonly areHeld?: boolean;
 }
 
 const DAY_MS = 86_400_000;
@@ -94,13 +94,13 @@ export function fillLedger(path: string, fill: LedgerFill): void {
 }
 
 /** Statements of SQLite alone: a million rows take half a minute by them, and an hour one by one. */
-function statementsOf({ rows, chains, hub, nowMs, held }: LedgerFill): readonly string[] {
+function statementsOf({ rows, chains, hub, nowMs, areHeld = false }: LedgerFill): readonly string[] {
   const legs = 2 * chains.length;
   const chainAt = (number: string): string =>
     `(SELECT value FROM json_each('${JSON.stringify(chains)}') WHERE key = (${number}) % ${chains.length})`;
   const [chain, peer] = [chainAt("n / 2"), chainAt("n / 2 + 1")];
-  const isPending = held === "all" ? "1" : `n / ${legs} % 10 = 0`;
-  const quarter = held !== undefined ? "2" : `n / ${legs} / 10 % 4`;
+  const isPending = areHeld ? "1" : `n / ${legs} % 10 = 0`;
+  const quarter = areHeld ? "2" : `n / ${legs} / 10 % 4`;
   const createdMs = `${nowMs - SPAN_MS} + n * ${Math.floor(SPAN_MS / rows)}`;
   const transaction = `(n / ${legs} / ${PER_TRANSACTION} * ${legs} + n % ${legs} + 1)`;
   const delivered = `(SELECT *, rowid - 1 AS n FROM message WHERE state = 'delivered')`;
@@ -120,9 +120,9 @@ function statementsOf({ rows, chains, hub, nowMs, held }: LedgerFill): readonly 
        iif(${quarter} = 0, ${nowMs}, ${nowMs + 3_600_000} + n), ${createdMs}, ${createdMs} + 20000
      FROM numbers`,
     `INSERT INTO submission (id, chain, kind, account, nonce, hash, raw, gas_price_wei, gas_limit, made_at_height,
-       leg_source, state, block_height, block_hash, broadcasts, created_at_ms, updated_at_ms)
+       leg_source, state, block_height, block_hash, created_at_ms, updated_at_ms)
      SELECT ${transaction}, target, 'delivery', '0xabc', printf('%020d', ${transaction}), min(commitment),
-       zeroblob(2000), '1000000000', '5000000', 1, source, 'final', 1, min(commitment), 1,
+       zeroblob(2000), '1000000000', '5000000', 1, source, 'final', 1, min(commitment),
        max(created_at_ms) + 5000, max(created_at_ms) + 15000
      FROM ${delivered} GROUP BY ${transaction}`,
     `INSERT INTO submission_item (submission_id, position, commitment, request_commitment, target, outcome)
@@ -152,7 +152,7 @@ export function ledgerQueries(
   ledger: Ledger,
   fill: LedgerFill,
 ): Readonly<Record<string, (turn: number) => unknown>> {
-  const { messages, submissions, deliveries, spending, statistics } = ledger;
+  const { messages, submissions, deliveries, foreignReceipts, spending, statistics } = ledger;
   const { rows, nowMs } = fill;
   const legOf = (turn: number): { readonly source: StateMachine; readonly target: StateMachine } => {
     const chain = chainOf(fill, Math.floor(turn / 2));
@@ -193,11 +193,11 @@ export function ledgerQueries(
     "senders refused": (turn) => messages.listRefusedSenders(legOf(turn).source, legOf(turn).target),
     "wake for a reason": (turn) =>
       messages.wake(legOf(turn).source, legOf(turn).target, "consensus_proofs_unprofitable"),
-    "wake all for a reason": (turn) => messages.wakeAll(legOf(turn).target, "loss_limit"),
+    "wake all for a reason": (turn) =>
+      messages.wakeMatching({ target: legOf(turn).target, reasons: ["loss_limit"] }),
     "lift batch limits": (turn) =>
       messages.liftBatchLimits(legOf(turn).source, legOf(turn).target, "unprofitable"),
-    "delivered by others": (turn) =>
-      messages.listDeliveredByOther({ ...minute, target: legOf(turn).target, limit: PAGE }),
+    "receipts of others": (turn) => foreignReceipts.list(legOf(turn).target, PAGE),
     "submissions unresolved": (turn) => submissions.listUnresolved(legOf(turn).target),
     "submissions in flight": (turn) => submissions.listInFlight(legOf(turn).target),
     "highest nonce": (turn) => submissions.findHighestNonce(legOf(turn).target, "0xabc"),
@@ -217,7 +217,6 @@ export function ledgerQueries(
     "relayer addresses": (turn) => deliveries.listRelayers(chainOf(fill, turn)),
     "loss of a day": (turn) => spending.sumLoss(chainOf(fill, turn), day.afterMs),
     "spending of a day": (turn) => spending.listMined(chainOf(fill, turn), day.afterMs),
-    "chains with spending": () => spending.listChains(day.afterMs),
     "status: open messages": () => statistics.countOpen(),
     "status: ended within a day": () => statistics.countEnded(day),
     "status: last delivered": () => statistics.listLastDelivered(PAGE),

@@ -47,7 +47,6 @@ const narrow: Readonly<Record<string, string>> = {
   "response to a GET request": "INDEX message_of_get",
   "highest nonce": "INDEX submission_by_nonce",
   "status: ended within a day": "COVERING INDEX message_ended_of_leg",
-  "chains with spending": "INDEX spending_all_mined",
   "command: open messages of a leg": "COVERING INDEX message_by_state",
 };
 

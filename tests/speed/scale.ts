@@ -10,13 +10,14 @@ import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { type RelayerProcess } from "../scenario/support/relayer_process.ts";
 import { type ProxiedRequest } from "../scenario/support/rpc_proxy.ts";
+import { measureWindow, type WindowCost } from "./idle.ts";
 import { type ChainEndpoint, startIdleChains } from "./idle_chains.ts";
 import { fillLedger, measureLedger, spareChains } from "./large_ledger.ts";
 import type { BenchDeps, Part } from "./part.ts";
-import { readCpuMs, readResidentMb } from "./process_usage.ts";
-import { type Figure, figure, median } from "./report.ts";
+import { readResidentMb } from "./process_usage.ts";
+import { type Figure, figure, figuresOf, median } from "./report.ts";
 import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
-import { openProxies, type Proxies, startSubject, trafficOf } from "./subject.ts";
+import { openProxies, type Proxies, startSubject } from "./subject.ts";
 
 /** What a relayer is put beside. */
 interface ScaleCase {
@@ -61,7 +62,7 @@ const SMALL: Extent = {
 const TICK_MS = 1_000;
 /** Windows in which nothing happens, and ticks of each. */
 const WINDOWS = 3;
-const TICKS = 5;
+const WINDOW = { sec: TICK_MS / 1_000, ticks: 5 };
 /** Time in which a process comes to rest after its start, and after a message. */
 const REST_MS = 5_000;
 const REST_OF_MESSAGE_MS = 300;
@@ -134,7 +135,7 @@ async function startCase(
     chains: endpoints.chains.map(({ stateMachine }) => parseStateMachine(stateMachine)),
     hub: devnet.hub.identity.stateMachine,
     nowMs: Date.now(),
-    held: "all",
+    areHeld: true,
   });
   const keepsAnswersOf = devnet.chains.map(({ stateMachine }) => stateMachine);
   const proxies = await openProxies(endpoints, { urls, keepsAnswersOf }, stack);
@@ -149,22 +150,18 @@ async function measureIdle(
   each: ScaleCase,
 ): Promise<{ readonly idleFigures: readonly Figure[]; readonly residentMb: number }> {
   await pause(REST_MS);
-  const [cpu, requests, calls]: [number[], number[], number[]] = [[], [], []];
-  for (let window = 0; window < WINDOWS; window++) {
-    proxies.clear();
-    const cpuMs = readCpuMs(relayer.pid);
-    await pause(TICKS * TICK_MS);
-    cpu.push((readCpuMs(relayer.pid) - cpuMs) / (TICKS * TICK_MS) * 100);
-    const traffic = trafficOf(idle.flatMap(({ stateMachine }) => proxies.requestsOf(stateMachine)));
-    requests.push(traffic.requests / TICKS / idle.length);
-    calls.push(traffic.calls / TICKS / idle.length);
+  const rounds: WindowCost[] = [];
+  while (rounds.length < WINDOWS) {
+    rounds.push(await measureWindow({ chains: idle }, proxies, relayer.pid, WINDOW));
   }
   const residentMb = await readResidentMb(relayer.pid);
   const name = nameOf(each);
   const idleFigures = [
-    figure(`${name}: idle, of a core`, "%", cpu, { most: MAX_IDLE_CPU_PERCENT }),
-    figure(`${name}: requests of an idle chain and tick`, "", requests, { most: MAX_REQUESTS_PER_TICK }),
-    figure(`${name}: calls of an idle chain and tick`, "", calls),
+    ...figuresOf(rounds, [
+      ["cpuPercent", `${name}: idle, of a core`, "%", { most: MAX_IDLE_CPU_PERCENT }],
+      ["requests", `${name}: requests of an idle chain and tick`, "", { most: MAX_REQUESTS_PER_TICK }],
+      ["calls", `${name}: calls of an idle chain and tick`, ""],
+    ]),
     figure(`${name}: resident`, "MB", residentMb),
   ];
   return { idleFigures, residentMb: median(residentMb) };

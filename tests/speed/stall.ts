@@ -7,14 +7,10 @@ import { Worker } from "node:worker_threads";
 import { encodeAbiParameters, pad } from "viem";
 import { createEvmContext, EvmEvents } from "../../src/core/chains/evm/evm_chain.ts";
 import type { ChainEvents } from "../../src/core/chains/reads.ts";
-import { SubstrateEvents } from "../../src/core/chains/substrate/events.ts";
-import { createChainContext } from "../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import { toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { u64 } from "../../src/core/encoding/scale.ts";
 import { hostEventTopics } from "../../src/core/evm/host_abi.ts";
 import { platformFetch } from "../../src/core/rpc/http.ts";
-import { platformSocket } from "../../src/core/rpc/socket.ts";
 import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { openLedger } from "../../src/messaging/ledger/open.ts";
 import type { LegRun } from "../../src/messaging/relay/leg.ts";
@@ -25,8 +21,8 @@ import type { MemoryChain } from "../support/memory_chain.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { type LoopLag, watchLoop } from "./loop_lag.ts";
-import type { BenchDeps, Part } from "./part.ts";
-import { type Figure, figuresOf } from "./report.ts";
+import type { Part } from "./part.ts";
+import { figuresOf } from "./report.ts";
 import type { NodeScript } from "./stall_node.ts";
 
 const EVENTS = 10_000;
@@ -41,48 +37,29 @@ function hashOf(block: number): string {
 }
 
 /** See the head of the file. */
-export const stall: Part = async (deps) => [
-  ...await measureTurns(deps, { name: "EVM chain", scriptOf: evmScript, open: evmEvents }),
-  ...await measureTurns(deps, { name: "hub", scriptOf: hubScript, open: hubEvents }),
-];
-
-/** One kind of chain. */
-interface Source {
-  readonly name: "EVM chain" | "hub";
-  /** Answers of a node whose events are all in one block. */
-  readonly scriptOf: (block: number) => NodeScript;
-  /** Opens the events of the node at a host and port. */
-  readonly open: (at: string, fixture: Fixture) => ChainEvents & Partial<Disposable>;
-}
-
-async function measureTurns(deps: BenchDeps, source: Source): Promise<readonly Figure[]> {
+export const stall: Part = async (deps) => {
   const turns: LoopLag[] = [];
-  while (turns.length < TURNS) {
-    const path = `${deps.folder}/${source.name.replaceAll(" ", "-")}-${turns.length}.db`;
-    turns.push(await measureScan(source, path));
-  }
-  const title = `${source.name}: stall while ${EVENTS.toLocaleString("en")} events are read`;
+  while (turns.length < TURNS) turns.push(await measureScan(`${deps.folder}/${turns.length}.db`));
+  const title = `stall while ${EVENTS.toLocaleString("en")} events of an EVM chain are read`;
   return figuresOf(turns, [
     ["p99Ms", `${title}, p99`, "ms", { most: MAX_STALL_MS }],
     ["maxMs", `${title}, longest`, "ms"],
   ]);
-}
+};
 
 /** Scans the events with a new ledger. */
-async function measureScan({ name, scriptOf, open }: Source, path: string): Promise<LoopLag> {
+async function measureScan(path: string): Promise<LoopLag> {
   const fixture = new Fixture();
   await fixture.update(fixture.one, fixture.hub);
-  await fixture.update(fixture.hub, fixture.two);
   const ledger = openLedger(path, { clock: fixture.clock });
   const relayer = new Relayer(fixture, ledger);
-  const [source, target] = name === "hub" ? [relayer.hub, relayer.two] : [relayer.one, relayer.hub];
+  const { one: source, hub: target } = relayer;
   const view = await target.reads.fetchView(source.id, relayer.signal);
   await using node = await startNode(scriptOf(Number(view.height)));
-  const events = open(node.at, fixture);
   try {
     const leg: LegRun = {
       ...relayer.leg(source, target, { initialHeight: view.height - 1n }),
-      source: withEvents(source, events),
+      source: withEvents(source, eventsOf(node.at)),
     };
     await startCursor(leg, view);
     const readLag = watchLoop();
@@ -92,7 +69,6 @@ async function measureScan({ name, scriptOf, open }: Source, path: string): Prom
     if (found !== EVENTS) throw new Error(`${found} of ${EVENTS} messages were found`);
     return lag;
   } finally {
-    events[Symbol.dispose]?.();
     relayer.kill();
     ledger.close();
   }
@@ -110,7 +86,8 @@ async function startNode(script: NodeScript): Promise<{ readonly at: string } & 
   return { at: `${at}`, [Symbol.asyncDispose]: async () => void await worker.terminate() };
 }
 
-function evmScript(block: number): NodeScript {
+/** Answers of a node whose events are all in one block. */
+function scriptOf(block: number): NodeScript {
   const types = ["string", "string", "bytes", "uint256", "uint256", "bytes", "uint256"].map((type) => ({
     type,
   }));
@@ -145,7 +122,8 @@ function evmScript(block: number): NodeScript {
   };
 }
 
-function evmEvents(at: string): ChainEvents {
+/** The events of the node at a host and port. */
+function eventsOf(at: string): ChainEvents {
   const deps = {
     fetch: platformFetch,
     clock: systemClock,
@@ -163,70 +141,4 @@ function evmEvents(at: string): ChainEvents {
     gasPriceBufferPercent: 0,
     clientType: "Geth",
   }));
-}
-
-function hubScript(block: number): NodeScript {
-  const event = (nonce: number): unknown => ({
-    meta: { block_hash: hashOf(block), transaction_hash: hashOf(0), block_number: block },
-    event: {
-      PostRequest: {
-        source: names.one,
-        dest: names.two,
-        nonce,
-        from: pad("0xaa", { size: 20 }),
-        to: pad("0xbb", { size: 20 }),
-        timeoutTimestamp: 0,
-        body: toHex(BODY),
-      },
-    },
-  });
-  const header = {
-    number: "0x1000",
-    parentHash: hashOf(0),
-    stateRoot: hashOf(0),
-    extrinsicsRoot: hashOf(0),
-    digest: { logs: [] },
-  };
-  const leaves = (count: number): string => JSON.stringify(toHex(u64.enc(BigInt(count))));
-  const events = Array.from({ length: EVENTS }, (_, nonce) => event(nonce));
-  return {
-    results: {
-      chain_getHeader: JSON.stringify(header),
-      state_getStorage: leaves(EVENTS),
-      ismp_queryEventsWithMetadata: JSON.stringify({ [hashOf(block)]: events }),
-    },
-    byLast: {
-      chain_getBlockHash: {
-        [block - 1]: JSON.stringify(hashOf(block - 1)),
-        [block]: JSON.stringify(hashOf(block)),
-      },
-      state_getStorage: { [hashOf(block - 1)]: leaves(0) },
-    },
-  };
-}
-
-function hubEvents(at: string, { hub }: Fixture): ChainEvents & Partial<Disposable> {
-  const { endpoint, node } = createChainContext(
-    {
-      clock: systemClock,
-      randomness: seededRandomness(1),
-      openSocket: platformSocket,
-      log: new RecordedLog(),
-    },
-    {
-      id: hub.id,
-      hashing: "Keccak",
-      rpcWs: new EndpointUrl(`ws://${at}`),
-      maxRpcPayloadSizeBytes: 150_000_000,
-      maxConcurrentQueries: 10,
-      signer: undefined,
-      relayerId: new Uint8Array(32),
-    },
-    { isHub: true, use: "hub" },
-  );
-  const events = new SubstrateEvents(node);
-  return {
-    fetchEvents: (from, to, signal) => events.fetchEvents(from, to, signal),
-    [Symbol.dispose]: () => void endpoint.close(),
-  };
 }

@@ -30,16 +30,8 @@ function serve(script: NodeScript): void {
   };
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
-    async (request) => {
-      if (request.headers.get("upgrade") !== "websocket") {
-        return new Response(answer(await request.text()), {
-          headers: { "content-type": "application/json" },
-        });
-      }
-      const { socket, response } = Deno.upgradeWebSocket(request);
-      socket.onmessage = ({ data }) => socket.send(answer(`${data}`));
-      return response;
-    },
+    async (request) =>
+      new Response(answer(await request.text()), { headers: { "content-type": "application/json" } }),
   );
   parentPort?.postMessage(`127.0.0.1:${server.addr.port}`);
 }

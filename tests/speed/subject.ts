@@ -53,7 +53,6 @@ export interface Proxies {
 interface ProxyPlan {
   /** In front of each chain. Default 1. */
   readonly urls?: number;
-  readonly latencyMs?: number;
   /** Chains whose answers are kept, as those of the hub then are. Default none. */
   readonly keepsAnswersOf?: readonly string[];
 }
@@ -61,11 +60,11 @@ interface ProxyPlan {
 /** Opens proxies in front of every chain and the hub. */
 export async function openProxies(
   { hub, chains }: DevnetEndpoints,
-  { urls = 1, latencyMs = 0, keepsAnswersOf = [] }: ProxyPlan,
+  { urls = 1, keepsAnswersOf = [] }: ProxyPlan,
   stack: AsyncDisposableStack,
 ): Promise<Proxies> {
   const open = async (upstream: string, keepsAnswers: boolean): Promise<RpcProxy> =>
-    stack.use(await startRpcProxy({ upstream, latencyMs, keepsAnswers }));
+    stack.use(await startRpcProxy({ upstream, keepsAnswers }));
   const ofHub = await open(hub.wsUrl.replace(/^ws/, "http"), keepsAnswersOf.length > 0);
   const ofChains = new Map<string, readonly RpcProxy[]>();
   for (const { stateMachine, rpcUrl } of chains) {
@@ -89,14 +88,13 @@ interface SubjectPlan {
   readonly changes: ConfigChanges;
   /** Legs that it has. */
   readonly legs: number;
-  readonly extraArguments?: readonly string[];
 }
 
 /** Starts a messaging relayer and waits until all of its legs have started. */
 export async function startSubject(
   deps: BenchDeps,
   endpoints: DevnetEndpoints,
-  { folder = "relayer", changes, legs, extraArguments = [] }: SubjectPlan,
+  { folder = "relayer", changes, legs }: SubjectPlan,
 ): Promise<RelayerProcess> {
   await using stack = new AsyncDisposableStack();
   const relayer = stack.use(
@@ -105,7 +103,6 @@ export async function startSubject(
       folder: `${deps.folder}/${folder}`,
       config: relayerConfig(endpoints, changes),
       logLevel: "info",
-      extraArguments,
     }),
   );
   const started = new Set<unknown>();

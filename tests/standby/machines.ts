@@ -194,41 +194,6 @@ export function lineAt(process: RelayerProcess, event: string): RelayerLine | un
   return process.lines.find(({ record }) => record?.event === event);
 }
 
-/** Events that a transcript tells, in a few words each. */
-const TOLD: Readonly<Record<string, readonly string[]>> = {
-  program_started: [],
-  fence_gone: [],
-  batch_sent: ["leg", "messages"],
-  fees_claimed: ["pair", "requests"],
-};
-
-/**
- * What the machines did around a moment, as text: seconds from it, the machine, the line.
- * @param zeroMs the moment, Unix ms
- * @param what what happened then
- */
-export function transcriptOf(
-  processes: Readonly<Record<string, RelayerProcess>>,
-  zeroMs: number,
-  what: string,
-): string {
-  const told = Object.entries(processes).flatMap(([machine, { lines }]) =>
-    lines.flatMap(({ atMs, record, text }) => {
-      if (record === undefined) return /^causeway-standby: /.test(text) ? [{ atMs, machine, text }] : [];
-      const fields = TOLD[String(record.event)];
-      if (fields === undefined) return [];
-      const values = fields.map((field) => `${field}=${String(record[field]).replaceAll(" ", "")}`);
-      return [{ atMs, machine, text: [record.message, ...values].join(" ") }];
-    })
-  );
-  return [...told, { atMs: zeroMs, machine: "", text: what }]
-    .sort((a, b) => a.atMs - b.atMs)
-    .map(({ atMs, machine, text }) =>
-      `${seconds(atMs - zeroMs).padStart(6)} s  ${machine.padEnd(6)}  ${text}`
-    )
-    .join("\n");
-}
-
 /** Seconds with one decimal. */
 export function seconds(ms: number): string {
   return (ms / 1_000).toFixed(1);

@@ -15,7 +15,6 @@ import {
   Machines,
   seconds,
   TAKEOVER_WITHIN_MS,
-  transcriptOf,
 } from "./machines.ts";
 
 /** How far the clock of one machine is off, seconds. */
@@ -56,7 +55,6 @@ Deno.test("standby: one of two machines relays, the other takes over", async (t)
       say(`standby: took over ${seconds(atMs - killedMs)} s after kill -9, lease ${LEASE_SECONDS} s`);
       assert.ok(atMs - killedMs < TAKEOVER_WITHIN_MS);
       await pair.finish([...early, ...late], second);
-      say(transcriptOf({ first, second }, killedMs, "everything on the first machine is killed"));
     }));
 
   await t.step(
@@ -84,7 +82,6 @@ Deno.test("standby: one of two machines relays, the other takes over", async (t)
         );
         await pair.keepLost(first.dbPath);
         await pair.finish([...early, ...late], second);
-        say(transcriptOf({ first, second }, cutMs, "the first machine is cut off from etcd"));
       }),
   );
 

@@ -18,14 +18,13 @@ import {
   type AcceptedSimulation,
   type BroadcastResult,
   type Delivery,
-  isFresh,
   type SignedSubmission,
   type SigningInput,
   type SigningResult,
   type Simulation,
   type SubmissionOutcome,
 } from "../../src/core/chains/submission.ts";
-import { Sightings } from "../../src/core/chains/evm/evm_context.ts";
+import { Sightings } from "../../src/core/runtime/refreshed.ts";
 import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
@@ -45,19 +44,6 @@ import { MemoryReads, type ReaderOptions } from "./memory_reads.ts";
 /** How a relayer is connected to a chain. */
 export interface MemoryChainOptions extends ReaderOptions {
   readonly limits?: Partial<ChainLimits>;
-  /** True: a simulation reads what a signature needs, as the real chains do; a test about either does it apart. */
-  readonly readsAlong?: boolean;
-}
-
-/** What a signature relies on. */
-interface SeenAtOnce {
-  readonly receipts: readonly (Uint8Array | undefined)[];
-  readonly knownFrom: "blocks" | "mempool" | undefined;
-  readonly handler: Address;
-  /** Indexes of the messages that others deliver in the pool. */
-  readonly contested: readonly number[];
-  readonly isUnfunded: boolean;
-  readonly priceWei: bigint;
 }
 
 /** One chain for one relayer. */
@@ -89,7 +75,6 @@ export class MemoryChain extends MemoryReads implements Chain {
   readonly unprovable = new Set<Hex>();
   /** What the check of its configuration finds. */
   findings: readonly CheckRow[] = [];
-  readonly #readsAlong: boolean;
   /** Proofs of others that wait in the mempool, as the EVM adapter remembers them. */
   readonly #sightings: Sightings;
   #signatures = 0;
@@ -97,7 +82,6 @@ export class MemoryChain extends MemoryReads implements Chain {
   constructor(node: MemoryNode, clock: Clock, options: MemoryChainOptions) {
     super(node, clock, options);
     this.#sightings = new Sightings(clock);
-    this.#readsAlong = options.readsAlong ?? false;
     this.limits = {
       maxMessagesPerStep: node.family === "evm" ? 100 : 200,
       maxCallBytes: 100_000,
@@ -209,7 +193,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   }
 
   planChecks(): ChainChecks {
-    return { jobs: [], isReachable: () => Promise.resolve(true) };
+    return { jobs: [] };
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -252,9 +236,6 @@ export class MemoryChain extends MemoryReads implements Chain {
       const proofGas = isEvm ? BigInt(proofs) * this.node.proofGas : 0n;
       const gasUsed = messageGas.reduce((sum, gas) => sum + gas, proofGas);
       const gasPriceWei = isEvm ? this.node.priceWei : 0n;
-      const seen = this.#seeNow(delivery);
-      const sign = (input: SigningInput): Promise<SigningResult> =>
-        Promise.resolve(this.#judge(delivery, input, seen));
       return {
         kind: "accepted",
         handled,
@@ -263,26 +244,13 @@ export class MemoryChain extends MemoryReads implements Chain {
         messageGas,
         gasPriceWei,
         dataCostWei: 0n,
-        ...(this.#readsAlong ? { facts: { atMs: this.clock.now(), delivery, sign } } : {}),
       };
     });
   }
 
-  #seeNow(delivery: Delivery): SeenAtOnce {
-    const messages = messagesOf(delivery);
-    return {
-      receipts: this.receipts(messages),
-      knownFrom: this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined,
-      handler: this.seenBlock.state.handler,
-      contested: messages.flatMap((message, index) => this.isContested(message) ? [index] : []),
-      isUnfunded: this.account !== undefined && this.node.unfunded.has(this.account),
-      priceWei: this.node.priceWei,
-    };
-  }
-
   #isWorthWaiting({ steps }: Delivery): boolean {
     const [first] = steps.flatMap((step) => step.kind === "consensus" ? [step.proof] : []);
-    return first !== undefined && this.#sightings.isWorthWaiting(toHash256(keccak256(first)));
+    return first !== undefined && this.#sightings.ageMs(toHash256(keccak256(first))) < 60_000;
   }
 
   sign(
@@ -290,21 +258,20 @@ export class MemoryChain extends MemoryReads implements Chain {
     input: SigningInput,
     signal: AbortSignal,
   ): Promise<SigningResult> {
-    const { facts } = input.simulation;
-    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.clock.now() })) {
-      return facts.sign(input, signal);
-    }
-    return this.call("sign", signal, () => this.#judge(delivery, input, this.#seeNow(delivery)));
+    return this.call("sign", signal, () => this.#judge(delivery, input));
   }
 
-  #judge(delivery: Delivery, input: SigningInput, seen: SeenAtOnce): SigningResult {
-    const { receipts, knownFrom: from, contested } = seen;
+  #judge(delivery: Delivery, input: SigningInput): SigningResult {
+    const messages = messagesOf(delivery);
+    const receipts = this.receipts(messages);
+    const from = this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
+    const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
     if (receipts.some((receipt) => receipt !== undefined)) return { kind: "overtaken", receipts };
     // A transaction that nobody mines is not waited for without end.
     if (from === "blocks" || (from === "mempool" && this.#isWorthWaiting(delivery))) {
       return { kind: "proofs_known", from };
     }
-    if (this.hasOtherHandler(seen.handler)) {
+    if (this.hasOtherHandler(this.seenBlock.state.handler)) {
       const detail = "the host has another handler since the simulation";
       return { kind: "refused", refusal: { code: "not_ready", detail } };
     }
@@ -312,10 +279,10 @@ export class MemoryChain extends MemoryReads implements Chain {
       const detail = "a delivery of it is pending in the mempool";
       return { kind: "refused", refusal: { code: "duplicate", detail, messages: contested } };
     }
-    if (seen.isUnfunded) {
+    if (this.account !== undefined && this.node.unfunded.has(this.account)) {
       return { kind: "refused", refusal: { code: "insufficient_funds", detail: "insufficient funds" } };
     }
-    if (input.maxGasPriceWei !== undefined && seen.priceWei > input.maxGasPriceWei) {
+    if (input.maxGasPriceWei !== undefined && this.node.priceWei > input.maxGasPriceWei) {
       return { kind: "refused", refusal: { code: "too_expensive", detail: "gas costs too much" } };
     }
     return { kind: "signed", submission: this.signed(delivery, input.simulation, input) };

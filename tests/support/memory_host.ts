@@ -11,7 +11,6 @@ import { abiEncodePost, type Message } from "../../src/core/ismp/message.ts";
 import { type StateMachineId, stateMachineIdKey } from "../../src/core/ismp/state_machine.ts";
 import { findDestination, toReceiptKey } from "../../src/messaging/relay/decisions/route.ts";
 import { type AcceptedProofs, takeProof } from "./memory_consensus.ts";
-import type { PalletBooks } from "./relayer_pallet.ts";
 
 /** A commitment of a counterparty that the host stores. */
 export interface StoredCommitment {
@@ -59,7 +58,10 @@ export function handlerAfter(handler: Address): Address {
 }
 
 /** What the hub keeps for relayers. */
-export interface RelayerAccounts extends PalletBooks {
+export interface RelayerAccounts {
+  /** `Relayer.Fees` and `Relayer.Nonce`, by chain and address. */
+  readonly balances: Map<string, bigint>;
+  readonly nonces: Map<string, bigint>;
   /** Requests whose fee was claimed. */
   readonly claimed: Set<Hash256>;
   /** Rewards that were paid, by name. */

@@ -38,10 +38,10 @@ Deno.test("memory hub: an order pays out in its block, and a reorganisation take
   assert.equal(hub.accounts.balanceOf(chain, address), 30n * one);
   assert.deepEqual(node.produceBlock().events.map(({ kind }) => kind), ["message"]);
   assert.equal(hub.accounts.balanceOf(chain, address), 0n);
-  assert.equal((await hub.fetchCallOutcome(submission, never)).kind, "included");
+  assert.equal((await hub.fetchOutcome(submission, never)).kind, "included");
   node.reorganise(1, "forget");
   assert.equal(hub.accounts.balanceOf(chain, address), 30n * one);
-  assert.equal((await hub.fetchCallOutcome(submission, never)).kind, "unknown");
+  assert.equal((await hub.fetchOutcome(submission, never)).kind, "unknown");
 });
 
 Deno.test("memory hub: the pool takes an order once, and none with a nonce that was used", async () => {

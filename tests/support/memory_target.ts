@@ -208,7 +208,7 @@ export class MemoryTarget implements ConsensusTarget {
   }
 
   planChecks(): ChainChecks {
-    return { jobs: [], isReachable: () => Promise.resolve(true) };
+    return { jobs: [] };
   }
 
   check(): Promise<readonly CheckRow[]> {

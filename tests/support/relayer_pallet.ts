@@ -9,28 +9,26 @@ import type { PostRequest } from "../../src/core/ismp/message.ts";
 import { beneficiaryMessage, toSignerBytes, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachine, StateMachineHeight } from "../../src/core/ismp/state_machine.ts";
 import { WITHDRAWAL_MODULE } from "../../src/messaging/fees/withdrawals/payment_scan.ts";
+import type { HostState } from "./memory_host.ts";
 
-/** `Relayer.Fees` and `Relayer.Nonce`, by {@link accountKey}. */
-export interface PalletBooks {
-  readonly balances: Map<string, bigint>;
-  readonly nonces: Map<string, bigint>;
-}
-
-/** What the pallet's rules depend on. */
-export interface PalletView extends PalletBooks {
-  /** Whether the fee of a routed request was claimed; `undefined`: the hub has not routed it. */
-  readonly isClaimed: (commitment: Hash256) => boolean | undefined;
-  readonly setClaimed: (commitment: Hash256) => void;
+/** What a claim's proofs show about the other chains. */
+export interface Evidence {
   /** Fee at a height of the source; 0: none. */
   readonly feeOf: (source: StateMachineHeight, commitment: Hash256) => bigint;
   /** Who a receipt names at a height of the destination. */
   readonly receiptAt: (dest: StateMachineHeight, commitment: Hash256) => Uint8Array | undefined;
-  /** True when the hub knows the height and its challenge period is over. */
-  readonly isMatured: (height: StateMachineHeight) => boolean;
   /** False for proofs that do not say what they should. */
   readonly isProven: (proof: WithdrawalProof) => boolean;
-  readonly minimumOf: (chain: StateMachine) => bigint;
 }
+
+/** What the pallet's rules depend on. */
+export interface PalletView extends Evidence {
+  readonly state: HostState;
+  /** True when the hub knows the height and its challenge period is over. */
+  readonly isMatured: (height: StateMachineHeight) => boolean;
+}
+
+type Books = HostState["accounts"];
 
 /** Most commitments of one claim. */
 const MAX_COMMITMENTS = 50;
@@ -41,12 +39,12 @@ export function accountKey(chain: StateMachine, address: Uint8Array): string {
 }
 
 /** Adds to an account. */
-export function credit(books: PalletBooks, account: string, amount: bigint): void {
+export function credit(books: Books, account: string, amount: bigint): void {
   books.balances.set(account, (books.balances.get(account) ?? 0n) + amount);
 }
 
 /** Uses the next nonce of an account. */
-export function raiseNonce(books: PalletBooks, account: string): void {
+export function raiseNonce(books: Books, account: string): void {
   books.nonces.set(account, (books.nonces.get(account) ?? 0n) + 1n);
 }
 
@@ -56,7 +54,7 @@ export function claimError(view: PalletView, proof: WithdrawalProof): string | u
   if (new Set(commitments).size < commitments.length) return "DuplicateCommitment";
   if (commitments.length > MAX_COMMITMENTS) return "TooMany";
   if (!view.isProven(proof)) return "ProofValidationError";
-  const known = commitments.filter((each) => view.isClaimed(each) === false);
+  const known = commitments.filter((each) => isClaimable(view.state, each));
   if (known.length === 0) return "MissingCommitments";
   if (![sourceProof, destProof].every(({ height }) => view.isMatured(height))) return "NotReady";
   const paid = known.filter((each) => view.feeOf(sourceProof.height, each) > 0n);
@@ -70,46 +68,51 @@ export function claimError(view: PalletView, proof: WithdrawalProof): string | u
   if (proof.beneficiaryDetails === undefined) return undefined;
   const [beneficiary, signature] = proof.beneficiaryDetails;
   const chain = sourceProof.height.id.stateMachine;
-  const nonce = view.nonces.get(accountKey(chain, relayer)) ?? 0n;
+  const nonce = view.state.accounts.nonces.get(accountKey(chain, relayer)) ?? 0n;
   const { digest } = beneficiaryMessage({ nonce, sourceChain: chain, beneficiary });
   const isGood = verifySignature(digest, signature) && equalBytes(toSignerBytes(signature), relayer);
   return isGood ? undefined : "InvalidSignature";
 }
 
+/** True when the hub has routed a request whose fee nobody has claimed. */
+function isClaimable({ sent, accounts }: HostState, commitment: Hash256): boolean {
+  return sent.has(commitment) && !accounts.claimed.has(commitment);
+}
+
 /** Credits what a claim proves; the rest of it is skipped. */
 export function accumulate(
-  view: PalletView,
+  { state, feeOf, receiptAt }: PalletView,
   { commitments, sourceProof, destProof, beneficiaryDetails }: WithdrawalProof,
 ): void {
   const chain = sourceProof.height.id.stateMachine;
   for (const each of commitments) {
-    const fee = view.feeOf(sourceProof.height, each);
-    const relayer = view.receiptAt(destProof.height, each);
-    if (view.isClaimed(each) !== false || fee === 0n || relayer === undefined) continue;
-    view.setClaimed(each);
-    credit(view, accountKey(chain, beneficiaryDetails?.[0] ?? relayer), fee);
+    const fee = feeOf(sourceProof.height, each);
+    const relayer = receiptAt(destProof.height, each);
+    if (!isClaimable(state, each) || fee === 0n || relayer === undefined) continue;
+    state.accounts.claimed.add(each);
+    credit(state.accounts, accountKey(chain, beneficiaryDetails?.[0] ?? relayer), fee);
   }
   if (beneficiaryDetails !== undefined) {
-    raiseNonce(view, accountKey(chain, toSignerBytes(beneficiaryDetails[1])));
+    raiseNonce(state.accounts, accountKey(chain, toSignerBytes(beneficiaryDetails[1])));
   }
 }
 
 /** Name of the error with which the hub refuses to pay out; `undefined`: it takes the order. */
 export function orderError(
-  view: Pick<PalletView, "balances" | "nonces" | "minimumOf">,
+  { balances, nonces }: Books,
   { signature, destChain, beneficiary }: WithdrawalInputData,
+  minimum: bigint,
 ): string | undefined {
   const account = accountKey(destChain, toSignerBytes(signature));
-  const nonce = view.nonces.get(account) ?? 0n;
+  const nonce = nonces.get(account) ?? 0n;
   if (!verifySignature(withdrawMessage({ nonce, destChain, beneficiary }).digest, signature)) {
     return "InvalidSignature";
   }
-  const available = view.balances.get(account) ?? 0n;
-  return available < view.minimumOf(destChain) ? "NotEnoughBalance" : undefined;
+  return (balances.get(account) ?? 0n) < minimum ? "NotEnoughBalance" : undefined;
 }
 
 /** Empties an account; returns what was on it. */
-export function withdraw(books: PalletBooks, { signature, destChain }: WithdrawalInputData): bigint {
+export function withdraw(books: Books, { signature, destChain }: WithdrawalInputData): bigint {
   const account = accountKey(destChain, toSignerBytes(signature));
   const amount = books.balances.get(account) ?? 0n;
   books.balances.set(account, 0n);

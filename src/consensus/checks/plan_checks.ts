@@ -2,18 +2,11 @@
  * The checks of the consensus relayer: the hub, endpoints and light client of every chain, its followers, and the
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import { formatAge, judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
+import { formatAge, judgeKnownHeight } from "../../core/chains/chain_checks.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import {
-  type CheckJob,
-  type CheckRow,
-  findingRow,
-  judgeMachine,
-  knownRows,
-} from "../../core/checks/check_row.ts";
+import { about, type CheckJob, type CheckRow, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
-import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import { checkAccepted, checkHubOfProver, checkProver } from "../chain_worker.ts";
 import { findUnusableReason, neverExpires } from "../target_client.ts";
 import type { ConsensusConfig } from "../config/schema.ts";
@@ -23,13 +16,12 @@ import type { Connections } from "../session.ts";
 /** What is checked. */
 export interface CheckSubjects extends Connections {
   readonly config: ConsensusConfig;
-  /** Absent: nothing of the machine is checked. */
-  readonly machine?: MachineFacts | undefined;
+  readonly configured?: CheckRow | undefined;
 }
 
 /** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
-  const { hub, proved, hubConsensus, machine, config } = subjects;
+  const { hub, proved, hubConsensus, configured, config } = subjects;
   const ofHub = hub.planChecks();
   const followers = hubConsensus?.followers.flatMap(({ prover, target }): readonly CheckJob[] => [
     ...target.planChecks().jobs,
@@ -39,7 +31,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : hubConsensus?.hosts ?? [];
   const losses = unlimited.map(({ id: { stateMachine: chain } }): CheckRow => {
     const found = "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
-    return { chain, check: "losses_unlimited", result: "ok", found };
+    return about(chain).ok("losses_unlimited", found);
   });
   const others = hubConsensus?.checks?.map(({ name, check: run }): CheckJob => {
     return { chain: name, check: "host_view", run };
@@ -49,16 +41,14 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const found = `${account} signs updates and earns their rewards`;
   return [
     ...ofHub.jobs,
-    ...knownRows([{ chain: stateMachine, check: "signer", result: "ok", found }]),
-    ...proved.flatMap((prover) =>
-      planProver(hub, prover).map((job) => whileReachable(ofHub.isReachable, job))
-    ),
+    ...knownRows([about(stateMachine).ok("signer", found)]),
+    ...proved.flatMap((prover) => planProver(hub, prover)),
     ...subjects.planEndpointChecks?.() ?? [],
     ...hosts,
     ...knownRows(losses),
     ...followers,
     ...others,
-    ...knownRows(machine === undefined ? [] : judgeMachine(machine)),
+    ...knownRows(configured === undefined ? [] : [configured]),
   ];
 }
 
@@ -85,7 +75,7 @@ function planProver(hub: ConsensusTarget, prover: ConsensusProver): readonly Che
       if (view === undefined) return [client, ...rows];
       if (height === undefined || height === 0n) {
         const found = `${target} knows no height of ${chain} yet: the first update brings it`;
-        return [client, { chain, check: "hub_view", result: "ok", found }, ...rows];
+        return [client, about(chain).ok("hub_view", found), ...rows];
       }
       const storedSec = await hub.reads.fetchUpdateTime({ id: commitmentId, height }, signal);
       const names = { chain, observer: target, id: commitmentId.consensusStateId };
@@ -109,25 +99,19 @@ export function judgeLightClient(
   view: Pick<ConsensusClientView, "isFrozen" | "updatedSec" | "unbondingSec"> | undefined,
   nowSec: bigint,
 ): CheckRow {
-  const row = { chain, check: "light_client" } as const;
+  const { ok, warning, failed } = about(chain);
   const where = `the light client "${id}" on ${target}`;
   if (view === undefined) {
-    return {
-      ...row,
-      result: "failed",
-      found: `${target} has no light client "${id}"`,
-      advice:
-        "correct consensus_state_id, or let governance create it with the output of log-consensus-state",
-    };
+    const advice =
+      "correct consensus_state_id, or let governance create it with the output of log-consensus-state";
+    return failed("light_client", `${target} has no light client "${id}"`, advice);
   }
   const unusable = findUnusableReason(where, view, nowSec);
   if (unusable !== undefined) {
-    return { ...row, result: "failed", found: unusable.detail, advice: `ask the governance of ${target}` };
+    return failed("light_client", unusable.detail, `ask the governance of ${target}`);
   }
   const ageSec = nowSec - view.updatedSec;
   const expiry = neverExpires(view) ? "never expires" : `expires after ${formatAge(view.unbondingSec)}`;
   const found = `${where} was updated ${formatAge(ageSec)} ago and ${expiry}`;
-  return ageSec * 2n > view.unbondingSec
-    ? findingRow(chain, "client_expiring", { result: "warning", found })
-    : { ...row, result: "ok", found };
+  return ageSec * 2n > view.unbondingSec ? warning("client_expiring", found) : ok("light_client", found);
 }

@@ -4,7 +4,6 @@ import type { OperationRun } from "../../core/commands/operation.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { provableSections } from "../config/schema.ts";
-import { HeightNotifier } from "../height_notifier.ts";
 import { ProverTurns } from "../poll_loop.ts";
 import { type RunDeps, runSession } from "../session.ts";
 import type { ConsensusStatus } from "../status/consensus_status.ts";
@@ -34,11 +33,7 @@ export function workHere(
     throw new OperationRefusal("No relayer answers: name the --socket or --cache that it was started with.");
   }
   const { clock, log, config } = deps;
-  const own = {
-    turns: new ProverTurns(),
-    notifier: new HeightNotifier(),
-    sections: provableSections(config),
-  };
+  const own = { turns: new ProverTurns(), sections: provableSections(config) };
   return runSession(
     deps,
     (connections) => work({ log, proving: { ...connections, ...own, clock, log }, status: () => undefined }),

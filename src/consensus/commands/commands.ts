@@ -1,9 +1,8 @@
 /** Every command. A new one is a file of its own and one line here; those of both programs are in the core. */
 import type { Command } from "../../core/commands/command.ts";
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
-import { logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
+import { defineStatus, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
-import { defineStatus } from "../../core/commands/status_command.ts";
 import type { ConsensusControl, ConsensusRun } from "./command.ts";
 import { logConsensusState } from "./log_consensus_state.ts";
 import { prove } from "./prove.ts";
@@ -13,28 +12,24 @@ const check = defineCheckCommand<ConsensusRun>({
   description:
     `Checks the hub, endpoints, beacon and relay nodes, light clients and accounts, all at once, and prints
 what was found and what to do. Sends nothing; it may run beside the relayer.`,
-  example: "causeway-consensus --config=consensus.toml check",
   run: async ({ deps, signal }, make) => {
     const { planChecks } = await import("../checks/plan_checks.ts");
     const { runSession } = await import("../session.ts");
-    const { clock, config, machine, board } = deps;
+    const { clock, config, configured, board } = deps;
     return await runSession(deps, (connections) => {
-      const jobs = planChecks({ ...connections, config, machine });
+      const jobs = planChecks({ ...connections, config, configured });
       return make({ clock, config, jobs, others: () => board?.unknown ?? [] });
     }, signal);
   },
 });
 
 const status = defineStatus<ConsensusControl, ConsensusStatus>({
-  afterHelp: `
-Example:
-  causeway-consensus --config=consensus.toml --cache=/var/lib/causeway-consensus status
-
-Prints what the status page shows: what is in the way, light clients, endpoints. The running relayer
-answers at its socket: name it with the --socket or --cache that the relayer was started with.
-
-Exit status: 0 done, 1 no relayer answers, 2 wrong command line.`,
-  show: async (found) => (await import("../status/consensus_view.ts")).formatConsensusStatus(found),
+  examples: ["--cache=/var/lib/causeway-consensus status"],
+  afterHelp:
+    `Prints what the status page shows: what is in the way, light clients, endpoints. The running relayer
+answers at its socket: name it with the --socket or --cache that the relayer was started with.`,
+  exitStatus: { 0: "done", 1: "no relayer answers" },
+  loadView: async () => (await import("../status/consensus_view.ts")).consensusView,
 });
 
 /** Commands that work with the running relayer. */

@@ -10,23 +10,16 @@ const DESCRIPTION =
 the hub, with which other chains can start a client of the hub) and the other arguments of the call that
 creates it, then exits. Submits nothing.`;
 
-const AFTER_HELP = `
-Example:
-  causeway-consensus --config=consensus.toml log-consensus-state EVM-1
-
-The state goes to standard output, as one JSON object with --log-format=json; the log goes to
-standard error.`;
-
 /** The command. */
-export const logConsensusState = defineCommand<ConsensusRun, string>({
+export const logConsensusState = defineCommand({
   name: "log-consensus-state",
   description: DESCRIPTION,
-  summary: "print the initial consensus state of a chain and exit",
-  afterHelp: AFTER_HELP,
-  hasResult: true,
+  examples: ["log-consensus-state EVM-1"],
+  afterHelp: `The state goes to standard output, as one JSON object with --log-format=json; the log goes to
+standard error.`,
   addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1"),
-  run: async ({ deps, print, printError, isJson, signal }, name) => {
+  run: async ({ deps, print, printError, isJson, signal }: ConsensusRun, name: string) => {
     const { printConsensusState } = await import("../initial_state.ts");
     const { provableSections } = await import("../config/schema.ts");
     try {

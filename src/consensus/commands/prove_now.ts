@@ -9,7 +9,6 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault } from "../../core/runtime/retry.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { bytesOf, deliverUpdate, type UpdateToDeliver } from "../deliver_update.ts";
-import type { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { ProofResult, Proven } from "../proven.ts";
@@ -25,8 +24,6 @@ export interface Proving extends Pick<Connections, "hub" | "proved" | "receiveOn
   readonly clock: Clock;
   readonly log: Log;
   readonly turns: ProverTurns;
-  /** Wakes those who wait for heights on the hub. */
-  readonly notifier: HeightNotifier;
   /** Notified of what was submitted; absent: nobody observes. */
   readonly observer?: UpdateObserver | undefined;
 }
@@ -165,13 +162,13 @@ async function tryUpdates(
 }
 
 async function submit(
-  { clock, log, hub, target, notifier, observer }: Proving & Pick<ProverRoute, "target">,
+  { clock, log, hub, target, observer }: Proving & Pick<ProverRoute, "target">,
   update: UpdateToDeliver,
   signal: AbortSignal,
 ): Promise<Pick<Proven, "outcome" | "text">> {
   const name = target.id.stateMachine;
   const fields = { chain: update.prover.chain, ...target === hub ? {} : { to: name } };
-  const deps = { clock, log: log.with(fields), hub: target, notifier, observer };
+  const deps = { clock, log: log.with(fields), hub: target, observer };
   const result = await deliverUpdate(deps, update, signal);
   switch (result.kind) {
     case "accepted":

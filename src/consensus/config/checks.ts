@@ -5,6 +5,7 @@
 import { findRollupClient } from "../rollup/spec/rollup_client.ts";
 import {
   type ConsensusStateId,
+  evmStateMachine,
   type StateMachine,
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
@@ -12,16 +13,17 @@ import type { KnownSection } from "../../core/config/chain_checks.ts";
 import type { UpdateLimit } from "./keys.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 
-/** Checks that a `type` that names a network is used for its chain only. */
+/** Checks that a `type` that is for some chains only is used for one of them. @param chainIds `undefined`: for all */
 export function checkChainOfType(
   { location, stateMachine }: KnownSection,
   type: string,
-  expected: StateMachine | undefined,
+  chainIds: readonly number[] | undefined,
 ): void {
-  if (expected === undefined || stateMachine === undefined || stateMachine === expected) return;
+  const expected = chainIds?.map(evmStateMachine) ?? [];
+  if (expected.length === 0 || stateMachine === undefined || expected.includes(stateMachine)) return;
   location.child("state_machine").problem(
-    `"${stateMachine}", which is not the chain of type "${type}"`,
-    `"${expected}"`,
+    `"${stateMachine}", which is not a chain of type "${type}"`,
+    expected.map((name) => `"${name}"`).join(" or "),
   );
 }
 

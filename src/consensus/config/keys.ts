@@ -11,20 +11,17 @@ import {
   scanKeys,
   substrateKeys,
 } from "../../core/config/chains.ts";
-import type { SourceLocation } from "../../core/config/diagnostics.ts";
+import type { Accepted, SourceLocation } from "../../core/config/diagnostics.ts";
 import {
-  type Accepted,
-  because,
   describeValue,
   type Key,
   optional,
   readValue,
-  replacing,
   required,
   type SectionValues,
   type Type,
+  unused,
   withDefault,
-  withRemarks,
 } from "../../core/config/schema.ts";
 import { substrateSigner } from "../../core/config/secrets.ts";
 import { type ConfigFiles, isTable, type TomlValue } from "../../core/config/toml.ts";
@@ -32,7 +29,6 @@ import {
   anyStateMachine,
   cappedSeconds,
   consensusStateId,
-  consensusStateIdOf,
   integer,
   listOf,
   oneOf,
@@ -48,27 +44,18 @@ import {
   toParaId,
 } from "../../core/ismp/state_machine.ts";
 
-/** Interval between consensus updates. */
-export const updateFrequency = {
-  name: "consensus_update_frequency",
-  description: "How often the chain is polled for a consensus update.",
-};
+const FREQUENCY = "consensus_update_frequency";
+const frequencyText = { description: "How often the chain is polled for a consensus update." };
 
-/** polytope-labs/hyperbridge: tesseract/consensus/{grandpa,bsc,op-host,arb-host}, `consensus_update_frequency`. */
-export const frequencyKey = withDefault(cappedSeconds, 300, updateFrequency);
+/** Interval between consensus updates, which a chain's section must say. */
+export const requiredFrequency = required(FREQUENCY, cappedSeconds, { ...frequencyText, example: 300 });
 
-/** Keys of host sections in files of other relayers. */
-export const hostForeign = {
-  ...because("state_machine rpc_urls evm_config", "given in the chain's own section already"),
-  proposer_config: "this relayer proposes no dispute games",
-};
-
-/** Begins the description of a key that only the messaging relayer uses. */
-export const UNUSED = "Has no effect in this program: ";
-
-/** Describes a key that only the messaging relayer uses. */
-function unused<T>(key: Key<T>, why: string): Key<T> {
-  return { ...key, description: `${UNUSED}${why}.` };
+/**
+ * Interval between consensus updates, seconds. 300: polytope-labs/hyperbridge: tesseract/consensus/{grandpa,bsc,op-host,
+ * arb-host}, `consensus_update_frequency`.
+ */
+export function frequencyKey(fallbackSec = 300): Key<number> {
+  return withDefault(FREQUENCY, cappedSeconds, fallbackSec, frequencyText);
 }
 
 /** Reason that keys about messages have no effect. */
@@ -94,13 +81,9 @@ export function withHubPara(
 
 /** A consensus state id; files of 2025 write it as an array of its four bytes. */
 export const byteConsensusStateId: Type<ConsensusStateId> = {
-  ...replacing(
-    consensusStateIdOf(
-      'a consensus state id of exactly 4 ASCII characters such as "ETH0", or an array of its 4 bytes',
-    ),
-    bytesToText,
-  ),
+  ...consensusStateId,
   json: { type: ["string", "array"] },
+  read: (given, at, section) => consensusStateId.read(bytesToText(given), at, section),
 };
 
 function bytesToText(given: TomlValue): TomlValue {
@@ -169,77 +152,67 @@ export const updateLimits: Type<readonly UpdateLimit[]> = listOf(updateLimit, {
 });
 
 /** polytope-labs/hyperbridge: tesseract/messaging/substrate-evm/src/lib.rs, `SubstrateEvmClientConfig`. */
-const substrateNode = optional(webSocketUrl, {
-  name: "ws_url",
+const substrateNode = optional("ws_url", webSocketUrl, {
   description: "",
   example: "wss://polkadot-hub.example.org",
 });
 
-/** Keys of all sections of EVM chains besides `type`, with and without effect. `files` reads keys given as a path. */
+/** Keys of all sections of EVM chains besides `type`. `files` reads keys given as a path. */
 export const evmChainKeys = (files: ConfigFiles) => {
-  const { initialHeight, pollIntervalSec, tracingBatchSize, ...used } = evmKeys(files);
+  const keys = evmKeys(files);
   return {
-    keys: {
-      ...used,
-      consensusStateId: {
-        ...used.consensusStateId,
-        description:
-          "Name of the chain's client on the hub; of a rollup its own, by which the L1's is replaced.",
-      },
-      signer: {
-        ...used.signer,
-        description:
-          "Pays for what is sent to this chain; not the messaging relayer's. Not needed with `inbound_only = true`.",
-        example: "/run/secrets/ethereum-consensus-key",
-      },
-      queryBatchSizeBlocks: {
-        ...used.queryBatchSizeBlocks,
-        description:
-          "Only of rollups: maximum blocks of one event query on the L1. Without it, the whole range at once.",
-      },
+    ...keys,
+    consensusStateId: {
+      ...keys.consensusStateId,
+      description:
+        "Name of the chain's client on the hub; of a rollup its own, by which the L1's is replaced.",
     },
-    withoutEffect: [
-      unused(tracingBatchSize, "one transaction at a time is traced"),
-      unused(substrateNode, "state of `substrate_evm` chains is read by the messaging relayer"),
-      unused(pollIntervalSec, "the one of [hub.substrate] counts"),
-      unused(initialHeight, NO_MESSAGES),
-    ],
+    signer: {
+      ...keys.signer,
+      description:
+        "Pays for what is sent to this chain; not the messaging relayer's. Not needed with `inbound_only = true`.",
+      example: "/run/secrets/ethereum-consensus-key",
+    },
+    queryBatchSizeBlocks: {
+      ...keys.queryBatchSizeBlocks,
+      description:
+        "Only of rollups: maximum blocks of one event query on the L1. Without it, the whole range at once.",
+    },
+    tracingBatchSize: unused(keys.tracingBatchSize, "one transaction at a time is traced"),
+    wsUrl: unused(substrateNode, "state of `substrate_evm` chains is read by the messaging relayer"),
+    pollIntervalSec: unused(keys.pollIntervalSec, "the one of [hub.substrate] counts"),
+    initialHeight: unused(keys.initialHeight, NO_MESSAGES),
   };
 };
 
-const splitSubstrateKeys = (files: ConfigFiles) => {
-  const { initialHeight, pollIntervalSec, feeTokenDecimals, ...used } = substrateKeys(files);
+const followerKeys = (files: ConfigFiles) => {
+  const keys = substrateKeys(files);
   return {
-    keys: {
-      type: required(oneOf(["substrate"]), {
-        name: "type",
-        description: "A chain that follows a hub of type `grandpa`; it needs no host section.",
-        example: "substrate",
-      }),
-      ...used,
-      stateMachine: { ...used.stateMachine, example: "SUBSTRATE-cere" },
-      rpcWs: { ...used.rpcWs, description: "A node of the chain.", example: "wss://solochain.example.org" },
-      consensusStateId: {
-        ...used.consensusStateId,
-        description: "Under which the hub knows the chain.",
-        example: "CERE",
-      },
-      signer: {
-        ...used.signer,
-        description: "Signs updates there. Any key does: without one, the hub's.",
-        example: "/run/secrets/solochain-seed",
-      },
+    type: required("type", oneOf(["substrate"]), {
+      description: "A chain that follows a hub of type `grandpa`; it needs no host section.",
+      example: "substrate",
+    }),
+    ...keys,
+    stateMachine: { ...keys.stateMachine, example: "SUBSTRATE-cere" },
+    rpcWs: { ...keys.rpcWs, description: "A node of the chain.", example: "wss://solochain.example.org" },
+    consensusStateId: {
+      ...keys.consensusStateId,
+      description: "Under which the hub knows the chain.",
+      example: "CERE",
     },
-    withoutEffect: [
-      unused(pollIntervalSec, "`consensus_update_frequency` of [hub.grandpa] counts"),
-      unused(initialHeight, NO_MESSAGES),
-      unused(feeTokenDecimals, NO_MESSAGES),
-    ],
+    signer: {
+      ...keys.signer,
+      description: "Signs updates there. Any key does: without one, the hub's.",
+      example: "/run/secrets/solochain-seed",
+    },
+    pollIntervalSec: unused(keys.pollIntervalSec, "`consensus_update_frequency` of [hub.grandpa] counts"),
+    initialHeight: unused(keys.initialHeight, NO_MESSAGES),
+    feeTokenDecimals: unused(keys.feeTokenDecimals, NO_MESSAGES),
   };
 };
 
 /** Values of a section of an EVM chain. */
-export interface EvmChainSection extends SectionValues<ReturnType<typeof evmChainKeys>["keys"]> {
+export interface EvmChainSection extends SectionValues<ReturnType<typeof evmChainKeys>> {
   /** Name of the section in the file. */
   readonly section: string;
 }
@@ -253,7 +226,7 @@ export interface ReceiveOnlyConfig extends EvmChainSection {
  * `type = "substrate"`: it follows a hub of type "grandpa", and is proved to it only as a parachain on the same relay
  * chain.
  */
-export interface FollowerConfig extends SectionValues<ReturnType<typeof splitSubstrateKeys>["keys"]> {
+export interface FollowerConfig extends SectionValues<ReturnType<typeof followerKeys>> {
   /** Name of the section in the file. */
   readonly section: string;
 }
@@ -265,58 +238,53 @@ export const substrateSection = (files: ConfigFiles) => ({
     "of the hub accepts: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
     "unless it is a sibling parachain of the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
     "in `IsmpParachain.Parachains`.",
-  ...splitSubstrateKeys(files),
-  foreign: {
-    host: "nothing is proved of Substrate chains",
-    rpc_urls: "a key of EVM entries; substrate entries have `rpc_ws`",
-    ...because("ismp_host etherscan_api_key gas_price_buffer", "a key of EVM entries"),
-  },
+  keys: followerKeys(files),
 });
 
 /** 0, as in old sample files, would allow no request: it stands for the default. */
-const concurrentQueries = withRemarks(
-  replacing(
-    nodeKeys.maxConcurrentQueries.type,
-    (given) => given === 0n ? BigInt(DEFAULT_MAX_CONCURRENT_QUERIES) : given,
-  ),
-  (given) =>
-    given === 0n
-      ? [{ kind: "note", found: `0 stands for the default, ${DEFAULT_MAX_CONCURRENT_QUERIES}` }]
-      : [],
-);
+const concurrentQueries: Type<number> = {
+  ...nodeKeys.maxConcurrentQueries.type,
+  read: (given, ...place) =>
+    nodeKeys.maxConcurrentQueries.type.read(
+      given === 0n ? BigInt(DEFAULT_MAX_CONCURRENT_QUERIES) : given,
+      ...place,
+    ),
+};
 
 const hubSubstrateKeys = (files: ConfigFiles) => ({
-  rpcWs: required(webSocketUrl, {
-    name: "rpc_ws",
+  rpcWs: required("rpc_ws", webSocketUrl, {
     description: "A node of the hub.",
     example: "wss://hub.example.org",
   }),
-  hashing: withDefault(oneOf(["Keccak", "Blake2"]), "Keccak", {
-    name: "hashing",
+  hashing: withDefault("hashing", oneOf(["Keccak", "Blake2"]), "Keccak", {
     description: "Hash of the hub's headers and tries. Compared with the node at start-up.",
   }),
   stateMachine: hubStateMachine,
   maxRpcPayloadSizeBytes: nodeKeys.maxRpcPayloadSizeBytes,
   requestsPerSecond: nodeKeys.requestsPerSecond,
-  signer: required(substrateSigner(files), {
-    name: "signer",
+  signer: required("signer", substrateSigner(files), {
     description: "The account that receives the rewards for updates. Updates themselves cost nothing.",
     example: "/run/secrets/hub-consensus-seed",
   }),
-  maxConcurrentQueries: withDefault(concurrentQueries, DEFAULT_MAX_CONCURRENT_QUERIES, {
-    name: nodeKeys.maxConcurrentQueries.name,
+  maxConcurrentQueries: {
+    ...nodeKeys.maxConcurrentQueries,
+    type: concurrentQueries,
     description: `${nodeKeys.maxConcurrentQueries.description} 0 stands for the default.`,
-  }),
+  },
   pollIntervalSec: {
     ...scanKeys.pollIntervalSec,
     description:
       "How often the hub is polled for heights of the L1s of rollups, with type `beefy` also each EVM host.",
   },
-  consensusStateId: optional(consensusStateId, {
-    name: "consensus_state_id",
+  consensusStateId: optional("consensus_state_id", consensusStateId, {
     description: "Id under which chains know the hub. Without it, PAS0 for a `KUSAMA-n`, else DOT0.",
     example: "DOT0",
   }),
+  initialHeight: unused(scanKeys.initialHeight, NO_MESSAGES),
+  feeTokenDecimals: unused(
+    optional("fee_token_decimals", integer(0, 18), { description: "", example: 6 }),
+    NO_MESSAGES,
+  ),
 });
 
 /** The values of `[hub.substrate]`. */
@@ -329,11 +297,4 @@ export interface HubSubstrateConfig extends SectionValues<ReturnType<typeof hubS
 export const hubSubstrateSection = (files: ConfigFiles) => ({
   description: "The hub's parachain itself.",
   keys: hubSubstrateKeys(files),
-  withoutEffect: [
-    unused(scanKeys.initialHeight, NO_MESSAGES),
-    unused(
-      { ...optional(integer(0, 18), { name: "fee_token_decimals", description: "", example: 6 }) },
-      NO_MESSAGES,
-    ),
-  ],
 });

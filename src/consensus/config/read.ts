@@ -3,7 +3,7 @@
  * checks that need the chains run at start-up. Source: docs/specification.md, "Consensus relayer configuration";
  * docs/protocol/hub-consensus.md section 3.2 and docs/protocol/evm-consensus.md sections 2 and 3.
  */
-import { checkChains, type KnownSection } from "../../core/config/chain_checks.ts";
+import { checkChains, type KnownSection, type SectionReading } from "../../core/config/chain_checks.ts";
 import { withHubId } from "../../core/config/chains.ts";
 import type { ConfigResult } from "../../core/config/diagnostics.ts";
 import { readSection } from "../../core/config/schema.ts";
@@ -18,11 +18,12 @@ import {
   readOptional,
 } from "../../core/config/sections.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
+import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { checkLimits, noteUnconfiguredL1 } from "./checks.ts";
 import { HUB_TYPES, hubClients, type HubConsensusConfig } from "../registry.ts";
-import { type ChainContext, type ChainReading, readChain, type Sections, SHOWN_TYPES } from "./read_chain.ts";
+import { type ChainReading, readChain, type Sections } from "./read_chain.ts";
 import type { ConsensusConfig, ConsensusHubConfig, ConsensusRelayerConfig } from "./schema.ts";
-import { consensusSections } from "./schema.ts";
+import { chainTypeName, consensusSections } from "./schema.ts";
 
 /** Reads and checks the file at `path`. An unreadable file is reported as a problem, not thrown. */
 export function readConsensusConfig(files: ConfigFiles, path: string): ConfigResult<ConsensusConfig> {
@@ -38,13 +39,13 @@ function readSections(sections: Sections, document: ConfigDocument): ConsensusCo
   const hub = readHub(sections, document);
   const relayer = readRelayer(sections, document);
   const hubName = hub?.known.stateMachine;
-  const chains = findChainSections(document, SHOWN_TYPES)
-    .map((entry) => readChain({ sections, document, hub: hubName }, entry));
+  const chains = findChainSections(document, chainTypeName.expected)
+    .map((entry) => readChain(sections, document, entry));
   const known = chains.map((chain) => chain.known);
   const stored = chains.map(storedAs);
   checkChains(hub?.known, known, stored);
   for (const { l1 } of chains) if (l1 !== undefined) noteUnconfiguredL1(l1, known);
-  const listing = document.diagnostics.section(["relayer"]).child("maximum_update_intervals");
+  const listing = document.diagnostics.section("relayer").child("maximum_update_intervals");
   checkLimits(relayer?.maximumUpdateIntervals ?? [], listing, { hub: hubName, chains: stored });
   if (hub?.config === undefined || relayer === undefined) return undefined;
   return { hub: hub.config, relayer, chains: chains.flatMap(({ config }) => config ?? []) };
@@ -57,12 +58,10 @@ function storedAs({ known, l1 }: ChainReading): KnownSection {
   return { ...known, location, consensusStateId, idKey: "l1_consensus_state_id" };
 }
 
-interface HubReading {
-  readonly known: KnownSection;
-  readonly config: ConsensusHubConfig | undefined;
-}
-
-function readHub(sections: Sections, document: ConfigDocument): HubReading | undefined {
+function readHub(
+  sections: Sections,
+  document: ConfigDocument,
+): SectionReading<ConsensusHubConfig> | undefined {
   const hub = findHubSection(document);
   if (hub === undefined) return undefined;
   const inner = { name: "substrate", section: sections.hubSubstrate };
@@ -78,28 +77,25 @@ function readHub(sections: Sections, document: ConfigDocument): HubReading | und
 function readHubConsensus(
   sections: Sections,
   { name, table }: NamedTable,
-  { document, hub }: Pick<ChainContext, "document" | "hub">,
+  { document, hub }: { readonly document: ConfigDocument; readonly hub: StateMachine | undefined },
 ): HubConsensusConfig | undefined {
-  const others = HUB_TYPES.filter((type) =>
-    HUB_TYPES.some((is) => is === table["type"]) && type !== table["type"]
-  );
-  const idle = new Map(
-    others.map((type) => [hubClients[type].sectionName, `only used with type = "${type}"`]),
-  );
-  const { complete } = readSection(table, document.diagnostics.section([name]), {
-    ...sections.hub,
-    inner: sections.hub.inner.filter((key) => !idle.has(key)),
-    foreign: { ...sections.hub.foreign, ...Object.fromEntries(idle) },
-  });
+  const { diagnostics } = document;
+  const { complete } = readSection(table, diagnostics.section(name), sections.hub);
   if (complete === undefined) return undefined;
   const { type } = complete;
   const { sectionName, section, withoutSection, addHub } = hubClients[type];
-  const isLeftOut = withoutSection !== undefined && !Object.hasOwn(table, sectionName);
+  for (const other of HUB_TYPES) {
+    if (other === type || table[hubClients[other].sectionName] === undefined) continue;
+    const reason = `only used with type = "${other}"`;
+    diagnostics.section(name, hubClients[other].sectionName)
+      .warning("a section without effect", undefined, reason);
+  }
+  const isLeftOut = withoutSection !== undefined && table[sectionName] === undefined;
   const values = isLeftOut
     ? withoutSection.values
     : readInner({ name, table }, { name: sectionName, section }, document).complete;
   if (hub === undefined || (values === undefined && !isLeftOut)) return undefined;
-  return { type, values: addHub(values, hub, document.diagnostics.section([name, sectionName])) };
+  return { type, values: addHub(values, hub, diagnostics.section(name, sectionName)) };
 }
 
 /** Reads the section; if it is missing, its defaults apply. */
@@ -109,7 +105,7 @@ function readRelayer(
 ): ConsensusRelayerConfig | undefined {
   const { sections, diagnostics } = document;
   const table = sections.get("relayer") ?? {};
-  const { complete } = readSection(table, diagnostics.section(["relayer"]), relayer);
+  const { complete } = readSection(table, diagnostics.section("relayer"), relayer);
   const posting = readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document);
   return complete && { ...complete, ...posting?.config && { notify: posting.config } };
 }

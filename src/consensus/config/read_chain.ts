@@ -2,49 +2,38 @@
  * Reads the section of one chain of the consensus relayer's file, of whichever type, with its host section. Source:
  * docs/specification.md, "Consensus relayer configuration"; docs/protocol/evm-consensus.md sections 2 and 3.
  */
-import type { KnownSection } from "../../core/config/chain_checks.ts";
+import type { KnownSection, SectionReading } from "../../core/config/chain_checks.ts";
 import type { SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
 import { readSection } from "../../core/config/schema.ts";
-import { type ConfigDocument, type NamedTable, readInner, reportType } from "../../core/config/sections.ts";
-import { isTable, type TomlValue } from "../../core/config/toml.ts";
-import { evmStateMachine, type StateMachine } from "../../core/ismp/state_machine.ts";
-import { CHAIN_TYPES, chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
+import { type ConfigDocument, type NamedTable, readInner, readType } from "../../core/config/sections.ts";
+import { isTable } from "../../core/config/toml.ts";
+import { chainClients, type ChainType, type ProvedChainConfig } from "../registry.ts";
 import type { EvmChainSection, ReceiveOnlyConfig } from "./keys.ts";
 import { checkChainOfType, type KnownL1, ownRollupId } from "./checks.ts";
-import { type ConsensusChainConfig, type consensusSections, EVM_TYPES, unsupportedTypes } from "./schema.ts";
+import { chainTypeName, type ConsensusChainConfig, type consensusSections, EVM_TYPES } from "./schema.ts";
 
 /** Sections of this file. */
 export type Sections = ReturnType<typeof consensusSections>;
 
-/** Chain types, as shown in messages. */
-export const SHOWN_TYPES = `${CHAIN_TYPES.map((type) => `"${type}"`).join(", ")} or "substrate"`;
-
-/** File that a chain's section is read from. */
-export interface ChainContext {
-  readonly sections: Sections;
-  readonly document: ConfigDocument;
-  /** The hub; `undefined`: its name is wrong. */
-  readonly hub: StateMachine | undefined;
-}
-
 /** Result of reading a chain's section. */
-export interface ChainReading<C = ConsensusChainConfig> {
-  readonly known: KnownSection;
+export interface ChainReading<C = ConsensusChainConfig> extends SectionReading<C> {
   /** L1 of a rollup. */
   readonly l1?: KnownL1 | undefined;
-  readonly config: C | undefined;
 }
 
 /** Reads the section of a chain with its host section. */
-export function readChain(context: ChainContext, { name, table }: NamedTable): ChainReading {
-  const { sections, document } = context;
-  const location = document.diagnostics.section([name]);
-  const { consensus, type } = table;
-  if (consensus !== undefined && isTable(consensus)) {
-    reportNewerLayout({ entry: type, consensus: consensus["type"] }, location);
+export function readChain(
+  sections: Sections,
+  document: ConfigDocument,
+  { name, table }: NamedTable,
+): ChainReading {
+  const location = document.diagnostics.section(name);
+  if (isTable(table["consensus"])) {
+    reportNewerLayout(location);
     return { known: { location }, config: undefined };
   }
+  const type = readType({ name, table }, chainTypeName, document);
   if (type === "substrate") {
     const { partial, complete } = readSection(table, location, sections.substrate);
     return {
@@ -52,21 +41,14 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
       config: complete && { section: location.section, ...complete },
     };
   }
-  const kind = typeof type === "string" ? EVM_TYPES.get(type) : undefined;
-  if (typeof type !== "string" || kind === undefined) {
-    reportType(type, location.child("type"), {
-      expected: SHOWN_TYPES,
-      words: [...EVM_TYPES.keys(), "substrate"],
-      advice: unsupportedTypes,
-    });
-    return { known: { location }, config: undefined };
-  }
+  const kind = type === undefined ? undefined : EVM_TYPES.get(type);
+  if (type === undefined || kind === undefined) return { known: { location }, config: undefined };
   const evm = { ...sections.evm, hintFor: liveHints(table) };
   const { partial, complete } = readSection(table, location, evm);
   const known = { ...partial, location, type: kind.is };
-  checkChainOfType(known, type, kind.chainId === undefined ? undefined : evmStateMachine(kind.chainId));
+  checkChainOfType(known, type, kind.chainIds);
   const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };
-  return readEvmChain(kind.is, entry, context);
+  return readEvmChain(kind.is, entry, document);
 }
 
 /**
@@ -74,18 +56,11 @@ export function readChain(context: ChainContext, { name, table }: NamedTable): C
  * what their program derives (polytope-labs/hyperbridge: docs/content/developers/network/relayer.mdx). One problem
  * explains what to write instead; keys that are missing as a consequence are not listed.
  */
-function reportNewerLayout(
-  types: { readonly entry: TomlValue | undefined; readonly consensus: TomlValue | undefined },
-  location: SourceLocation,
-): void {
-  // Polkadot Hub is a parachain there, and the type of its own section says that it is also an EVM chain.
-  const type = types.entry === "substrate_evm" ? types.entry : types.consensus;
-  const isKnown = typeof type === "string" && EVM_TYPES.has(type);
-  const meant = isKnown ? `type = "${type}"` : `type = ${SHOWN_TYPES}`;
+function reportNewerLayout(location: SourceLocation): void {
   const { section } = location;
   location.child("consensus").problem(
     "a section of the layout in the network's newer documents",
-    `${meant} in [${section}], and the other keys of this section in [${section}.host]`,
+    `its type in [${section}], and its other keys in [${section}.host]`,
     `also write state_machine, consensus_state_id, ismp_host, etherscan_api_key and signer into [${section}]: ` +
       "nothing is derived",
   );
@@ -101,19 +76,17 @@ interface ChainEntry extends NamedTable {
 function readEvmChain(
   type: ChainType,
   entry: ChainEntry,
-  { document, hub }: ChainContext,
+  document: ConfigDocument,
 ): ChainReading<ProvedChainConfig | ReceiveOnlyConfig> {
   const client = chainClients[type];
   const { known, complete } = entry;
   const reason = known.stateMachine && client.findUnprovable?.(known.stateMachine);
   if (reason !== undefined) {
-    if (Object.hasOwn(entry.table, "host")) {
-      const host = document.diagnostics.section([entry.name, "host"]);
-      host.warning("a section without effect", "no such section", reason);
+    if (entry.table["host"] !== undefined) {
+      document.diagnostics.section(entry.name, "host").warning("a section without effect", undefined, reason);
     }
     return { known, config: complete && { ...complete, type: "receive_only" } };
   }
-  client.checkSection?.(known, hub);
   const host = readInner(entry, { name: "host", section: client.host }, document);
   const l1 = client.findL1 && {
     stateMachine: undefined,

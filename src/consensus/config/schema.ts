@@ -2,7 +2,7 @@
  * The file of the consensus relayer: its sections, and the values that the program sees. Names of values carry units.
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
-import { because, optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
 import { type NotifyConfig, notifySection } from "../../core/config/chains.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -59,8 +59,7 @@ export function provableSections(
 export type ConsensusChainConfig = ProvedChainConfig | ReceiveOnlyConfig | FollowerConfig;
 
 const hubKeys = {
-  type: required(oneOf(HUB_TYPES), {
-    name: "type",
+  type: required("type", oneOf(HUB_TYPES), {
     description: `How chains learn the hub's finality: ${
       HUB_TYPES.map((type) => hubClients[type].typeText).join(", ")
     }.`,
@@ -68,22 +67,25 @@ const hubKeys = {
   }),
 };
 
-/** A type of chains, and the chain that a network's name stands for. */
-export interface NamedType {
+/** A type of chains, and the only chains that can be of it: of a network's name that network's. */
+interface NamedType {
   readonly is: ChainType;
-  readonly chainId?: number;
+  /** `undefined`: any. */
+  readonly chainIds: readonly number[] | undefined;
 }
 
 /** Values of `type` in sections of EVM chains: types first, then names of networks. */
 export const EVM_TYPES: ReadonlyMap<string, NamedType> = new Map<string, NamedType>([
-  ...CHAIN_TYPES.map((is) => [is, { is }] as const),
+  ...CHAIN_TYPES.map((is) => {
+    const { isClosed, knownChains } = chainClients[is];
+    return [is, { is, chainIds: isClosed ? knownChains : undefined }] as const;
+  }),
   ...CHAIN_TYPES.flatMap((is) =>
-    Object.entries(chainClients[is].networks).map(([name, chainId]) => [name, { is, chainId }] as const)
+    Object.entries(chainClients[is].networks).map(([name, id]) => [name, { is, chainIds: [id] }] as const)
   ),
 ]);
 
-const evmTypeKey = required(oneOf([...EVM_TYPES.keys()]), {
-  name: "type",
+const evmTypeKey = required("type", oneOf([...EVM_TYPES.keys()]), {
   description: `How the chain's finality is proved: ${
     CHAIN_TYPES.map((type) => chainClients[type].typeText ?? `\`${type}\``).join(", ")
   }. A network's name stands for its type and its chain id.`,
@@ -91,26 +93,19 @@ const evmTypeKey = required(oneOf([...EVM_TYPES.keys()]), {
 
 const relayerKeys = {
   /** Limits, each id once. */
-  maximumUpdateIntervals: withDefault(
-    updateLimits,
-    [],
-    {
-      name: "maximum_update_intervals",
-      description:
-        "Maximum seconds without an update of a chain; then the program reports it and exits with status 3, for its " +
-        "supervisor to start it again. The id is that under which the hub stores the heights, of rollups the L1's.",
-      example: [[{ state_id: "EVM-1", consensus_state_id: "ETH0" }, 3_600], [["EVM-10", "ETH0"], 14_400]],
-    },
-  ),
-  maximumDailyLoss: optional(positiveAmount("dollars"), {
-    name: "maximum_daily_loss",
+  maximumUpdateIntervals: withDefault("maximum_update_intervals", updateLimits, [], {
+    description:
+      "Maximum seconds without an update of a chain; then the program reports it and exits with status 3, for its " +
+      "supervisor to start it again. The id is that under which the hub stores the heights, of rollups the L1's.",
+    example: [[{ state_id: "EVM-1", consensus_state_id: "ETH0" }, 3_600], [["EVM-10", "ETH0"], 14_400]],
+  }),
+  maximumDailyLoss: optional("maximum_daily_loss", positiveAmount("dollars"), {
     description:
       "Maximum cost of transactions with proofs of the hub on each EVM chain within 24 hours, each counted with the " +
       "most that it can cost. None is signed there that does not fit; everything else continues.",
     example: 50,
   }),
-  enableHubConsensus: withDefault(boolean, true, {
-    name: "enable_hub_consensus",
+  enableHubConsensus: withDefault("enable_hub_consensus", boolean, true, {
     alias: "enable_hyperbridge_consensus",
     description:
       "True: consensus proofs of the hub are delivered to the chains; `signer` of the EVM entries pays for that.",
@@ -124,62 +119,30 @@ export interface ConsensusRelayerConfig extends SectionValues<typeof relayerKeys
 }
 
 /** The sections of the file, besides those of light clients. `files` reads keys that are given as a path. */
-export const consensusSections = (files: ConfigFiles) => {
-  const evm = evmChainKeys(files);
-  return {
-    hub: {
-      description: "The hub, which verifies the other chains.",
-      keys: hubKeys,
-      inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
-      foreign: {
-        ...because("redis beefy", "this relayer reads accepted proofs from the hub, not from a queue"),
-        ...because(
-          "rpc_ws state_machine signer consensus_state_id max_rpc_payload_size initial_height poll_interval",
-          "belongs to [hub.substrate]",
-        ),
-      },
-    },
-    hubSubstrate: hubSubstrateSection(files),
-    relayer: {
-      description: "Work of the relayer. The section may be missing.",
-      keys: relayerKeys,
-      inner: ["notify"],
-      foreign: {
-        challenge_period: "challenge periods are set on the hub",
-        fisherman: "this relayer has no fisherman task",
-        ...because(
-          "minimum_profit_percentage withdrawal_frequency minimum_withdrawal_amount delivery_endpoints " +
-            "module_filter unprofitable_retry_frequency retry_frequency retry_modules deliver_failed " +
-            "disable_fee_accumulation fleet",
-          "belongs to the configuration of the messaging relayer",
-        ),
-      },
-    },
-    notify: notifySection,
-    evm: {
-      description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
-      keys: { type: evmTypeKey, ...evm.keys },
-      withoutEffect: evm.withoutEffect,
-      inner: ["host"],
-      foreign: {
-        transport: "this relayer speaks the standard Ethereum JSON-RPC only",
-        rpc_ws: "entries have `rpc_urls`",
-        hashing: 'a key of `type = "substrate"` entries',
-        max_rpc_payload_size: "a key of [hub.substrate]",
-        fee_token_decimals: "read from the fee token of the chain",
-      },
-    },
-    substrate: substrateSection(files),
-  };
-};
+export const consensusSections = (files: ConfigFiles) => ({
+  hub: {
+    description: "The hub, which verifies the other chains.",
+    keys: hubKeys,
+    inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
+  },
+  hubSubstrate: hubSubstrateSection(files),
+  relayer: {
+    description: "Work of the relayer. The section may be missing.",
+    keys: relayerKeys,
+    inner: ["notify"],
+  },
+  notify: notifySection,
+  evm: {
+    description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
+    keys: { type: evmTypeKey, ...evmChainKeys(files) },
+    inner: ["host"],
+  },
+  substrate: substrateSection(files),
+});
 
-/** Advice for values of `type` that other relayers support. */
-export const unsupportedTypes: Readonly<Record<string, string>> = {
+/** Values of `type` in sections of chains. */
+export const chainTypeName = oneOf([...EVM_TYPES.keys(), "substrate"], {
   evm_host: 'write type = "evm": nothing is proved of chains without a beacon chain',
-  tendermint: "Tendermint chains are not supported",
-  pharos: "Pharos chains are not supported",
   parachain:
     'write type = "substrate" for a parachain beside the hub, and type = "substrate_evm" for Polkadot Hub',
-  grandpa: "GRANDPA chains are not supported as counterparties",
-  beefy: "a type of [hub]",
-};
+});

@@ -1,17 +1,13 @@
 /**
- * Proofs of the hub's own finality for the chains (`enable_hub_consensus`): the workers that deliver them. Source:
+ * Chains that get proofs of the hub's own finality (`enable_hub_consensus`), and what delivers them. Source:
  * docs/protocol/hub-consensus.md sections 2, 5.11.
  */
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
 import type { CheckRow } from "../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { behindGates, type ChainGate } from "../../core/chains/check.ts";
-import type { HubSubstrateConfig } from "../config/keys.ts";
 import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-import { chainWorker, checkProver } from "../chain_worker.ts";
 import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
-import type { HeightNotifier } from "../height_notifier.ts";
 import type { ConsensusProver } from "../prover.ts";
 import type { ProofResult } from "../proven.ts";
 
@@ -71,51 +67,6 @@ export interface HubConsensus {
 export interface StartCheck {
   readonly name: string;
   check(signal: AbortSignal): Promise<readonly CheckRow[]>;
-}
-
-/** Start-up checks of the followers, and others than those of hosts. */
-export function checkFollowers({ followers, checks = [] }: HubConsensus): readonly StartCheck[] {
-  const targets = followers.map((chain): StartCheck => ({
-    name: chain.target.id.stateMachine,
-    check: (signal) => checkFollower(chain, signal),
-  }));
-  return [...targets, ...checks];
-}
-
-async function checkFollower(
-  { prover, target }: HubFollower,
-  signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
-  return [...await target.check(signal), ...await checkProver(prover, signal)];
-}
-
-/** What the workers of followers need of the configuration and of the start-up. */
-export interface FollowerPlan {
-  /** Section `[hub.substrate]`. */
-  readonly hub: Pick<HubSubstrateConfig, "pollIntervalSec">;
-  /** By name of the chain; absent: it is open. */
-  readonly gates: ReadonlyMap<string, ChainGate>;
-}
-
-/** Creates the workers that deliver proofs of the hub; chains without possible proofs are logged. */
-export function planHubConsensus(
-  deps: PollDeps & { readonly notifier: HeightNotifier },
-  consensus: HubConsensus,
-  plan: FollowerPlan,
-): readonly Worker[] {
-  for (const chain of consensus.skipped) {
-    deps.log.info("chain_limited.no_hub_proofs", { chain, explanation: consensus.skippedText });
-  }
-  const intervalMs = plan.hub.pollIntervalSec * 1_000;
-  const hosts = consensus.hosts.map((host) =>
-    behindGates(host.createWorker({ ...deps, intervalMs }), [plan.gates.get(host.id.stateMachine)])
-  );
-  const followers = consensus.followers.map(({ prover, target }) => {
-    const { stateMachine: to } = target.id;
-    const worker = chainWorker({ ...deps, log: deps.log.with({ to }), hub: target }, prover);
-    return behindGates(worker, [plan.gates.get(to)]);
-  });
-  return [...hosts, ...followers];
 }
 
 /** Closes all connections. */

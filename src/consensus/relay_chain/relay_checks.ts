@@ -1,6 +1,12 @@
 /** Checks of a relay chain's node, over a connection of their own: what proofs of finality and of heads are made of. */
-import type { CheckJob, CheckRow } from "../../core/checks/check_row.ts";
-import { describeFault, REQUEST_TIMEOUT_MS } from "../../core/checks/check_row.ts";
+import {
+  about,
+  type CheckJob,
+  type CheckRow,
+  describeFault,
+  REQUEST_TIMEOUT_MS,
+  type RowsAbout,
+} from "../../core/checks/check_row.ts";
 import { otherKeys } from "../../core/ismp/storage_keys.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -61,7 +67,7 @@ interface RelayRound {
 
 async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<readonly CheckRow[]> {
   const { clock, relay, options: { chain, key, proves } } = round;
-  const row = { chain, endpoint: relay.host } as const;
+  const at = about(chain, relay.host);
   const startMs = clock.now();
   let final: RelayBlock;
   try {
@@ -71,8 +77,7 @@ async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<reado
     signal.throwIfAborted();
     if (!(error instanceof RpcFault) && !(error instanceof DeadlineFault)) throw error;
     const reason = error instanceof RpcFault ? describeFault(error) : "timeout";
-    const advice = `check ${key} and that the node runs`;
-    return [{ ...row, check: "endpoint", result: "failed", found: `does not answer: ${reason}`, advice }];
+    return [at.failed("endpoint", `does not answer: ${reason}`, `check ${key} and that the node runs`)];
   }
   const latency = `answers in ${Math.round(clock.now() - startMs)} ms, final block ${final.header.number}`;
   const rows = await Promise.all(
@@ -81,25 +86,21 @@ async function checkRelay(round: RelayRound, signal: AbortSignal): Promise<reado
       checkArchive(round, final, signal),
     ],
   );
-  return [{ ...row, check: "endpoint", result: "ok", found: latency }, ...rows];
+  return [at.ok("endpoint", latency), ...rows];
 }
 
-/** A row without its place. */
-type Verdict = Pick<CheckRow, "result" | "found" | "advice">;
-
-/** Makes one check. @param refused judges a fault of the node by its description. */
+/** Makes one check. @param refused makes the row of a fault of the node from its description. */
 async function judge(
   { relay, options: { chain } }: RelayRound,
-  check: CheckRow["check"],
-  work: () => Promise<Verdict>,
-  refused: (reason: string) => Verdict,
+  work: (at: RowsAbout) => Promise<CheckRow>,
+  refused: (at: RowsAbout, reason: string) => CheckRow,
 ): Promise<CheckRow> {
-  const row = { chain, endpoint: relay.host, check };
+  const at = about(chain, relay.host);
   try {
-    return { ...row, ...await work() };
+    return await work(at);
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
-    return { ...row, ...refused(describeFault(fault)) };
+    return refused(at, describeFault(fault));
   }
 }
 
@@ -111,58 +112,54 @@ function checkHead(
 ): Promise<CheckRow> {
   const { relay, options: { key } } = round;
   const keys = [parachainHeadKey(paraId)];
-  return judge(round, "state_proof", async () => {
+  return judge(round, async ({ ok, failed }) => {
     const [head] = await relay.fetchStorage(keys, hash, signal);
     if (head === undefined) {
-      const found = `has no head of parachain ${paraId}`;
-      return { result: "failed", found, advice: `name a node of the hub's relay chain in ${key}` };
+      const advice = `name a node of the hub's relay chain in ${key}`;
+      return failed("state_proof", `has no head of parachain ${paraId}`, advice);
     }
     const nodes = await relay.fetchReadProof(keys, hash, signal);
     const found = `proves the head of parachain ${paraId} in block ${header.number} by ${nodes.length} nodes`;
-    return { result: "ok", found };
-  }, (reason) => ({
-    result: "failed",
-    found: `proves no head of parachain ${paraId}: ${reason}`,
-    advice: "use a full node of the relay chain that allows state_getReadProof",
-  }));
+    return ok("state_proof", found);
+  }, ({ failed }, reason) => {
+    const advice = "use a full node of the relay chain that allows state_getReadProof";
+    return failed("state_proof", `proves no head of parachain ${paraId}: ${reason}`, advice);
+  });
 }
 
 function checkGrandpa(round: RelayRound, { header }: RelayBlock, signal: AbortSignal): Promise<CheckRow> {
   const advice = "use a full node of the chain that allows grandpa_proveFinality";
-  return judge(round, "grandpa", async () => {
+  return judge(round, async ({ ok, warning }) => {
     const proof = await round.relay.proveFinality(header.number, signal);
     return proof === undefined
-      ? { result: "warning", found: `no finality proof of block ${header.number}`, advice }
-      : { result: "ok", found: `a finality proof of ${proof.length} bytes` };
-  }, (reason) => ({ result: "failed", found: `no finality proofs: ${reason}`, advice }));
+      ? warning("grandpa", `no finality proof of block ${header.number}`, advice)
+      : ok("grandpa", `a finality proof of ${proof.length} bytes`);
+  }, ({ failed }, reason) => failed("grandpa", `no finality proofs: ${reason}`, advice));
 }
 
 async function checkBeefy(round: RelayRound, signal: AbortSignal): Promise<CheckRow> {
   const { relay } = round;
-  let known: string | undefined;
-  return await judge(round, "beefy", async () => {
+  let known = "";
+  return await judge(round, async ({ ok }) => {
     const head = await relay.fetchBeefyFinalized(signal);
-    known = `BEEFY has justified block ${head.header.number}`;
+    known = `BEEFY has justified block ${head.header.number}, and the node proves `;
     await relay.fetchMmrProof(head, signal);
-    return { result: "ok", found: `${known}, and the node proves its leaves (mmr_generateProof)` };
-  }, (reason) => ({
-    result: "failed",
-    found: known === undefined
-      ? `no BEEFY finality: ${reason}`
-      : `${known}, and the node proves no leaves (mmr_generateProof): ${reason}`,
-    advice: "use a full node of a relay chain with BEEFY, with its offchain database",
-  }));
+    return ok("beefy", `${known}its leaves (mmr_generateProof)`);
+  }, ({ failed }, reason) => {
+    const missing = known === "" ? "no BEEFY finality" : `${known}no leaves (mmr_generateProof)`;
+    const advice = "use a full node of a relay chain with BEEFY, with its offchain database";
+    return failed("beefy", `${missing}: ${reason}`, advice);
+  });
 }
 
 function checkArchive(round: RelayRound, { header }: RelayBlock, signal: AbortSignal): Promise<CheckRow> {
   const { relay } = round;
   const block = Math.max(1, header.number - ARCHIVE_DEPTH);
-  return judge(round, "node_state", async () => {
+  return judge(round, async ({ ok }) => {
     await relay.fetchStorage([otherKeys.timestampNow()], await relay.fetchHash(block, signal), signal);
-    return { result: "ok", found: `has the state of block ${block}, ${ARCHIVE_DEPTH} below the final one` };
-  }, (reason) => ({
-    result: "warning",
-    found: `has no state of block ${block}: ${reason}; what was missed for an hour cannot be proved`,
-    advice: "use an archive node (--state-pruning=archive)",
-  }));
+    return ok("node_state", `has the state of block ${block}, ${ARCHIVE_DEPTH} below the final one`);
+  }, ({ warning }, reason) => {
+    const found = `has no state of block ${block}: ${reason}; what was missed for an hour cannot be proved`;
+    return warning("node_state", found, "use an archive node (--state-pruning=archive)");
+  });
 }

@@ -1,12 +1,12 @@
 /**
- * Claims about a rollup on its L1: those made since the last poll are found by their logs, and the first that can be
- * proved is offered. A bad claim never blocks the others, and none is dropped for what an endpoint did. Kinds of claims
- * are behind {@link ClaimKind}. Start reading at {@link Claims.find}.
+ * Claims about a rollup on its L1: found by their logs in consecutive ranges of L1 blocks and kept until the hub is above
+ * them; the first that can be proved is offered. A bad claim never blocks the others, and none is dropped for what an
+ * endpoint did. Kinds of claims are behind {@link ClaimKind}. Start reading at {@link Claims.find}. Source:
+ * polytope-labs/hyperbridge: tesseract/consensus/{op-host,arb-host}/src/host.rs (submit_consensus_update).
  */
 import { mapError } from "../spec/client_error.ts";
 import type { EvmReader, TrustedBlock } from "../evm_reader.ts";
 import { ProverFault } from "../prover.ts";
-import { ClaimSearch, type L1Range, type RollupClaim } from "./claim_search.ts";
 import { RollupDataError, RollupUpdateError } from "./spec/rollup_client.ts";
 import type { TargetReads } from "../../core/chains/consensus_target.ts";
 import type { Hex } from "../../core/encoding/bytes.ts";
@@ -14,7 +14,22 @@ import type { Address } from "../../core/evm/address.ts";
 import type { RawLog } from "../../core/evm/host_events.ts";
 import { EvmProofError } from "../../core/merkle/evm_proof.ts";
 import { ENDPOINT_FAULTS, RpcFault } from "../../core/rpc/call.ts";
+import { dropOldest } from "../../core/runtime/slices.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+
+/** A log of the L1. */
+export type ClaimLog = RawLog & { readonly blockNumber: bigint };
+
+/** A claim about a rollup in a log of its L1. */
+export interface RollupClaim {
+  /** For the operator's log. */
+  readonly name: string;
+  readonly log: ClaimLog;
+  /** Key of the hub's storage that exists when fishermen blacklisted the claim; absent: they cannot. */
+  readonly blacklistKey?: Uint8Array;
+  /** Height of the rollup that it is about; absent: its proof shows it. */
+  readonly l2Height?: bigint;
+}
 
 /** Dependencies of a rollup's prover. It closes none of them. */
 export interface RollupDeps {
@@ -57,6 +72,12 @@ export type ClaimFinding =
   | { readonly kind: "nothing"; readonly reason: string }
   | ProvenClaim & { readonly kind: "claim"; readonly summary: string };
 
+/** L1 blocks whose logs are searched, both ends included. */
+interface L1Range {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
 /** One poll. */
 export interface ClaimPoll extends RollupView {
   /** The L1, pinned to the block that the hub knows. */
@@ -64,11 +85,15 @@ export interface ClaimPoll extends RollupView {
   readonly signal: AbortSignal;
 }
 
-/** Keeps the claims that nothing speaks against; the others are not tried now. */
-export type Keep<Claim> = <Some extends Claim>(
-  claims: readonly Some[],
-  reasonAgainst: (claim: Some, index: number) => string | undefined,
-) => readonly Some[];
+/** L1 blocks to search back at start, about a day, to find claims made while no relayer ran. */
+const L1_LOOK_BACK_BLOCKS = 7200n;
+/** Blocks of the last range that are searched again, about an hour: the log index of a node may lag behind its state. */
+const OVERLAP_BLOCKS = 300n;
+/**
+ * Maximum number of claims; anyone can make claims on some chains, so there must be a limit. The oldest are dropped
+ * first.
+ */
+const MAX_CLAIMS = 512;
 
 /** Claims of one kind, with what the hub stores about them now. */
 export interface ClaimKind<Claim extends RollupClaim, Candidate extends Claim = Claim> {
@@ -78,11 +103,11 @@ export interface ClaimKind<Claim extends RollupClaim, Candidate extends Claim = 
   readonly contract: Address;
   readonly topic0: Hex;
   /** Reads a log of the contract; `undefined` for other logs. @throws {RollupDataError} */
-  decode(log: RawLog & { readonly blockNumber: bigint }): Claim | undefined;
-  /** Selects the claims that are worth a proof, in the order in which to try them. */
-  plan(open: readonly Claim[], keep: Keep<Claim>, poll: ClaimPoll): Promise<readonly Candidate[]>;
+  decode(log: ClaimLog): Claim | undefined;
+  /** Selects the claims that are worth a proof, in the order in which to try them; of the others the reasons against. */
+  plan(open: readonly Claim[], poll: ClaimPoll): Promise<readonly (Candidate | string)[]>;
   /**
-   * Builds and verifies an update; `undefined`: it does not advance the hub. @throws {ClaimRefusal | RollupDataError |
+   * Builds and verifies an update; `undefined`: it is not above the hub's height. @throws {ClaimRefusal | RollupDataError |
    * RollupUpdateError | EvmProofError | RpcFault} when that cannot be done now
    */
   prove(candidate: Candidate, poll: ClaimPoll): Promise<ProvenClaim | undefined>;
@@ -110,7 +135,6 @@ export class ClaimRefusal extends Error {
 const l1FaultCodes: ReadonlySet<string> = new Set([
   "game_missing",
   "game_mismatch",
-  "challenge_missing",
   "output_missing",
   "output_mismatch",
   "output_block_missing",
@@ -147,10 +171,27 @@ export function readL1<T>(l1: EvmReader, read: () => T): T {
   return mapError(RollupDataError, read, (cause) => badData(l1, detail, cause));
 }
 
+/** An open claim. */
+interface Entry<Claim> {
+  readonly claim: Claim;
+  /** Number of times that it could not be proved, or was offered. */
+  attempts: number;
+  /** True: it was logged that it cannot be proved. */
+  isReported: boolean;
+}
+
+/** Names a claim by all of its log: a forged log never takes the place of a true one. */
+function keyOf({ log: { blockNumber, topics, data } }: RollupClaim): string {
+  return [blockNumber, ...topics, data].join().toLowerCase();
+}
+
 /** The claims of one kind about one rollup. */
 export class Claims<Claim extends RollupClaim> {
   readonly #deps: RollupDeps;
-  readonly #search = new ClaimSearch<Claim>();
+  /** By {@link keyOf}, in the order in which they were found. */
+  readonly #open = new Map<string, Entry<Claim>>();
+  /** Contract whose logs were searched, and the last block; `undefined`: none yet. */
+  #searched: { readonly contract: Address; readonly to: bigint } | undefined;
 
   constructor(deps: RollupDeps) {
     this.#deps = deps;
@@ -162,25 +203,22 @@ export class Claims<Claim extends RollupClaim> {
     view: RollupView,
     signal: AbortSignal,
   ): Promise<ClaimFinding> {
-    const { height } = view.block;
+    const { hubHeight = -1n } = view;
     const poll = { ...view, l1: this.#deps.l1.heldTo(view.block), signal };
-    const scan = (range: L1Range): Promise<readonly Claim[]> => this.#scan(kind, poll, range);
-    const range = await this.#search.extend(kind.contract, height, scan);
-    const { open } = this.#search;
-    if (open.length === 0) {
-      const where = range === undefined
-        ? `up to L1 block ${height}, the newest that the hub knows`
-        : `in L1 blocks ${range.from} to ${range.to}`;
+    const where = await this.#extend(kind, poll);
+    if (this.#open.size === 0) {
       return { kind: "nothing", reason: `there are no new ${kind.noun} ${where}` };
     }
-    const reasons: string[] = [];
-    const keep = this.#keepFor(reasons);
-    const known = keep(
-      open,
-      ({ l1Height }) => l1Height > height ? "newer than the L1 block that the hub knows" : undefined,
-    );
-    const candidates = await kind.plan(await this.#dropBlacklisted(known, keep, signal), keep, poll);
+    const usable = await this.#findUsable(poll);
+    const planned = await kind.plan(usable.filter((each) => typeof each !== "string"), poll);
+    const judged = planned.map((each) => {
+      if (typeof each === "string" || each.l2Height === undefined || each.l2Height > hubHeight) return each;
+      this.#open.delete(keyOf(each));
+      return "not above the hub's height";
+    });
+    const candidates = judged.filter((each) => typeof each !== "string");
     if (candidates.length > 0) return await this.#tryAll(kind, candidates, poll);
+    const reasons = [...usable, ...judged].filter((each) => typeof each === "string");
     const counts = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) =>
       `${all.length} ${reason.replaceAll("_", " ")}`
     );
@@ -190,29 +228,39 @@ export class Claims<Claim extends RollupClaim> {
     };
   }
 
-  /** Returns a filter that notes why claims are not tried. */
-  #keepFor(reasons: string[]): Keep<Claim> {
-    return (claims, reasonAgainst) =>
-      claims.filter((claim, index) => {
-        const reason = reasonAgainst(claim, index);
-        if (reason === undefined) return true;
-        reasons.push(reason);
-        if (this.#search.noteReason(claim, reason)) {
-          this.#deps.log.debug("rollup_claim_skipped.unusable", { claim: claim.name, reason });
-        }
-        return false;
-      });
+  /** Returns the open claims that may be proved at the hub's L1 block, and the reasons against others. */
+  async #findUsable({ block, signal }: ClaimPoll): Promise<readonly (Claim | string)[]> {
+    const claims = [...this.#open.values()].map(({ claim }) => claim);
+    const keys = claims.flatMap(({ blacklistKey }) => blacklistKey ?? []);
+    const entries = keys.length === 0 ? [] : await this.#deps.hub.reads.fetchStorage(keys, signal);
+    return claims.map((claim, index) => {
+      if (claim.log.blockNumber > block.height) return "newer than the L1 block that the hub knows";
+      return entries[index] === undefined ? claim : "blacklisted on the hub";
+    });
   }
 
-  async #dropBlacklisted(
-    claims: readonly Claim[],
-    keep: Keep<Claim>,
-    signal: AbortSignal,
-  ): Promise<readonly Claim[]> {
-    const keys = claims.flatMap(({ blacklistKey }) => blacklistKey ?? []);
-    if (keys.length === 0) return claims;
-    const entries = await this.#deps.hub.reads.fetchStorage(keys, signal);
-    return keep(claims, (_, index) => entries[index] && "blacklisted on the hub");
+  /**
+   * Searches the L1 blocks that the hub knows and that were not searched yet, and once more the last ones before them;
+   * never beyond the hub's L1 height, up to which it can check proofs. When that fails, they are searched again. A
+   * replaced contract restarts the search. @returns the blocks, in words.
+   */
+  async #extend(kind: ClaimKind<Claim>, poll: ClaimPoll): Promise<string> {
+    const { contract } = kind;
+    const { height: to } = poll.block;
+    if (this.#searched?.contract !== contract) {
+      this.#searched = undefined;
+      this.#open.clear();
+    }
+    const last = this.#searched?.to;
+    if (last !== undefined && to <= last) return `up to L1 block ${to}, the newest that the hub knows`;
+    const after = last === undefined ? to - L1_LOOK_BACK_BLOCKS : last - OVERLAP_BLOCKS;
+    const range = { from: after < 0n ? 0n : after + 1n, to };
+    for (const [key, claim] of await this.#scan(kind, poll, range)) {
+      if (!this.#open.has(key)) this.#open.set(key, { claim, attempts: 0, isReported: false });
+    }
+    dropOldest(this.#open, MAX_CLAIMS);
+    this.#searched = { contract, to };
+    return `in L1 blocks ${range.from} to ${to}`;
   }
 
   /**
@@ -223,13 +271,13 @@ export class Claims<Claim extends RollupClaim> {
     kind: ClaimKind<Claim>,
     { l1, signal }: ClaimPoll,
     range: L1Range,
-  ): Promise<readonly Claim[]> {
+  ): Promise<ReadonlyMap<string, Claim>> {
     const filter = { address: kind.contract, topics: [kind.topic0] };
     const outcomes = await Promise.allSettled(
       l1.each().map(async (reader) => {
         const logs = await reader.fetchLogs(filter, range, signal);
         const claims = readL1(reader, () => logs.flatMap((entry) => kind.decode(entry) ?? []));
-        return { reader, claims: new Map(claims.map((claim) => [claim.name, claim])) };
+        return { reader, claims: new Map(claims.map((claim) => [keyOf(claim), claim])) };
       }),
     );
     signal.throwIfAborted();
@@ -244,7 +292,7 @@ export class Claims<Claim extends RollupClaim> {
       const fields = { from_block: range.from, to_block: range.to, found: claims.size };
       this.#deps.log.warn("endpoint_data_invalid.logs", { endpoint: reader.hosts.join(", "), ...fields });
     }
-    return [...found.values()];
+    return found;
   }
 
   /** Tries claims in order until one can be proved. */
@@ -253,36 +301,42 @@ export class Claims<Claim extends RollupClaim> {
     candidates: readonly Candidate[],
     poll: ClaimPoll,
   ): Promise<ClaimFinding> {
-    const search = this.#search;
     const refused: RefusedClaim[] = [];
-    for (const claim of search.ordered(candidates).slice(0, MAX_ATTEMPTS)) {
+    const entries = candidates.flatMap((claim) => {
+      const entry = this.#open.get(keyOf(claim));
+      return entry === undefined ? [] : [{ claim, entry }];
+    });
+    const ordered = entries.toSorted((a, b) => a.entry.attempts - b.entry.attempts);
+    for (const { claim, entry } of ordered.slice(0, MAX_ATTEMPTS)) {
       const { name } = claim;
       try {
         const offer = await kind.prove(claim, poll);
         if (offer === undefined) {
-          search.settle(claim);
+          this.#open.delete(keyOf(claim));
           continue;
         }
-        search.noteAttempt(claim);
-        search.noteReason(claim, undefined);
+        entry.attempts++;
         const summary = `block ${offer.height} by ${name} at L1 block ${poll.block.height}`;
         return { ...offer, kind: "claim", summary };
       } catch (error) {
         poll.signal.throwIfAborted();
         const refusal = refusalOf(error);
         if (refusal === undefined) throw error;
-        search.noteAttempt(claim);
-        if (refusal.source === "l1") search.distrust(claim);
-        if (search.noteReason(claim, refusal.code)) {
-          const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
-          const fields = { claim: name, reason: refusal.code, l1, l2 };
-          this.#deps.log.warn("rollup_claim_skipped.unprovable", fields);
-        }
+        if (!entry.isReported) this.#logRefused(name, refusal);
+        entry.isReported = true;
+        entry.attempts++;
+        // Its true log may be missing: everything is searched again.
+        if (refusal.source === "l1") this.#searched = undefined;
         refused.push({ name, refusal });
         if (refused.filter(isOfEndpoint).length === MAX_ENDPOINT_FAULTS) break;
       }
     }
     return this.#conclude(refused);
+  }
+
+  #logRefused(claim: string, { code }: ClaimRefusal): void {
+    const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
+    this.#deps.log.warn("rollup_claim_skipped", { claim, explanation: code.replaceAll("_", " "), l1, l2 });
   }
 
   /** @throws {ProverFault} `bad_data` when the L1 endpoint is at fault. @throws {RpcFault} */

@@ -2,7 +2,8 @@
  * Prover shared by both kinds of rollups: the hub's state is read first, and decides what is searched for on the L1.
  * The kinds are behind {@link RollupKind}. Start reading at {@link RollupProver.next}.
  */
-import { type CheckRow, findingRow } from "../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../core/checks/check_row.ts";
+import type { FindingCode } from "../../core/checks/findings.ts";
 import type { ConsensusClientView } from "../../core/chains/consensus_target.ts";
 import type { Address } from "../../core/evm/address.ts";
 import {
@@ -18,7 +19,6 @@ import {
   stateMachineIdKey,
 } from "../../core/ismp/state_machine.ts";
 import { checkChainIds } from "../evm_reader.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
 import { TargetClient } from "../target_client.ts";
 import {
   BaseProver,
@@ -32,7 +32,6 @@ import {
 import { evmCommitment } from "../spec/header_commitment.ts";
 import { proverFaultRow } from "../poll_loop.ts";
 import type { ClaimFinding, RollupDeps, RollupView } from "./claims.ts";
-import type { FindingCode } from "../../core/checks/findings.ts";
 
 /** Configured options of any rollup. */
 export interface RollupOptions extends ProverOptions {
@@ -82,8 +81,8 @@ export interface RollupKind<State extends TypedState, Stored> {
     view: RollupView,
     signal: AbortSignal,
   ): Promise<ClaimFinding> | undefined;
-  /** Compares what else the hub stores with the configuration and the L1; absent: there is nothing. */
-  checkStored?(onHub: RollupOnHub<State, Stored>, signal: AbortSignal): Promise<readonly CheckRow[]>;
+  /** Compares what else the hub stores with the configuration; absent: there is nothing. @returns warnings */
+  checkStored?(stored: Stored): readonly (readonly [FindingCode, string])[];
 }
 
 /** Proves a rollup to the hub by claims on its L1. Sends no request before its first method is called. */
@@ -130,13 +129,13 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const view = await this.#findClient(signal);
-    if (this.#id === undefined) return [this.#row("client_missing", "failed", this.#unknownIdText())];
+    if (this.#id === undefined) return [about(this.chain).failed("client_missing", this.#unknownIdText())];
     const { consensusStateId } = this.options;
     const rows: CheckRow[] = [];
     if (this.#id !== consensusStateId) {
       const found = `the hub's client is ${this.#id}, not the configured ${consensusStateId}: ` +
         "consensus_state_id of a rollup names its own client";
-      rows.push(this.#row("client_id_mismatch", "warning", found));
+      rows.push(about(this.chain).warning("client_id_mismatch", found));
     }
     if (view === undefined) return rows;
     try {
@@ -146,7 +145,7 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
       if (state.consensusType === "unknown") {
         const found = `client ${this.#id} of the hub is of a consensus type that this version does not ` +
           `know: ${this.#kind.noun} are proved; update causeway-consensus if there are none`;
-        rows.push(this.#row("rollup_settings_unknown", "warning", found));
+        rows.push(about(this.chain).warning("rollup_settings_unknown", found));
       }
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
@@ -155,7 +154,7 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
     return rows;
   }
 
-  /** Compares what the hub stores of a rollup with the configuration and the L1. */
+  /** Compares what the hub stores of a rollup with the configuration. */
   async #checkStored(state: State, signal: AbortSignal): Promise<readonly CheckRow[]> {
     const id = state.stateMachineId;
     const stored = await this.#kind.fetchStored(id, signal);
@@ -164,19 +163,16 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
     if (contracts.every((each) => each.stored === undefined)) {
       const found = `${name}: the hub holds no ${this.#kind.contractNoun}: it ignores all updates until ` +
         "governance sets one";
-      return [this.#row("rollup_contract_missing", "warning", found)];
+      return [about(this.chain).warning("rollup_contract_missing", found)];
     }
     const rows = contracts.flatMap(({ key, configured, stored: onHub }) => {
       if (configured === undefined || onHub === undefined || configured === onHub) return [];
       const found = `${name}: ${key} is ${configured}, and the hub holds ${onHub} and refuses proofs of ` +
         `any other contract: correct ${key}, or remove it so that the hub's is used`;
-      return [this.#row("rollup_contract_mismatch", "failed", found)];
+      return [about(this.chain).failed("rollup_contract_mismatch", found)];
     });
-    return [...rows, ...await this.#kind.checkStored?.({ state, stored }, signal) ?? []];
-  }
-
-  #row(code: FindingCode, result: CheckRow["result"], found: string): CheckRow {
-    return findingRow(this.chain, code, { result, found });
+    const others = this.#kind.checkStored?.(stored) ?? [];
+    return [...rows, ...others.map(([code, text]) => about(this.chain).warning(code, `${name}: ${text}`))];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
@@ -205,13 +201,9 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
 
   async #findClaim(state: State, view: RollupView, signal: AbortSignal): Promise<ClaimFinding> {
     const id = state.stateMachineId;
-    try {
-      const stored = await this.#kind.fetchStored(id, signal);
-      const found = await this.#kind.findClaim({ state, stored }, view, signal);
-      if (found !== undefined) return found;
-    } catch (fault) {
-      throw fault instanceof RpcFault ? this.#named(fault) : fault;
-    }
+    const stored = await this.#kind.fetchStored(id, signal);
+    const found = await this.#kind.findClaim({ state, stored }, view, signal);
+    if (found !== undefined) return found;
     // The hub would accept any update and ignore it.
     const reason = `the hub holds no ${this.#kind.contractNoun} for ${stateMachineIdKey(id)}`;
     return { kind: "nothing", reason };
@@ -272,28 +264,5 @@ export class RollupProver<State extends TypedState, Stored> extends BaseProver<R
   #unknownIdText(): string {
     return `consensus_state_id ${this.options.consensusStateId} names no rollup client of the hub, ` +
       `and none is known for ${this.chain}: set it to the id of the chain's own client`;
-  }
-
-  /** Converts faults of wrong or unsuitable endpoints to faults of the prover. */
-  #named(fault: RpcFault): Error {
-    const { chain, endpointHost, method } = fault.where;
-    const reader = [this.#deps.l1, this.#deps.l2].find((each) => each.chain === chain);
-    if (reader === undefined) return fault;
-    const named = (code: "bad_data" | "not_served", detail: string): ProverFault =>
-      new ProverFault(code, { chain: reader.chain, endpoint: endpointHost, detail }, { cause: fault });
-    switch (fault.code) {
-      case "malformed":
-      case "oversized":
-      case "wrong_chain":
-        return named("bad_data", fault.detail ?? fault.code);
-      case "pruned":
-      case "missing_method": {
-        const detail = `${method} is refused (${fault.code}): blocks that the hub knows are up to half an ` +
-          "hour old, so an endpoint is needed that keeps their state and serves eth_getProof";
-        return named("not_served", detail);
-      }
-      default:
-        return fault;
-    }
   }
 }

@@ -16,26 +16,23 @@ import { type StateMachineId, stateMachineIdKey } from "../../core/ismp/state_ma
 
 /** Keys of the host sections of all kinds of rollups. */
 export const rollupHostKeys = {
-  l1RpcUrls: required(httpUrls, {
-    name: "beacon_rpc_url",
+  l1RpcUrls: required("beacon_rpc_url", httpUrls, {
     alias: "ethereum_rpc_url",
     description:
       "JSON-RPC endpoints of the L1: execution nodes, despite the name, with the state of the last " +
       "hour.",
     example: ["https://ethereum.example.org/v1/YOUR-KEY"],
   }),
-  l1StateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
-    name: "l1_state_machine",
+  l1StateMachine: required("l1_state_machine", stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
     description: "The L1.",
     example: "EVM-1",
   }),
   /** Id under which the hub stores the L1, and the heights of the rollup. */
-  l1ConsensusStateId: required(byteConsensusStateId, {
-    name: "l1_consensus_state_id",
+  l1ConsensusStateId: required("l1_consensus_state_id", byteConsensusStateId, {
     description: "The L1's consensus state on the hub.",
     example: "ETH0",
   }),
-  consensusUpdateFrequencySec: frequencyKey,
+  consensusUpdateFrequencySec: frequencyKey(),
 };
 
 /** Values of the host sections of all kinds of rollups. */
@@ -60,7 +57,7 @@ export function openRollup(context: ProverContext, section: RollupSection): Roll
   return {
     hub: context.hub,
     // Only events of the L1 are queried.
-    l1: context.l1Readers.open(context, {
+    l1: openEvmReader(context, {
       stateMachine: host.l1StateMachine,
       urls: host.l1RpcUrls,
       blocksPerLogQuery: queryBatchSizeBlocks === undefined ? undefined : BigInt(queryBatchSizeBlocks),

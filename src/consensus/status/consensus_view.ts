@@ -1,14 +1,7 @@
 /** The snapshot of the consensus relayer as a page and as text for a terminal. Pure. */
-import { chainColumns, formatProgramStatus, type ProgramView } from "../../core/checks/program_view.ts";
+import { chainColumns, type ProgramView } from "../../core/checks/program_view.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
-import {
-  type Cell,
-  coloured,
-  type Column,
-  numberColumn,
-  tableSection,
-  textColumn,
-} from "../../core/telemetry/status_sections.ts";
+import { type Cell, coloured, tableSection } from "../../core/telemetry/status_sections.ts";
 import { type ConsensusStatus, MAX_UPDATE_AGE_MS, type RouteReading } from "./consensus_status.ts";
 
 type Client = ConsensusStatus["lightClients"][number];
@@ -23,10 +16,7 @@ export const consensusView: ProgramView<ConsensusStatus> = {
   sections: (status, shows) => {
     const { nowMs, lightClients, chains } = status;
     const { age, short } = shows;
-    const name: Column<Client> = textColumn(
-      "light client",
-      ({ chain, target }) => short(`${chain} on ${target}`),
-    );
+    const name = ({ chain, target }: Client): string => short(`${chain} on ${target}`);
     /** What the light client knows is final, whenever the endpoints were asked last. */
     const newest = ({ chain, knownHeight }: Client): number | undefined => {
       const { head, final } = chains.find((each) => each.chain === chain) ?? {};
@@ -34,50 +24,38 @@ export const consensusView: ProgramView<ConsensusStatus> = {
       return named === undefined ? undefined : Math.max(named, knownHeight ?? 0);
     };
     return [
-      tableSection("Light clients", lightClients, [
-        name,
-        numberColumn("knows", ({ knownHeight }) => knownHeight),
-        numberColumn("newest", newest),
-        numberColumn("last update", (client) => showAge(client, nowMs)),
-        textColumn("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
-        numberColumn(
-          "expires in",
-          ({ expiresMs }) => expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
-        ),
-        numberColumn("our updates", ({ accepted }) => accepted),
-        numberColumn("polled", ({ lastPollMs }) => lastPollMs && age(lastPollMs)),
-        textColumn("now", (client) => showNow(client, nowMs)),
-        textColumn("trusts", ({ trusts }) => trusts),
-      ]),
+      tableSection("Light clients", lightClients, {
+        "light client": name,
+        "knows": ({ knownHeight }) => knownHeight,
+        newest,
+        "last update": (client) => showAge(client, nowMs),
+        "24 h": ({ ageMinByHour: line }) => ({ line, of: "age, minutes" }),
+        "expires in": ({ expiresMs }) =>
+          expiresMs && (expiresMs > nowMs ? formatDuration(expiresMs - nowMs) : "expired"),
+        "our updates": ({ accepted }) => accepted,
+        "polled": ({ lastPollMs }) => lastPollMs && age(lastPollMs),
+        "now": (client) => showNow(client, nowMs),
+        "trusts": ({ trusts }) => trusts,
+      }),
       tableSection("Chains", chains, chainColumns(status, shows)),
-      tableSection("Last updates", lightClients.filter(({ lastUpdate }) => lastUpdate !== undefined), [
-        name,
-        numberColumn("when", ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs)),
-        textColumn(
-          "result",
-          ({ lastUpdate: { result = "" } = {} }) => coloured(result === "accepted" ? "good" : "warn", result),
-        ),
-        numberColumn("bytes", ({ lastUpdate }) => lastUpdate?.bytes),
-        numberColumn(
-          "took",
-          ({ lastUpdate: { findMs = 0, submitMs = 0 } = {} }) => formatDuration(findMs + submitMs),
-        ),
-        textColumn("what", ({ lastUpdate }) => lastUpdate?.detail),
-      ]),
-      tableSection("Last failures", lightClients.filter(({ lastFailure }) => lastFailure !== undefined), [
-        name,
-        numberColumn("when", ({ lastFailure }) => lastFailure && age(lastFailure.atMs)),
-        textColumn("endpoint", ({ lastFailure }) => lastFailure?.host),
-        textColumn("what", ({ lastFailure }) => lastFailure?.text),
-      ]),
+      tableSection("Last updates", lightClients.filter(({ lastUpdate }) => lastUpdate !== undefined), {
+        "light client": name,
+        "when": ({ lastUpdate }) => lastUpdate && age(lastUpdate.atMs),
+        "result": ({ lastUpdate: { result = "" } = {} }) =>
+          coloured(result === "accepted" ? "good" : "warn", result),
+        "bytes": ({ lastUpdate }) => lastUpdate?.bytes,
+        "took": ({ lastUpdate: { findMs = 0, submitMs = 0 } = {} }) => formatDuration(findMs + submitMs),
+        "what": ({ lastUpdate }) => lastUpdate?.detail,
+      }),
+      tableSection("Last failures", lightClients.filter(({ lastFailure }) => lastFailure !== undefined), {
+        "light client": name,
+        "when": ({ lastFailure }) => lastFailure && age(lastFailure.atMs),
+        "endpoint": ({ lastFailure }) => lastFailure?.host,
+        "what": ({ lastFailure }) => lastFailure?.text,
+      }),
     ];
   },
 };
-
-/** Formats the snapshot for a terminal. */
-export function formatConsensusStatus(status: ConsensusStatus): string {
-  return formatProgramStatus(status, consensusView);
-}
 
 function showAge({ updatedMs, isFrozen }: RouteReading, nowMs: number): Cell {
   if (isFrozen === true) return coloured("bad", "frozen");

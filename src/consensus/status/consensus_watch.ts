@@ -8,7 +8,6 @@ import { STARTING, toChainStatus, toProgramStatus } from "../../core/checks/prog
 import { ChainNames } from "../../core/config/chain_names.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
 import type { HubConsensus } from "../followers/hub_consensus.ts";
 import { consensusView } from "./consensus_view.ts";
 import { consensusGauges, type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
@@ -68,11 +67,6 @@ export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
       ...hosts.map(({ id }) => ({ chain: hubName, target: id.stateMachine })),
       ...followers.map(({ prover, target }) => ({ chain: hubName, target: target.id.stateMachine, prover })),
     ]);
-  }
-
-  /** Workers that only watch. */
-  workers(): readonly Worker[] {
-    return this.watchers();
   }
 
   /** Notes that the checks of the start are passed. */

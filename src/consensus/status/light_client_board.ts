@@ -9,7 +9,7 @@ import { neverExpires } from "../target_client.ts";
 import type { ConsensusProver } from "../prover.ts";
 import {
   type ObservedUpdate,
-  planPause,
+  planPauseMs,
   type PollResult,
   type UpdateObserver,
   type UpdateRoute,
@@ -67,7 +67,7 @@ export class LightClientBoard implements UpdateObserver {
     const nowMs = this.#clock.now();
     const failure = result.kind === "failed" || result.kind === "suspended" ? result.failure : undefined;
     // Chance makes the pause shorter, never longer.
-    const { delayMs } = planPause(result, { intervalMs: 0, spentMs: 0, failures: MAX_FAILURES }, 0);
+    const delayMs = planPauseMs(result, { intervalMs: 0, spentMs: 0, failures: MAX_FAILURES }, 0);
     this.#change(route, ({ failingSinceMs, lastFailure, waitsFor }) => ({
       lastPollMs: nowMs,
       failingSinceMs: failure && (failingSinceMs ?? nowMs),

@@ -1,7 +1,6 @@
 /** Checks of a chain for the operator, as the adapters list them: one list per round. */
-import type { CheckJob, CheckRow } from "../checks/check_row.ts";
+import { about, type CheckJob, type CheckRow } from "../checks/check_row.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
-import { RpcFault } from "../rpc/call.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import type { ChainGas } from "./fees.ts";
 import type { AccountNonces } from "./replacement.ts";
@@ -18,32 +17,8 @@ export interface ChainCheckContext {
 /** Checks of a chain in one round. */
 export interface ChainChecks {
   readonly jobs: readonly CheckJob[];
-  /** False when every endpoint refuses: then there is one row about that, and nothing else is checked. */
-  readonly isReachable: (signal: AbortSignal) => Promise<boolean>;
   /** Price of the native token by the host's router, as {@link ChainGas} reads it; absent: there is no router. */
   readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];
-}
-
-/**
- * Asks a chain once per round whether it answers. A slow one is waited for as long as its checks may take: what they have no
- * time for then is a row of theirs, and nothing is left out in silence.
- */
-export function createReach(ask: (signal: AbortSignal) => Promise<unknown>): ChainChecks["isReachable"] {
-  let asked: Promise<boolean> | undefined;
-  return (signal) =>
-    asked ??= ask(signal).then(() => true, (error) => {
-      if (error instanceof RpcFault) return false;
-      throw error;
-    });
-}
-
-/** Makes a job that has nothing to say while the chain does not answer. */
-export function whileReachable(isReachable: ChainChecks["isReachable"], job: CheckJob): CheckJob {
-  return {
-    ...job,
-    run: async (signal): Promise<readonly CheckRow[]> =>
-      await isReachable(signal) ? await job.run(signal) : [],
-  };
 }
 
 /** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */
@@ -67,32 +42,22 @@ export function judgeKnownHeight(
   { chain, observer, id }: { readonly chain: string; readonly observer: string; readonly id: string },
   view: KnownHeight,
 ): CheckRow {
-  const row = { chain, check: "hub_view" } as const;
+  const at = about(chain);
   const update = `run a consensus relayer for ${chain} (causeway-consensus), or check the running one`;
   if (view.isFrozen) {
-    return {
-      ...row,
-      result: "failed",
-      found: `the light client "${id}" on ${observer} is frozen`,
-      advice: `ask the governance of ${observer}: ${chain} is rejected until the client is unfrozen`,
-    };
+    const advice = `ask the governance of ${observer}: ${chain} is rejected until the client is unfrozen`;
+    return at.failed("hub_view", `the light client "${id}" on ${observer} is frozen`, advice);
   }
   if (view.height === 0n) {
-    return {
-      ...row,
-      result: "failed",
-      found: `${observer} knows no height of ${chain} by "${id}"`,
-      advice: update,
-    };
+    return at.failed("hub_view", `${observer} knows no height of ${chain} by "${id}"`, update);
   }
   const ageSec = view.storedSec === undefined ? undefined : view.nowSec - view.storedSec;
   const age = ageSec === undefined ? "age unknown" : `updated ${formatAge(ageSec)} ago`;
   const { challengePeriodSec } = view;
   const period = challengePeriodSec === undefined ? "" : `, challenge period ${challengePeriodSec} s`;
   const found = `${observer} knows height ${view.height} by "${id}", ${age}${period}`;
-  return ageSec !== undefined && ageSec > STALE_AFTER_SEC
-    ? { ...row, result: "warning", found, advice: update }
-    : { ...row, result: "ok", found };
+  const isStale = ageSec !== undefined && ageSec > STALE_AFTER_SEC;
+  return at[isStale ? "warning" : "ok"]("hub_view", found, update);
 }
 
 /** Formats a duration of a chain's clock, seconds. */
@@ -109,23 +74,15 @@ export function judgeClock(
   blockSec: bigint,
   { nowMs, maxAgeSec = CLOCK.maxAgeSec }: { readonly nowMs: number; readonly maxAgeSec?: number | undefined },
 ): CheckRow {
-  const row = { chain, check: "clock" } as const;
+  const { ok, warning } = about(chain);
   const ageSec = Math.round(nowMs / 1_000 - Number(blockSec));
   if (ageSec < -CLOCK.maxFutureSec) {
-    return {
-      ...row,
-      result: "warning",
-      found: `this machine's clock is ${-ageSec} s behind the newest block`,
-      advice: "set the clock of this machine",
-    };
+    const found = `this machine's clock is ${-ageSec} s behind the newest block`;
+    return warning("clock", found, "set the clock of this machine");
   }
   if (ageSec > maxAgeSec) {
-    return {
-      ...row,
-      result: "warning",
-      found: `the newest block is ${ageSec} s old by this machine's clock`,
-      advice: "check that the chain makes blocks, or set the clock of this machine",
-    };
+    const advice = "check that the chain makes blocks, or set the clock of this machine";
+    return warning("clock", `the newest block is ${ageSec} s old by this machine's clock`, advice);
   }
-  return { ...row, result: "ok", found: `the newest block is ${Math.max(0, ageSec)} s old` };
+  return ok("clock", `the newest block is ${Math.max(0, ageSec)} s old`);
 }

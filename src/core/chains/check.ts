@@ -30,8 +30,6 @@ export interface GateDeps {
   readonly log: Log;
   /** Keeps what the checks found; absent: nobody looks. */
   readonly board?: Pick<CheckBoard, "update"> | undefined;
-  /** Lists the hosts of a chain that owe an answer now; absent: none are known. */
-  readonly listAsked?: ((chain: string) => readonly string[]) | undefined;
 }
 
 /** A chain behind a gate. */
@@ -92,9 +90,9 @@ export class ChainGate {
     if (this.#state !== "asked") return undefined;
     const { name } = this.#chain;
     const fault = this.#fault;
-    if (fault !== undefined) return `${name} via ${fault.where.endpointHost}: ${describeFault(fault)}`;
-    const hosts = this.#deps.listAsked?.(name).join(", ") ?? "";
-    return `${name}${hosts === "" ? "" : ` via ${hosts}`}: no answer yet`;
+    return fault === undefined
+      ? `${name}: no answer yet`
+      : `${name} via ${fault.where.endpointHost}: ${describeFault(fault)}`;
   }
 
   async #checkUntilPassed(signal: AbortSignal): Promise<void> {

@@ -13,7 +13,7 @@ import type { GetRequestsWithProof } from "../ismp/ismp_message.ts";
 import type { StateMachine, StateMachineId } from "../ismp/state_machine.ts";
 import type { CheckRow } from "../checks/check_row.ts";
 import type { Chain } from "./port.ts";
-import type { Outcomes, Refusal, SignedSubmission, SubmissionOutcome } from "./submission.ts";
+import type { Refusal, SignedSubmission } from "./submission.ts";
 
 /** Part of a chain's configuration that the hub can confirm. */
 export interface Counterparty {
@@ -123,12 +123,6 @@ export interface RelayerHubCalls {
   prepareCall(call: RelayerHubCall, signal: AbortSignal): Promise<SignedSubmission>;
 }
 
-/** Search for submissions of the hub. */
-export interface HubOutcomes extends Outcomes {
-  /** As `fetchOutcome`, for submissions made by {@link RelayerHubCalls.prepareCall}; a failed dispatch names its error. */
-  fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome>;
-}
-
 /** Consensus proofs of the hub that the hub itself accepted. */
 export interface AcceptedProofs {
   /** Bytes of an accepted proof for `handleConsensus`; `undefined`: this node does not have them. */
@@ -144,6 +138,5 @@ export interface HubChain extends Chain {
   readonly accounts: RelayerAccounts;
   readonly rewards: HubRewards;
   readonly hubCalls: RelayerHubCalls;
-  readonly outcomes: HubOutcomes;
   readonly acceptedProofs: AcceptedProofs;
 }

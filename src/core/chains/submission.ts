@@ -92,8 +92,6 @@ export type Simulation =
     readonly dataCostWei: bigint;
     /** The same if it uses its whole gas limit, as a revert may; `dataCostWei` when absent. */
     readonly maxDataCostWei?: bigint | undefined;
-    /** What a signature needs, where it was read in the same request. */
-    readonly facts?: SigningFacts | undefined;
     /**
      * True where only a plain call could be made, which shows neither what is handled nor the gas: every message counts
      * as handled, at its share of all the gas that may be used. Nothing is held for good on it.
@@ -101,33 +99,6 @@ export type Simulation =
     readonly isBlind?: boolean;
   }
   | { readonly kind: "refused"; readonly refusal: Refusal };
-
-/**
- * Receipts, prices and the like, read together with a simulation: signed at once, the delivery needs no request of its
- * own for them. They count only while they are fresh.
- */
-export interface SigningFacts {
-  /** Time before they were asked for, ms since 1970. */
-  readonly atMs: number;
-  /** The delivery that they are about. */
-  readonly delivery: Delivery;
-  /** Signs it with them. */
-  readonly sign: (input: SigningInput, signal: AbortSignal) => Promise<SigningResult>;
-}
-
-/**
- * Maximum age of facts that a signature relies on, ms: what is older is read again, since another relayer may have
- * delivered meanwhile (docs/architecture/messaging.md, I5).
- */
-const MAX_FACTS_AGE_MS = 2_000;
-
-/** True for facts about exactly this delivery that were read a moment ago. */
-export function isFresh(
-  { atMs, delivery }: SigningFacts,
-  now: { readonly delivery: Delivery; readonly nowMs: number },
-): boolean {
-  return delivery === now.delivery && now.nowMs - atMs <= MAX_FACTS_AGE_MS;
-}
 
 /** Simulation of a delivery that the chain would accept. */
 export type AcceptedSimulation = Extract<Simulation, { kind: "accepted" }>;
@@ -241,10 +212,7 @@ export interface Simulator {
 
 /** Signing and broadcasting. */
 export interface Sender {
-  /**
-   * Reads receipts, nonce and prices in one request and signs; nothing is sent. No request where they were read a
-   * moment ago, together with the simulation.
-   */
+  /** Reads receipts, nonce and prices again in one request and signs; nothing is sent. */
   sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult>;
   /** Broadcasts the bytes. Call only after the submission is in the journal. */
   broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult>;

@@ -1,6 +1,6 @@
 /** The checks that a running program makes at its start and every ten minutes, and their latest results. */
 import type { Clock } from "../runtime/clock.ts";
-import type { Worker } from "../runtime/worker.ts";
+import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { UnknownThing } from "../telemetry/open_log.ts";
 import { type FoundReason, toSentence } from "../telemetry/readiness.ts";
@@ -107,16 +107,10 @@ interface CheckWorkerDeps {
 
 /** Creates the worker. @param plan lists the checks of one round. */
 export function checkWorker({ clock, log, board }: CheckWorkerDeps, plan: () => readonly CheckJob[]): Worker {
-  return {
-    name: "checks",
-    run: async (signal) => {
-      while (!signal.aborted) {
-        const rows = await runChecks({ clock, atOnce: CHECKS_AT_ONCE }, plan(), signal);
-        for (const change of board.update(rows, clock.now())) logChange(log, change);
-        await clock.sleep(CHECK_EVERY_MS, signal);
-      }
-    },
-  };
+  return everyWorker(clock, "checks", CHECK_EVERY_MS, async (signal) => {
+    const rows = await runChecks({ clock, atOnce: CHECKS_AT_ONCE }, plan(), signal);
+    for (const change of board.update(rows, clock.now())) logChange(log, change);
+  });
 }
 
 /** Logs a check whose result changed; an initial pass is not logged. */

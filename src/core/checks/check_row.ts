@@ -2,11 +2,10 @@
  * Results of checks for the operator, as data: `check` prints them, the running programs log their changes and keep
  * them on a board. Pure. Start reading at {@link CheckRow}.
  */
-import { describeExposure } from "../config/toml.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { type ConfigResult, renderDiagnostic } from "../config/diagnostics.ts";
+import { RpcFault, type RpcFaultCode } from "../rpc/call.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { mapLimited } from "../runtime/limit.ts";
-import type { MachineFacts } from "../runtime/machine_facts.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { findingAdvice, type FindingCode } from "./findings.ts";
 
@@ -33,12 +32,12 @@ export const checkSubjects = {
   balance: "the account's balance against the cost of 100 deliveries",
   nonce: "nonces of the account that this relayer did not use",
   signer: "the account that signs",
-  key_file: "key files that others may read",
+  configuration: "warnings about the configuration, and files of keys that others may read",
   price: "sources of the native token's price",
   database: "the database: writable, its version and its owner",
   instance: "another instance that holds the database",
   light_client: "the light client that updates advance",
-  beacon_routes: "what the beacon node serves, and so the size of an update",
+  beacon_routes: "what the beacon node serves",
   beacon_forks: "forks of the beacon chain by the node's schedule, and whether they can be followed",
   grandpa: "finality proofs of the relay chain's node",
   beefy: "BEEFY justifications of the relay chain's node",
@@ -64,15 +63,27 @@ export interface CheckRow {
 /** Name in the place of a chain for checks of the machine, the files and the program itself. */
 export const MACHINE = "machine";
 
-/** Row under the code of a finding, with the advice that belongs to it. */
-export function findingRow(
-  chain: string,
-  check: FindingCode,
-  { result, found, endpoint }: Pick<CheckRow, "result" | "found" | "endpoint">,
-): CheckRow {
-  const row = { chain, ...endpoint === undefined ? {} : { endpoint }, check, result, found };
-  const advice = findingAdvice[check];
-  return result === "ok" || advice === "" ? row : { ...row, advice };
+/** Makes a row of one result; without `advice` that of the finding's code applies. */
+type RowOf = (check: CheckCode, found: string, advice?: string) => CheckRow;
+
+/** Rows about one subject, by their result. */
+export type RowsAbout = Readonly<Record<CheckOutcome, RowOf>>;
+
+/** Rows about a chain, or about one of its endpoints. */
+export function about(chain: string, endpoint?: string): RowsAbout {
+  const place = endpoint === undefined ? { chain } : { chain, endpoint };
+  const rowOf = (result: CheckOutcome): RowOf => (check, found, advice = adviceOf(check)) => {
+    const row = { ...place, check, result, found };
+    return result === "ok" || advice === undefined ? row : { ...row, advice };
+  };
+  return { ok: rowOf("ok"), warning: rowOf("warning"), failed: rowOf("failed") };
+}
+
+const adviceByCode: Partial<Record<CheckCode, string>> = findingAdvice;
+
+function adviceOf(check: CheckCode): string | undefined {
+  const advice = adviceByCode[check];
+  return advice === "" ? undefined : advice;
 }
 
 /** True for what keeps a chain out while it is checked before its first use. */
@@ -125,8 +136,19 @@ export async function runChecks(
   jobs: readonly CheckJob[],
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const rows = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
-  return eachOnce(rows.flat());
+  const results = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
+  const rows = results.flatMap((result) => result instanceof RpcFault ? [] : result);
+  const silent = new Set(
+    rows.flatMap(({ check, result, endpoint }) =>
+      check === "endpoint" && result === "failed" ? [endpoint] : []
+    ),
+  );
+  return eachOnce(results.flatMap((result, at): readonly CheckRow[] => {
+    if (!(result instanceof RpcFault)) return result;
+    // An endpoint that does not answer has its row: what else could not be asked there is the same fact.
+    const { chain = "", check = "endpoint" } = jobs[at] ?? {};
+    return silent.has(result.where.endpointHost) ? [] : [faultRow({ chain, check }, result)];
+  }));
 }
 
 /** Sections may share an endpoint: what two jobs find of it is one row, the worse one. */
@@ -139,18 +161,22 @@ function eachOnce(rows: readonly CheckRow[]): readonly CheckRow[] {
   return [...found.values()];
 }
 
-async function runJob(clock: Clock, job: CheckJob, signal: AbortSignal): Promise<readonly CheckRow[]> {
+async function runJob(
+  clock: Clock,
+  job: CheckJob,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[] | RpcFault> {
   const { chain, check } = job;
   try {
     const deadline = { what: `check ${check} of ${chain}`, afterMs: CHECK_TIMEOUT_MS, signal };
     return await withDeadline(clock, deadline, job.run);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof RpcFault) return [faultRow({ chain, check }, error)];
+    if (error instanceof RpcFault) return error;
     if (!(error instanceof DeadlineFault)) throw error;
     const found = `no result within ${CHECK_TIMEOUT_MS / 1_000} s`;
     const advice = "check the endpoints of the chain, or run the check again";
-    return [{ chain, check, result: "failed", found, advice }];
+    return [about(chain).failed(check, found, advice)];
   }
 }
 
@@ -160,15 +186,14 @@ function faultRow(
   fault: RpcFault,
 ): CheckRow {
   const { where: { endpointHost: endpoint, method } } = fault;
-  const found = `${method}: ${describeFault(fault)}`;
-  return { chain, endpoint, check, result: "failed", found, advice: adviseOnFault(fault) };
+  return about(chain, endpoint).failed(check, `${method}: ${describeFault(fault)}`, adviseOnFault(fault));
 }
 
 /** Row of an endpoint that gives no answer at all. @param hasOthers true: others of the chain are used */
 export function silenceRow(chain: string, fault: RpcFault, hasOthers: boolean): CheckRow {
   const found = `does not answer: ${describeFault(fault)}${hasOthers ? "; the others are used" : ""}`;
-  const row = { chain, endpoint: fault.where.endpointHost, check: "endpoint", found } as const;
-  return { ...row, result: hasOthers ? "warning" : "failed", advice: adviseOnFault(fault) };
+  const at = about(chain, fault.where.endpointHost);
+  return at[hasOthers ? "warning" : "failed"]("endpoint", found, adviseOnFault(fault));
 }
 
 /** What an endpoint answered instead, in a few words. */
@@ -176,49 +201,32 @@ export function describeFault({ code, detail }: RpcFault): string {
   return detail === undefined ? code : `${code} (${detail})`;
 }
 
+/** What helps against a fault of an endpoint, where it is more than another endpoint. */
+const faultAdvice: Partial<Record<RpcFaultCode, string>> = {
+  unreachable: "check the URL and that the node runs",
+  timeout: "check the load of the node, or use a faster endpoint",
+  throttled: "use a plan with more requests, or another endpoint",
+  unauthorized: "check the key in the URL and the plan",
+  over_budget: "raise requests_per_second",
+  missing_method: "allow the method at the node, or use an endpoint that offers it",
+  pruned: "use a node that keeps old state (an archive node)",
+  wrong_chain: "correct or remove the URL",
+  runtime_unsupported: "update this program",
+};
+
 /** What helps against a fault of an endpoint. */
 export function adviseOnFault({ code }: RpcFault): string {
-  switch (code) {
-    case "unreachable":
-      return "check the URL and that the node runs";
-    case "timeout":
-      return "check the load of the node, or use a faster endpoint";
-    case "throttled":
-      return "use a plan with more requests, or another endpoint";
-    case "unauthorized":
-      return "check the key in the URL and the plan";
-    case "over_budget":
-      return "raise requests_per_second";
-    case "missing_method":
-      return "allow the method at the node, or use an endpoint that offers it";
-    case "pruned":
-      return "use a node that keeps old state (an archive node)";
-    case "wrong_chain":
-      return "correct or remove the URL";
-    case "runtime_unsupported":
-      return "update this program";
-    default:
-      return "check the node, or use another endpoint";
-  }
+  return faultAdvice[code] ?? "check the node, or use another endpoint";
 }
 
-/** Rows of the facts. */
-export function judgeMachine({ keyFiles: files }: MachineFacts): readonly CheckRow[] {
-  const row = { chain: MACHINE, check: "key_file" } as const;
-  const open = files.flatMap(({ path, mode }) => {
-    const exposure = describeExposure(mode);
-    return exposure === undefined ? [] : [{ path, text: `${path} is ${exposure}` }];
-  });
-  if (open.length === 0) {
-    const found = files.length === 0
-      ? "no key is read from a file"
-      : `${files.length} file${files.length === 1 ? "" : "s"}, closed to others`;
-    return [{ ...row, result: "ok", found }];
-  }
-  return [{
-    ...row,
-    result: "warning",
-    found: open.map(({ text }) => text).join("; "),
-    advice: `chmod 600 ${open.map(({ path }) => path).join(" ")}`,
-  }];
+/** Row about what was said of a configuration file when it was read. */
+export function judgeConfiguration(
+  file: string,
+  { remarks }: Pick<ConfigResult<unknown>, "remarks">,
+): CheckRow {
+  const { ok, warning } = about(MACHINE);
+  const warnings = remarks.filter(({ kind }) => kind === "warning");
+  return warnings.length === 0
+    ? ok("configuration", `nothing is wrong with ${file}`)
+    : warning("configuration", warnings.map((each) => renderDiagnostic(file, each)).join("; "));
 }

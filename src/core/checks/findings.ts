@@ -37,9 +37,6 @@ export const findingAdvice = {
   rollup_contract_missing: "governance of the hub must set it",
   rollup_contract_mismatch: "correct the key of the line, or remove it: then the hub's contract is used",
   rollup_settings_unknown: "update `causeway-consensus`",
-  games_unlisted: "governance of the hub must add the type of games; updates continue then without a restart",
-  game_implementation_changed:
-    "governance of the hub must register the upgrade; updates continue then without a restart",
   game_type_missing: "correct `respected_game_type`, or remove it",
   // Endpoints
   endpoint_wrong_chain: "correct or remove its URL",

@@ -7,13 +7,11 @@ import { describeReason, isReady } from "../telemetry/readiness.ts";
 import {
   type Cell,
   coloured,
-  type Column,
+  type Columns,
   formatSection,
   mapTexts,
-  numberColumn,
   type StatusSection,
   tableSection,
-  textColumn,
 } from "../telemetry/status_sections.ts";
 import { isCheckReason } from "./check_board.ts";
 import type { ProgramStatus } from "./program_status.ts";
@@ -39,19 +37,23 @@ export interface Shows {
 
 /** Makes the page. */
 export function renderProgramPage<S extends ProgramStatus>(status: S, view: ProgramView<S>): string {
-  const { program: title, version, hub, nowMs, startedAtMs } = status;
-  const subtitle = `${view.role} ${version}${hub === "" ? "" : ` of ${namesOf(status).full(hub)}`}`;
-  return renderPage({ title, subtitle, nowMs, startedAtMs, sections: allSections(status, view) });
+  const { program, version, hub, nowMs } = status;
+  const place = hub === "" ? "" : ` of ${namesOf(status).full(hub)}`;
+  const subtitle = `${view.role} ${version}${place}${runsFor(status)}`;
+  return renderPage(program, subtitle, { nowMs, sections: allSections(status, view) });
 }
 
 /** Formats the snapshot for a terminal. */
 export function formatProgramStatus<S extends ProgramStatus>(status: S, view: ProgramView<S>): string {
-  const { program, version, hub, nowMs, startedAtMs } = status;
-  const runs = startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
+  const { program, version, hub } = status;
   return [
-    `${program} ${version}, hub ${namesOf(status).full(hub)}${runs}`,
+    `${program} ${version}, hub ${namesOf(status).full(hub)}${runsFor(status)}`,
     ...allSections(status, view).flatMap((section) => formatSection(section) ?? []),
   ].join("\n");
+}
+
+function runsFor({ startedAtMs, nowMs }: ProgramStatus): string {
+  return startedAtMs === undefined ? "" : `, running for ${formatDuration(nowMs - startedAtMs)}`;
 }
 
 function namesOf({ chains }: ProgramStatus): ChainNames {
@@ -82,16 +84,14 @@ function stateOf<S extends ProgramStatus>(
   const made = checkedAtMs === undefined
     ? "no checks made yet"
     : `checks in order: ${good} of ${checks.length}, ${age(checkedAtMs)}`;
-  const table = tableSection("State", reasons, [
-    textColumn("where", ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg)),
-    textColumn(
-      "effect",
-      ({ isWarning }) => isWarning === true ? coloured("warn", "warning") : coloured("bad", "stops work"),
-    ),
+  const table = tableSection("State", reasons, {
+    "where": ({ leg, chain }) => leg === undefined ? chain ?? "program" : short(leg),
+    "effect": ({ isWarning }) =>
+      isWarning === true ? coloured("warn", "warning") : coloured("bad", "stops work"),
     // The database alone does not know since when.
-    textColumn("for", ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined),
-    textColumn("what", (reason) => ({ text: describeReason(reason, nowMs), note: reason.code })),
-  ]);
+    "for": ({ sinceMs }) => sinceMs < nowMs ? formatDuration(nowMs - sinceMs) : undefined,
+    "what": (reason) => ({ text: describeReason(reason, nowMs), note: reason.code }),
+  });
   const facts = startedAtMs === undefined ? view.facts(status) : [...view.facts(status), made];
   return { ...table, head: headOf(status, view.countWaiting?.(status) ?? 0), facts };
 }
@@ -124,27 +124,27 @@ function headOf(
 export function chainColumns(
   { nowMs }: Pick<ProgramStatus, "nowMs">,
   { age }: Shows,
-): readonly Column<ProgramStatus["chains"][number]>[] {
+): Columns<ProgramStatus["chains"][number]> {
   const height = (reading: HeightReading | undefined): Cell =>
     reading && { text: String(reading.height), note: age(reading.readAtMs) };
-  return [
-    textColumn("chain", ({ chain, isHub, name }) => isHub && name === chain ? `${chain} (hub)` : chain),
-    numberColumn("head", ({ head }) => height(head)),
-    numberColumn("final", ({ final }) => height(final)),
-    textColumn("endpoints", ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs))),
-  ];
+  return {
+    "chain": ({ chain, isHub, name }) => isHub && name === chain ? `${chain} (hub)` : chain,
+    "head": ({ head }) => height(head),
+    "final": ({ final }) => height(final),
+    "endpoints": ({ endpoints }) => endpoints.map((each) => showEndpoint(each, nowMs)),
+  };
 }
 
 function checksOf({ checks, nowMs }: ProgramStatus): StatusSection {
   // What is a reason stands above.
   const rows = checks.filter((row) => row.result !== "ok" && !isCheckReason(row));
-  return tableSection("Checks", rows, [
-    textColumn("chain", ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`),
-    textColumn("result", ({ result }) => coloured(result === "failed" ? "bad" : "warn", result)),
-    textColumn("found", ({ found, check }) => ({ text: `${found}.`, note: check })),
-    textColumn("advice", ({ advice }) => advice),
-    textColumn("for", ({ sinceMs }) => formatDuration(nowMs - sinceMs)),
-  ]);
+  return tableSection("Checks", rows, {
+    "chain": ({ chain, endpoint }) => endpoint === undefined ? chain : `${chain}, ${endpoint}`,
+    "result": ({ result }) => coloured(result === "failed" ? "bad" : "warn", result),
+    "found": ({ found, check }) => ({ text: `${found}.`, note: check }),
+    "advice": ({ advice }) => advice,
+    "for": ({ sinceMs }) => formatDuration(nowMs - sinceMs),
+  });
 }
 
 /** Age from which a warning is shown as past, although nothing said that it is over. */
@@ -158,15 +158,12 @@ function warningsOf({ warnings, nowMs }: ProgramStatus, { age }: Shows): StatusS
     ...warning,
     isPast: warning.endedAtMs !== undefined || nowMs - warning.atMs > FADED_MS,
   }));
-  return tableSection("Last warnings", rows, [
-    textColumn("when", ({ atMs }) => age(atMs)),
-    textColumn("level", ({ level, isPast, endedAtMs }) => ({
+  return tableSection("Last warnings", rows, {
+    "when": ({ atMs }) => age(atMs),
+    "level": ({ level, isPast, endedAtMs }) => ({
       ...coloured(isPast ? "faint" : level === "error" ? "bad" : "warn", level),
       note: endedAtMs === undefined ? undefined : `over ${age(endedAtMs)}`,
-    })),
-    textColumn(
-      "what",
-      ({ text, event, isPast }) => ({ text, note: event, ...isPast && { colour: "faint" } }),
-    ),
-  ]);
+    }),
+    "what": ({ text, event, isPast }) => ({ text, note: event, ...isPast && { colour: "faint" } }),
+  });
 }

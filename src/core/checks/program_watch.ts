@@ -5,13 +5,13 @@
 import { ChainNames } from "../config/chain_names.ts";
 import { EndpointBoard } from "../rpc/endpoint_board.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { readMemory } from "../runtime/machine_facts.ts";
+import { readMemory } from "../runtime/process_env.ts";
 import { Refreshed } from "../runtime/refreshed.ts";
-import type { Worker } from "../runtime/worker.ts";
+import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { StatusSources } from "../telemetry/http/status_server.ts";
 import type { EventCode, LogFields } from "../telemetry/log.ts";
 import { MetricRegistry, type SnapshotGauges } from "../telemetry/metrics.ts";
-import type { RecentWarning } from "../telemetry/open_log.ts";
+import type { RecentWarning, UnknownThing } from "../telemetry/open_log.ts";
 import { type NotReadyReason, ReasonMemory } from "../telemetry/readiness.ts";
 import { endsTrouble, StandingTroubles } from "../telemetry/troubles.ts";
 import { CheckBoard } from "./check_board.ts";
@@ -91,6 +91,11 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
     });
   }
 
+  /** Lists an unknown thing among the checks; false: it is listed already. */
+  noteUnknown(thing: UnknownThing, nowMs: number): boolean {
+    return this.checks.noteUnknown(thing, nowMs);
+  }
+
   /** Counts a restart of a worker. */
   noteRestart(worker: string): void {
     this.registry.add("causeway_worker_restarts_total", { worker });
@@ -102,7 +107,7 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
   }
 
   /** Worker that measures how late a timer comes, and worker that takes snapshots nobody asks for. */
-  protected watchers(): readonly Worker[] {
+  watchers(): readonly Worker[] {
     let dueMs = Infinity;
     const measure = (): void => {
       const nowMs = this.clock.now();
@@ -111,26 +116,9 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
       dueMs = nowMs + LOOP_EVERY_MS;
     };
     return [
-      this.every("event loop", LOOP_EVERY_MS, measure),
-      this.every("reasons", LOOK_EVERY_MS, () => void this.status()),
+      everyWorker(this.clock, "event loop", LOOP_EVERY_MS, measure),
+      everyWorker(this.clock, "reasons", LOOK_EVERY_MS, () => void this.status()),
     ];
-  }
-
-  /** Worker that does something again and again. */
-  protected every(
-    name: string,
-    everyMs: number,
-    work: (signal: AbortSignal) => Promise<void> | void,
-  ): Worker {
-    return {
-      name,
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await work(signal);
-          await this.clock.sleep(everyMs, signal);
-        }
-      },
-    };
   }
 
   /** Reasons for which the program is not ready. */

@@ -8,7 +8,7 @@ import { connectionProblem, type Fetch, JSON_TYPE, splitAuthorization } from "..
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import type { Worker } from "../runtime/worker.ts";
+import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
 import { describeReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
 
@@ -41,52 +41,17 @@ function keyOf({ code, chain, leg }: NotReadyReason): string {
   return JSON.stringify([code, chain, leg]);
 }
 
+/** News of a post, and all that is in the way. */
+interface News {
+  readonly appeared: readonly NotReadyReason[];
+  readonly ended: readonly NotReadyReason[];
+  readonly reasons: readonly NotReadyReason[];
+}
+
 /** What posts say of the program. */
 interface PostingProgram {
   readonly name: string;
   readonly hub: string;
-}
-
-/**
- * A post as JSON. Slack, Telegram and Mattermost show `text`, Discord `content`, and ntfy what its template names; the
- * rest is for other receivers. Pure.
- */
-function toPost(
-  { name, hub }: PostingProgram,
-  { appeared, ended, reasons, nowMs, shown }: {
-    readonly appeared: readonly NotReadyReason[];
-    readonly ended: readonly NotReadyReason[];
-    readonly reasons: readonly NotReadyReason[];
-    readonly nowMs: number;
-    readonly shown: (text: string) => string;
-  },
-): string {
-  const placeOf = ({ chain, leg }: NotReadyReason): string => leg ?? chain ?? name;
-  const whole = shown([
-    `${name} of ${hub} is ${isReady(reasons) ? "ready" : "not ready"}.`,
-    ...appeared.map((reason) => `${placeOf(reason)}: ${reason.code}: ${describeReason(reason, nowMs)}`),
-    ...ended.map((reason) => `${placeOf(reason)}: ${reason.code} is resolved.`),
-  ].join("\n"));
-  const text = whole.length > MAX_TEXT ? `${whole.slice(0, MAX_TEXT)} ...` : whole;
-  return JSON.stringify({
-    text,
-    content: text,
-    allowed_mentions: { parse: [] },
-    program: name,
-    hub,
-    ready: isReady(reasons),
-    reasons: reasons.slice(0, MAX_REASONS).map((reason) => ({
-      code: reason.code,
-      place: shown(placeOf(reason)),
-      since: formatDuration(nowMs - reason.sinceMs),
-      warning: reason.isWarning === true,
-      text: shown(describeReason(reason, nowMs)),
-    })),
-    resolved: ended.slice(0, MAX_REASONS).map((reason) => ({
-      code: reason.code,
-      place: shown(placeOf(reason)),
-    })),
-  });
 }
 
 /** Text of nodes must not name people of a chat, nor look like another line. */
@@ -120,16 +85,8 @@ export class Webhook {
   /** The worker that posts; none without a webhook. */
   workers(webhook: EndpointUrl | undefined, program: PostingProgram): readonly Worker[] {
     if (webhook === undefined) return [];
-    const { clock } = this.#deps;
-    return [{
-      name: "notifications",
-      run: async (signal) => {
-        while (!signal.aborted) {
-          await this.#round(webhook, program, signal);
-          await clock.sleep(READ_EVERY_MS, signal);
-        }
-      },
-    }];
+    const round = (signal: AbortSignal): Promise<void> => this.#round(webhook, program, signal);
+    return [everyWorker(this.#deps.clock, "notifications", READ_EVERY_MS, round)];
   }
 
   async #round(webhook: EndpointUrl, program: PostingProgram, signal: AbortSignal): Promise<void> {
@@ -142,20 +99,48 @@ export class Webhook {
       .map(({ reason }) => reason);
     if (appeared.length + ended.length === 0 || nowMs - this.#postedMs < POST_EVERY_MS) return;
     this.#postedMs = nowMs;
-    const { names, log } = this.#deps;
-    const shown = (text: string): string => harmless(log.redact(names.full(text)));
-    const failure = await this.#post(
-      webhook,
-      toPost(program, { appeared, ended, reasons, nowMs, shown }),
-      signal,
-    );
+    const body = this.#toBody(program, { appeared, ended, reasons });
+    const failure = await this.#post(webhook, body, signal);
     if (failure === undefined) {
       for (const reason of ended) this.#posted.delete(keyOf(reason));
       for (const reason of appeared) this.#posted.set(keyOf(reason), { reason, seenMs: nowMs });
     } else if (!this.#isFailing) {
-      log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
+      this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
     }
     this.#isFailing = failure !== undefined;
+  }
+
+  /**
+   * A post as JSON. Slack, Telegram and Mattermost show `text`, Discord `content`, and ntfy what its template names; the
+   * rest is for other receivers.
+   */
+  #toBody({ name, hub }: PostingProgram, { appeared, ended, reasons }: News): string {
+    const { clock, names, log } = this.#deps;
+    const nowMs = clock.now();
+    const shown = (text: string): string => harmless(log.redact(names.full(text)));
+    const placeOf = ({ chain, leg }: NotReadyReason): string => leg ?? chain ?? name;
+    const item = (reason: NotReadyReason) => ({ code: reason.code, place: shown(placeOf(reason)) });
+    const whole = shown([
+      `${name} of ${hub} is ${isReady(reasons) ? "ready" : "not ready"}.`,
+      ...appeared.map((reason) => `${placeOf(reason)}: ${reason.code}: ${describeReason(reason, nowMs)}`),
+      ...ended.map((reason) => `${placeOf(reason)}: ${reason.code} is resolved.`),
+    ].join("\n"));
+    const text = whole.length > MAX_TEXT ? `${whole.slice(0, MAX_TEXT)} ...` : whole;
+    return JSON.stringify({
+      text,
+      content: text,
+      allowed_mentions: { parse: [] },
+      program: name,
+      hub,
+      ready: isReady(reasons),
+      reasons: reasons.slice(0, MAX_REASONS).map((reason) => ({
+        ...item(reason),
+        since: formatDuration(nowMs - reason.sinceMs),
+        warning: reason.isWarning === true,
+        text: shown(describeReason(reason, nowMs)),
+      })),
+      resolved: ended.slice(0, MAX_REASONS).map(item),
+    });
   }
 
   /** Posts once; returns what went wrong. */

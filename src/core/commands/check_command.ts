@@ -9,9 +9,7 @@ import type { OperationRun } from "./operation.ts";
 type CheckRun = Pick<OperationRun<never>, "print" | "isJson" | "hasColour" | "names" | "signal">;
 
 /** In what the programs differ. */
-export interface CheckCommandOptions<Run> extends Pick<CommandSyntax<unknown>, "description" | "without"> {
-  /** A whole command line. */
-  readonly example: string;
+export interface CheckCommandOptions<Run> extends Pick<CommandSyntax, "description" | "without"> {
   /** Prepares the checks, and has them made once. */
   readonly run: (run: Run, make: (checks: PlannedChecks) => Promise<ExitCode>) => Promise<ExitCode>;
 }
@@ -28,27 +26,25 @@ export interface PlannedChecks {
 
 /** Defines the command. */
 export function defineCheckCommand<Run extends CheckRun>(
-  { description, example, without = [], run }: CheckCommandOptions<Run>,
+  { description, without = [], run }: CheckCommandOptions<Run>,
 ): Command<Run> {
-  return defineCommand<Run, { readonly json?: boolean }>({
+  return defineCommand({
     name: "check",
     description,
-    summary: "check the whole set-up, then exit",
-    afterHelp: `
-Example:
-  ${example}
-
-The table goes to standard output, with --json as one JSON object; the log goes to standard error.
+    examples: ["check"],
+    afterHelp:
+      `The table goes to standard output, with --json as one JSON object; the log goes to standard error.
 It takes at most ten seconds: a check without a result by then is a failed one. docs/operations/check.md
-explains every check. The running relayer makes the same checks at its start and every ten minutes.
-
-Exit status: 0 everything is in order, 1 a check failed, or the configuration is invalid, 2 wrong
-command line, 3 there are warnings only.`,
+explains every check. The running relayer makes the same checks at its start and every ten minutes.`,
+    exitStatus: {
+      0: "everything is in order",
+      1: "a check failed, or the configuration is invalid",
+      3: "there are warnings only",
+    },
     without,
-    hasResult: true,
     tellsConfiguration: true,
     addOptions: (parser) => void parser.option("--json", "print one JSON object"),
-    run: (of, { json = false }) =>
+    run: (of: Run, { json = false }: { readonly json?: boolean }) =>
       run(of, (checks) => makeChecks({ ...of, isJson: json || of.isJson }, checks)),
   });
 }

@@ -11,11 +11,10 @@ import {
   type CommandDescription,
   type CommandLine,
   type ExitText,
+  type FileOption,
+  fileOptions,
 } from "../runtime/command_line.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-
-/** Options of the program that name a file, and without which nothing runs but commands that say so. */
-export type FileOption = "config" | "db";
 
 /** Commands that share their first word. */
 export interface CommandGroup {
@@ -24,36 +23,32 @@ export interface CommandGroup {
 }
 
 /** How a command is given. */
-export interface CommandSyntax<Options> extends CommandDescription {
+export interface CommandSyntax extends CommandDescription {
   /** The first word, for commands of two. */
   readonly group?: CommandGroup;
   /** Files of the program that it runs without; other commands require them all. */
   readonly without?: readonly FileOption[];
-  /**
-   * Adds arguments and options to the command line. `choose` is called with the options of a command line that has the
-   * command; unless this function says otherwise, they are its argument, or without one the values of its options.
-   */
-  readonly addOptions?: (parser: Parser, choose: (options: Options) => void) => void;
+  /** True: the log goes to standard output, as that of the program does; else to standard error, beside the result. */
+  readonly isLogged?: boolean;
+  /** Adds arguments and options to the command line. */
+  readonly addOptions?: (parser: Parser) => void;
 }
 
-/** A command. `Run` is what the program hands to it. */
-export interface CommandDefinition<Run, Options> extends CommandSyntax<Options> {
-  /** True: standard output holds its result and nothing else; the log goes to standard error. */
-  readonly hasResult?: boolean;
+/** A command. `Run` is what the program hands to it, `Given` its arguments, then the values of its options. */
+export interface CommandDefinition<Run, Given extends readonly unknown[]> extends CommandSyntax {
   /** True: it says what the configuration's warnings and notes are, as the start does; others work with it and are silent. */
   readonly tellsConfiguration?: boolean;
-  /** Does the work; returns the exit status. */
-  readonly run: (run: Run, options: Options) => Promise<ExitCode>;
+  /** Does the work; returns the exit status. Its last argument is the parser of the command. */
+  readonly run: (run: Run, ...given: Given) => Promise<ExitCode>;
 }
 
-/** Command of a command line, with its options. */
+/** Command of a command line, with what was given. */
 interface ChosenCommand<Kind, Run>
-  extends Required<Pick<CommandDefinition<Run, unknown>, "hasResult" | "tellsConfiguration">> {
+  extends Required<Pick<CommandDefinition<Run, []>, "isLogged" | "tellsConfiguration" | "without">> {
   readonly kind: Kind;
   /** Its words. */
   readonly name: string;
-  readonly options: unknown;
-  readonly without: readonly FileOption[];
+  readonly given: readonly unknown[];
   readonly run: (run: Run) => Promise<ExitCode>;
 }
 
@@ -68,64 +63,70 @@ export type ProgramCommand<Run> =
 
 /** Command that can be added to the command line of a program. */
 export interface Command<Run> {
-  readonly addTo: (program: Parser, choose: (command: ProgramCommand<Run>) => void) => void;
+  readonly addTo: (line: CommandLine, choose: (command: ProgramCommand<Run>) => void) => void;
 }
 
 /** Adds the commands to a program's command line and parses it; options that a command does without may be missing. */
 export function parseWithCommands<Run>(
-  { command, parse }: CommandLine,
+  line: CommandLine,
   commands: readonly Command<Run>[],
   args: readonly string[],
 ): ExitText | ProgramCommand<Run> {
   let asked: ProgramCommand<Run> = { kind: "relay" };
   for (const each of commands) {
-    each.addTo(command, (chosen) => {
+    each.addTo(line, (chosen) => {
       asked = chosen;
     });
   }
-  const isNeeded = (option: string): boolean =>
-    asked.kind === "relay" || !asked.without.some((file) => file === option);
-  return parse(args, isNeeded) ?? asked;
+  const listNeeded = (): readonly FileOption[] =>
+    fileOptions.filter((file) => asked.kind === "relay" || !asked.without.includes(file));
+  return line.parse(args, listNeeded) ?? asked;
 }
 
 /** Defines a command that works with a valid configuration. */
-export function defineCommand<Run, Options>(definition: CommandDefinition<Run, Options>): Command<Run> {
-  return { addTo: (program, choose) => addSyntax(program, "command", definition, choose) };
+export function defineCommand<Run, Given extends readonly unknown[]>(
+  definition: CommandDefinition<Run, Given>,
+): Command<Run> {
+  return { addTo: (line, choose) => addSyntax(line, "command", definition, choose) };
 }
 
 /** Defines a command that works without a valid configuration, log or connection; any program can have it. */
-export function defineStandalone<Options>(
-  definition: CommandDefinition<StandaloneRun, Options>,
+export function defineStandalone<Given extends readonly unknown[]>(
+  definition: CommandDefinition<StandaloneRun, Given>,
 ): Command<unknown> {
-  return { addTo: (program, choose) => addSyntax(program, "standalone", definition, choose) };
+  return { addTo: (line, choose) => addSyntax(line, "standalone", definition, choose) };
 }
 
 /** Adds a command to the command line, below its group. */
-function addSyntax<Kind, Run, Options>(
-  program: Parser,
+function addSyntax<Kind, Run, Given extends readonly unknown[]>(
+  { command: program, exampleFiles }: CommandLine,
   kind: Kind,
-  definition: CommandDefinition<Run, Options>,
+  definition: CommandDefinition<Run, Given>,
   choose: (chosen: ChosenCommand<Kind, Run>) => void,
 ): void {
-  const { group, without = [], hasResult = false, tellsConfiguration = false, run } = definition;
+  const { group, without = [], isLogged = false, tellsConfiguration = false, run } = definition;
   const parent = group === undefined ? program : addGroup(program, group);
   const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
-  const chosen = (options: Options): void =>
-    choose({ kind, name, options, without, hasResult, tellsConfiguration, run: (of) => run(of, options) });
-  const parser = addCommand(parent, definition).action(chosen);
-  definition.addOptions?.(parser, chosen);
+  const files = without.includes("config") ? "" : ` ${exampleFiles}`;
+  const parser = addCommand(parent, definition, `${program.name()}${files}`).action(
+    (...all: readonly unknown[]) => {
+      const given = all as Given; // as the command's own options say
+      choose({ kind, name, given, without, isLogged, tellsConfiguration, run: (of) => run(of, ...given) });
+    },
+  );
+  definition.addOptions?.(parser);
 }
 
 /** `config`: the first word of the commands about the configuration file. */
 export const configGroup: CommandGroup = {
   name: "config",
-  description: "check, show and explain the configuration file",
+  description: "Checks, shows and explains the configuration file",
 };
 
 /** `keys`: the first word of the commands about keys. */
 export const keysGroup: CommandGroup = {
   name: "keys",
-  description: "show accounts and their balances, write encrypted keystores",
+  description: "Shows accounts and their balances, writes encrypted keystores",
 };
 
 /** Arguments of such a command: files are there unless it does without them. */

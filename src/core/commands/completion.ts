@@ -7,27 +7,26 @@ import { defineStandalone } from "./command.ts";
 const WORDS = "words";
 
 /** The command. */
-export const completion = defineStandalone<string>({
+export const completion = defineStandalone({
   name: "completion",
   description: "Prints tab completion of this program for a shell.",
-  summary: "print tab completion for bash, zsh or fish",
-  afterHelp: `
-Examples:
-  bash:  causeway completion bash > /etc/bash_completion.d/causeway
-  zsh:   causeway completion zsh > "\${fpath[1]}/_causeway"
-  fish:  causeway completion fish > ~/.config/fish/completions/causeway.fish
-
-Exit status: 0 done, 2 wrong command line.`,
+  examples: [
+    "completion bash > /etc/bash_completion.d/causeway",
+    `completion zsh > "\${fpath[1]}/_causeway"`,
+    "completion fish > ~/.config/fish/completions/causeway.fish",
+  ],
+  exitStatus: { 0: "done" },
   without: ["config", "db"],
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser
       .addArgument(new Argument("<shell>", "bash, zsh or fish").choices(["bash", "zsh", "fish", WORDS]))
-      .argument("[words...]", "used by the scripts: a command line so far, behind --")
-      .action((shell: string, words: readonly string[]) => {
-        const program = parser.parent ?? parser;
-        choose(shell === WORDS ? listNext(program, words).join("\n") : scriptOf(shell, program.name()));
-      }),
-  run: ({ print }, text) => {
+      .argument("[words...]", "used by the scripts: a command line so far, behind --"),
+  run: ({ program, print }, shell: string, words: readonly string[], _: unknown, { parent }: Parser) => {
+    const text = shell !== WORDS
+      ? scriptOf(shell, program)
+      : parent === null
+      ? ""
+      : listNext(parent, words).join("\n");
     if (text !== "") print(text);
     return Promise.resolve(exitCodes.ok);
   },

@@ -10,29 +10,18 @@ import { inlineToml } from "../config/toml.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { configGroup, defineStandalone, requireConfig, type StandaloneRun } from "./command.ts";
 
-const AFTER_HELP = `
-Every key of every section, as TOML, with the line that sets it or "default". Private keys and API keys
-are shown as [secret], of endpoints only scheme and host.
-
-Exit status: 0 shown, 1 the file cannot be used, 2 wrong command line.`;
-
-/** Options of the command. */
-interface ShowOptions {
-  readonly json?: boolean;
-}
-
 /** The command. */
-export const configShow = defineStandalone<ShowOptions>({
+export const configShow = defineStandalone({
   group: configGroup,
   name: "show",
   description: "Shows the values that apply, and where each comes from. Shows no secret.",
-  summary: "show the values that apply and where each comes from",
-  afterHelp: AFTER_HELP,
+  afterHelp:
+    `Every key of every section, as TOML, with the line that sets it or "default". Private keys and API keys
+are shown as [secret], of endpoints only scheme and host.`,
+  exitStatus: { 0: "shown", 1: "the file cannot be used" },
   without: ["db"],
-  addOptions: (parser, choose) =>
-    void parser.option("--json", "one JSON object per key instead of TOML")
-      .action((options: ShowOptions) => choose(options)),
-  run: (run, { json = false }) =>
+  addOptions: (parser) => void parser.option("--json", "one JSON object per key instead of TOML"),
+  run: (run, { json = false }: { readonly json?: boolean }) =>
     withFile(run, ({ values }) => run.print(writeEffective(values, json ? "json" : "toml"))),
 });
 
@@ -85,21 +74,16 @@ function describeOrigin({ origin, line, variables }: EffectiveValue): string {
   return [`line ${line ?? "?"}`, ...variables.map((name) => `\${${name}}`)].join(", ");
 }
 
-const CHECK_HELP = `
-The same problems, warnings and notes as at the start of the program; keys that are named by path are
-read. Connects to nothing.
-
-Exit status: 0 the file can be used, 1 it cannot, 2 wrong command line.`;
-
 /** The command. */
-export const configCheck = defineStandalone<undefined>({
+export const configCheck = defineStandalone({
   group: configGroup,
   name: "check",
   description: "Checks the configuration file offline and lists everything that is wrong with it.",
-  summary: "list everything that is wrong with the configuration file",
-  afterHelp: CHECK_HELP,
+  afterHelp:
+    `The same problems, warnings and notes as at the start of the program; keys that are named by path are
+read. Connects to nothing.`,
+  exitStatus: { 0: "the file can be used", 1: "it cannot" },
   without: ["db"],
-  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   run: (run) =>
     withFile(run, ({ remarks }, path) => {
       for (const remark of remarks) run.print(renderRemark(path, remark));
@@ -108,19 +92,15 @@ export const configCheck = defineStandalone<undefined>({
     }),
 });
 
-const SCHEMA_HELP = `
-Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:
-  #:schema ./causeway.schema.json`;
-
 /** The command. */
-export const configSchema = defineStandalone<undefined>({
+export const configSchema = defineStandalone({
   group: configGroup,
   name: "schema",
   description: "Prints the JSON schema of the configuration file, for editors.",
-  summary: "print the JSON schema of the configuration file",
-  afterHelp: SCHEMA_HELP,
+  afterHelp:
+    `Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:
+  #:schema ./causeway.schema.json`,
   without: ["config", "db"],
-  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   run: ({ file, print }) => {
     print(file.writeJsonSchema().trimEnd());
     return Promise.resolve(exitCodes.ok);

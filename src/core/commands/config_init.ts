@@ -11,16 +11,6 @@ import { readUrl } from "../config/values.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { dirname } from "node:path";
 
-const AFTER_HELP = `
-Chains: ${namedChains.map(({ name }) => name).join(", ")}.
-Host contracts, consensus ids and the hub are those of the live networks; chains of one network go
-together. At a terminal, what is not given is asked for; elsewhere it is left blank, and named.
-
-Example, behind the name of the program:
-  config init --out=file.toml --chain=ethereum,base --hub-url=wss://hub.example.org
-
-Exit status: 0 written, 1 nothing was written, 2 wrong command line.`;
-
 /** Values by name of the chain. */
 type ByChain = ReadonlyMap<string, readonly string[]>;
 
@@ -36,14 +26,17 @@ interface InitOptions {
 }
 
 /** The command. */
-export const configInit = defineStandalone<InitOptions>({
+export const configInit = defineStandalone({
   group: configGroup,
   name: "init",
   description: "Writes a commented configuration file for chains of the live networks. Overwrites nothing.",
-  summary: "write a commented configuration file for named chains",
-  afterHelp: AFTER_HELP,
+  examples: ["config init --out=file.toml --chain=ethereum,base --hub-url=wss://hub.example.org"],
+  afterHelp: `Chains: ${namedChains.map(({ name }) => name).join(", ")}.
+Host contracts, consensus ids and the hub are those of the live networks; chains of one network go
+together. At a terminal, what is not given is asked for; elsewhere it is left blank, and named.`,
+  exitStatus: { 0: "written", 1: "nothing was written" },
   without: ["config", "db"],
-  addOptions: (parser, choose) => {
+  addOptions: (parser) => {
     const ofChains = (flags: string, description: string): Option =>
       new Option(flags, `${description}; may be repeated`).argParser(addPair);
     parser
@@ -59,10 +52,9 @@ export const configInit = defineStandalone<InitOptions>({
         ofChains("--signer <chain=path>", "key file, keystore: or web3signer: of the account on a chain"),
       )
       .addOption(ofChains("--signer-address <chain=address>", "account of a Web3Signer"))
-      .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"))
-      .action((options: InitOptions) => choose(options));
+      .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"));
   },
-  run: (run, options) => Promise.resolve(initialize(run, options)),
+  run: (run, options: InitOptions) => Promise.resolve(initialize(run, options)),
 });
 
 function initialize(run: StandaloneRun, options: InitOptions): ExitCode {

@@ -11,27 +11,20 @@ const TIMEOUT_MS = 5_000;
 /** Maximum length of an answer that is printed. */
 const SHOWN_CHARACTERS = 4_000;
 
-const AFTER_HELP = `
-Example:
-  causeway health --url=http://127.0.0.1:9180
-  causeway health --url=http://127.0.0.1:9180/readyz
-
-Without a path it asks /healthz: whether the program answers at all. /readyz also tells whether something
-stands still, and why; restarting the program does not help against that.
-
-Exit status: 0 the answer was 200, 1 it was another one or there was none within 5 s, 2 wrong command line.`;
-
 /** The command. */
-export const health = defineStandalone<{ readonly url: URL }>({
+export const health = defineStandalone({
   name: "health",
   description: "Asks a program that runs with --listen for its health, and prints the answer.",
-  summary: "ask a running program for its health, then exit",
-  afterHelp: AFTER_HELP,
+  examples: ["health --url=http://127.0.0.1:9180", "health --url=http://127.0.0.1:9180/readyz"],
+  afterHelp:
+    `Without a path it asks /healthz: whether the program answers at all. /readyz also tells whether something
+stands still, and why; restarting the program does not help against that.`,
+  exitStatus: { 0: "the answer was 200", 1: "it was another one or there was none within 5 s" },
   without: ["config", "db"],
   addOptions: (parser) =>
     void parser
       .requiredOption("--url <url>", "address of its status server, e.g. http://127.0.0.1:9180", toUrl),
-  run: async ({ env, print }, { url }) => {
+  run: async ({ env, print }, { url }: { readonly url: URL }) => {
     const path = url.pathname === "/" ? "/healthz" : url.pathname;
     try {
       const answer = await platformFetch(new URL(path, url).href, {

@@ -11,31 +11,30 @@ type Work = typeof import("./keystore_work.ts");
 
 /** Defines a command that writes a keystore. @param findKey finds the key to write */
 function defineKeystoreCommand(
-  texts: { readonly name: string; readonly description: string; readonly summary: string },
+  texts: { readonly name: string; readonly description: string },
   findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Checked<Uint8Array>,
   addArgument: (parser: Parser) => Parser = (parser) => parser,
 ): Command<unknown> {
-  return defineStandalone<KeystoreOptions>({
+  return defineStandalone({
     ...texts,
     group: keysGroup,
-    afterHelp: `
-The file is new, readable by its owner only, and an existing one is never overwritten. Without
+    afterHelp: `The file is new, readable by its owner only, and an existing one is never overwritten. Without
 --password-file the password is asked for at the terminal. In the configuration:
   signer = "keystore:account.json"
-  keystore_password_file = "account.password"
-
-Exit status: 0 written, 1 nothing was written, 2 wrong command line.`,
+  keystore_password_file = "account.password"`,
+    exitStatus: { 0: "written", 1: "nothing was written" },
     without: ["config", "db"],
-    addOptions: (parser, choose) =>
+    addOptions: (parser) =>
       void addArgument(parser)
         .addOption(
           new Option("--type <type>", "kind of account: evm (secp256k1) or substrate (sr25519)")
             .choices(["evm", "substrate"]).makeOptionMandatory(),
         )
         .requiredOption("--out <path>", "keystore to write")
-        .option("--password-file <path>", "file whose first line is the password")
-        .action(() => choose({ ...parser.opts<KeystoreOptions>(), keyFile: parser.args[0] })),
-    run: async (run, options) => {
+        .option("--password-file <path>", "file whose first line is the password"),
+    run: async (run, ...given: readonly unknown[]) => {
+      const parser = given.at(-1) as Parser;
+      const options = { ...parser.opts<KeystoreOptions>(), keyFile: parser.args[0] };
       const work = await import("./keystore_work.ts");
       return work.writeKeystore(run, options, findKey(work, run, options));
     },
@@ -46,7 +45,6 @@ Exit status: 0 written, 1 nothing was written, 2 wrong command line.`,
 export const keysNew = defineKeystoreCommand({
   name: "new",
   description: "Makes a key and writes it as an encrypted keystore. Prints the address.",
-  summary: "make a key and write it as an encrypted keystore",
 }, ({ makeKey }, _, { type }) => makeKey(type));
 
 /** The command. */
@@ -54,7 +52,6 @@ export const keysImport = defineKeystoreCommand({
   name: "import",
   description:
     "Asks for a private key (hex) at the terminal, without showing it, and writes it as an encrypted keystore.",
-  summary: "ask for a key and write it as an encrypted keystore",
 }, ({ readKeyText }, { env }, { type }) => {
   if (env.terminal === undefined) {
     return { found: "no terminal to ask for a key; use keys encrypt for a key in a file" };
@@ -68,28 +65,22 @@ export const keysEncrypt = defineKeystoreCommand(
     name: "encrypt",
     description:
       "Encrypts a file with a private key (hex) into a keystore. The file stays: remove it once the keystore works.",
-    summary: "encrypt a key file into a keystore",
   },
   ({ readKeyFile }, run, { type, keyFile = "" }) => readKeyFile(run, type, keyFile),
   (parser) => parser.argument("<key-file>", "file with the key as hex"),
 );
 
-const AFTER_HELP = `
-Shows no secret. A chain that does not answer within ten seconds is said to, and its address is shown
-anyway. Balances of Substrate accounts are in the smallest unit of their chain.
-
-Exit status: 0 shown, 1 the configuration cannot be used, 2 wrong command line.`;
-
 /** The command. */
-export const keysList = defineStandalone<undefined>({
+export const keysList = defineStandalone({
   group: keysGroup,
   name: "list",
   isDefault: true,
   description: "Shows address and native balance of every configured account. Sends nothing.",
-  summary: "show address and balance of every configured account (default)",
-  afterHelp: AFTER_HELP,
+  afterHelp:
+    `Shows no secret. A chain that does not answer within ten seconds is said to, and its address is shown
+anyway. Balances of Substrate accounts are in the smallest unit of their chain.`,
+  exitStatus: { 0: "shown", 1: "the configuration cannot be used" },
   without: ["db"],
-  addOptions: (parser, choose) => void parser.action(() => choose(undefined)),
   run: async ({ arguments: args, env, file, print }) => {
     const path = requireConfig(args);
     const reading = file.readAccounts(env, path);
@@ -98,7 +89,7 @@ export const keysList = defineStandalone<undefined>({
       return exitCodes.failed;
     }
     const { listAccounts } = await import("./list_accounts.ts");
-    for (const line of await listAccounts(reading.config, systemClock)) print(line);
+    print(await listAccounts(reading.config, systemClock));
     return exitCodes.ok;
   },
 });

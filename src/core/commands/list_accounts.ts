@@ -12,6 +12,7 @@ import { platformFetch } from "../rpc/http.ts";
 import { platformSocket } from "../rpc/socket.ts";
 import { type Clock, systemRandomness } from "../runtime/clock.ts";
 import { withDeadline } from "../runtime/retry.ts";
+import { formatTable } from "../runtime/text_table.ts";
 import type { Log } from "../telemetry/log.ts";
 import { u128 } from "scale-ts";
 import { formatUnits, getAddress } from "viem/utils";
@@ -30,10 +31,7 @@ const silentLog: Log = {
 };
 
 /** A line per account, in their order. */
-export async function listAccounts(
-  accounts: readonly ConfiguredAccount[],
-  clock: Clock,
-): Promise<readonly string[]> {
+export async function listAccounts(accounts: readonly ConfiguredAccount[], clock: Clock): Promise<string> {
   const network = {
     clock,
     randomness: systemRandomness,
@@ -47,8 +45,7 @@ export async function listAccounts(
     describeAccount(account),
     account.signer === undefined ? "" : await describeBalance(network, account),
   ]));
-  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+  return formatTable(rows);
 }
 
 /** Address, and where the key is unless it is in this file or beside it. */

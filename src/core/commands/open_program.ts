@@ -14,11 +14,10 @@ import type { ListenOptions } from "../runtime/command_line.ts";
 import { rereader, type RereadOptions, runRounds, tellConfiguration } from "../runtime/config_rounds.ts";
 import type { ExitCode } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
-import { platformListener } from "../telemetry/http/http_listener.ts";
 import { serveStatus } from "../telemetry/http/status_server.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
-import { type LogOptions, type OpenLog, openLog } from "../telemetry/open_log.ts";
-import { isJournalStream, type LineOutput, openErrorOutput, openOutput } from "../telemetry/output.ts";
+import { type LogObserver, openLog } from "../telemetry/open_log.ts";
+import { isJournalStream, openErrorOutput, openOutput } from "../telemetry/output.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
 
@@ -27,12 +26,10 @@ export interface ProgramParts<C, Run> extends Pick<RereadOptions<C>, "reading" |
   readonly request: ProgramRequest<CommonArguments & ListenOptions, Run>;
   readonly world: ProcessEnv;
   readonly names: ChainNames;
-  readonly watch:
-    & Pick<ProgramWatch<ProgramStatus>, "noteWarning" | "noteEvent" | "reasons" | "sources">
-    & { readonly checks: Pick<ProgramWatch<ProgramStatus>["checks"], "noteUnknown"> };
+  readonly watch: LogObserver & Pick<ProgramWatch<ProgramStatus>, "reasons" | "sources">;
 }
 
-/** A program with a valid configuration; the log is written when it is disposed of. */
+/** A program with a valid configuration; signals are watched until it is disposed of. */
 export interface OpenProgram<C> extends Disposable {
   readonly config: C;
   readonly log: Log;
@@ -40,14 +37,14 @@ export interface OpenProgram<C> extends Disposable {
   readonly setLogLevel: (level: LogLevel) => void;
   /** Aborted by the first SIGINT or SIGTERM; the second one ends the program at once. */
   readonly signal: AbortSignal;
-  /** Ends the program at once, when everything that was logged is written. */
+  /** Ends the program at once. */
   readonly exitNow: (code: ExitCode) => void;
   /**
    * Works with the configuration until the program is stopped, again whenever SIGHUP had another one read. At a
    * terminal SIGHUP says that the terminal is gone, and ends the program.
    */
   readonly inRounds: (work: (config: C, signal: AbortSignal) => Promise<ExitCode>) => Promise<ExitCode>;
-  /** What every command gets; it prints after everything that was logged before. */
+  /** What every command gets. */
   readonly commandRun: Omit<OperationRun<never>, "askRunning" | "here">;
   readonly webhook: Webhook;
   /** Serves the status pages, where they are wanted, while `work` runs. */
@@ -66,46 +63,42 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
   }
   const output = openOutput();
   // Standard output holds the result of a command and nothing else.
-  const hasResult = command.kind === "command" && command.hasResult;
+  const hasResult = command.kind === "command" && !command.isLogged;
   const logOutput = hasResult ? openErrorOutput() : output;
   const secrets = [...listSecrets(config), ...reading.secrets];
   const isJournal = isJournalStream(hasResult ? 2 : 1, journal);
-  const log = openProgramLog(parts, logOutput, { secrets, isJournal });
+  const log = openLog({
+    format: args.logFormat,
+    level: args.logLevel,
+    write: (text) => logOutput.write(text),
+    clock: systemClock,
+    hasColour: logOutput.isTerminal && world.isColourWelcome,
+    isJournal,
+    secrets,
+    names,
+    observer: watch,
+  });
   const isNews = command.kind === "relay" || command.tellsConfiguration;
   tellConfiguration(log, { file: args.config, reading, isNews });
-  const exitNow = (code: ExitCode): void => {
-    log.flush();
-    logOutput.flush();
-    world.exit(code);
-  };
   const { signal, dispose } = abortOnSignals({
-    exit: exitNow,
+    exit: world.exit,
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
   const { listen: address, listenName } = args;
-  const server = {
-    openListener: platformListener,
-    log,
-    address,
-    names: listenName,
-    sources: watch.sources(),
-  };
+  const server = { log, address, names: listenName, sources: watch.sources() };
   return {
     config,
     log,
     setLogLevel: log.setLevel,
     signal,
-    exitNow,
+    exitNow: world.exit,
     inRounds: (round) => {
       const read = rereader({ ...parts, file: args.config, log }, config);
       const onRequest = logOutput.isTerminal ? (): () => void => () => {} : onHangup;
       return runRounds({ read, watch: onRequest }, { first: config, signal }, round);
     },
     commandRun: {
-      print: (text) => {
-        log.flush();
-        output.write(text);
-      },
+      print: (text) => output.write(text),
       printError: (text) => world.writeError(`${text}\n`),
       hasColour: output.isTerminal && world.isColourWelcome,
       isJson: args.logFormat === "json",
@@ -121,30 +114,6 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
       names,
     }),
     serve: (work) => serveStatus(server, work),
-    [Symbol.dispose]: () => {
-      dispose();
-      log.flush();
-      output.flush();
-    },
+    [Symbol.dispose]: dispose,
   };
-}
-
-function openProgramLog<C, Run>(
-  { request: { arguments: { logFormat, logLevel } }, world, names, watch }: ProgramParts<C, Run>,
-  output: LineOutput,
-  options: Pick<LogOptions, "secrets" | "isJournal">,
-): OpenLog {
-  return openLog({
-    ...options,
-    format: logFormat,
-    level: logLevel,
-    write: (text) => output.write(text),
-    flush: () => output.flush(),
-    clock: systemClock,
-    hasColour: output.isTerminal && world.isColourWelcome,
-    names,
-    onWarning: (...warning) => watch.noteWarning(...warning),
-    onEvent: (...event) => watch.noteEvent(...event),
-    onUnknown: (thing, nowMs) => watch.checks.noteUnknown(thing, nowMs),
-  });
 }

@@ -4,11 +4,12 @@
  * its socket. Request and answer are one line of JSON each. Both come from the same build, which the request names, so
  * that the compiler's types are their shapes.
  */
+import type { ProgramStatus } from "../checks/program_status.ts";
+import type { ProgramView } from "../checks/program_view.ts";
 import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { ControlFault, type ControlRequest } from "../runtime/control_client.ts";
-import type { ControlSocket } from "../runtime/control_socket.ts";
+import { ControlFault, type ControlRequest, type ControlSocket } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
@@ -23,7 +24,7 @@ import { Argument } from "commander";
 export type OperationNeed = "read" | "status" | "write" | "chains" | "running";
 
 /** Arguments, work and text of an operation. */
-export interface Operation<Context, Options, Output> extends CommandSyntax<Options> {
+export interface Operation<Context, Given extends readonly unknown[], Output> extends CommandSyntax {
   readonly needs: OperationNeed;
   /** True: the running program may take any time for it, not a minute. */
   readonly isLong?: boolean;
@@ -31,12 +32,10 @@ export interface Operation<Context, Options, Output> extends CommandSyntax<Optio
   readonly isWatched?: boolean;
   /** How its text names chains: `own`: by itself; `full`: `base (EVM-8453)`; by the names alone when absent. */
   readonly naming?: "own" | "full";
-  /** True: the log goes to standard output, as that of the program does. */
-  readonly isLogged?: boolean;
   /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
-  readonly work: (context: Context, options: Options, signal: AbortSignal) => Promise<Output> | Output;
+  readonly work: (context: Context, given: Given, signal: AbortSignal) => Promise<Output> | Output;
   /** Formats the output for people; an empty text is not printed. */
-  readonly show: (output: Output, options: Options, nowMs: number) => string | Promise<string>;
+  readonly show: (output: Output, nowMs: number) => string | Promise<string>;
   /** Exit status; 0 when absent. */
   readonly exitCode?: (output: Output) => ExitCode;
 }
@@ -78,11 +77,10 @@ export interface OperationRun<Context> {
   readonly signal: AbortSignal;
 }
 
-/** A command line with an operation. */
-interface Chosen<Options> {
-  readonly options: Options;
-  readonly json?: boolean | undefined;
-  readonly watch?: boolean | undefined;
+/** Options that operations have beside their own. */
+interface PrintOptions {
+  readonly json?: boolean;
+  readonly watch?: boolean;
 }
 
 /** Pause of `--watch`, ms. */
@@ -92,39 +90,33 @@ const WATCH_EVERY_MS = 2_000;
 const CLEAR_SCREEN = "\x1b[2J\x1b[H";
 
 /** Defines the command of an operation, which has `--json` beside its own options. */
-export function defineOperation<Context, Options, Output>(
-  operation: Operation<Context, Options, Output>,
+export function defineOperation<Context, Given extends readonly unknown[], Output>(
+  operation: Operation<Context, Given, Output>,
 ): OperationCommand<OperationRun<Context>, Context> {
   return {
     operation,
-    ...defineCommand<OperationRun<Context>, Chosen<Options>>({
+    ...defineCommand({
       ...operation,
-      hasResult: operation.isLogged !== true,
-      addOptions: (parser, choose) => {
-        const chosen = (options: Options): void =>
-          choose({ options, ...parser.opts<Omit<Chosen<Options>, "options">>() });
-        operation.addOptions?.(parser.action(chosen), chosen);
+      addOptions: (parser) => {
+        operation.addOptions?.(parser);
         parser.option("--json", "print JSON");
         if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
       },
-      run: async (run, { options, json = false, watch = false }) => {
+      run: async (run: OperationRun<Context>, ...all: readonly unknown[]) => {
+        const given = all.slice(0, -1); // without the parser
+        const { json = false, watch = false } = given.at(-1) as PrintOptions;
         const asked = { ...run, isJson: json || run.isJson };
-        let code = await runOperation(asked, operation, options);
+        const runOnce = (): Promise<ExitCode> => runOperation(asked, operation, given as unknown as Given);
+        let code = await runOnce();
         while (watch && code === exitCodes.ok && await isNextDue(run)) {
           if (run.hasColour) run.print(CLEAR_SCREEN);
-          code = await runOperation(asked, operation, options);
+          code = await runOnce();
         }
         return code;
       },
     }),
   };
 }
-
-/** As {@link defineOperation}, where what the work returns says what the output is. */
-export const operationOf = <Context, Options>() =>
-<Output>(
-  operation: Operation<Context, Options, Output>,
-): ReturnType<typeof defineOperation<Context, Options, Output>> => defineOperation(operation);
 
 /** Waits for the next print of `--watch`; false: the operator ends it. */
 async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | "signal">): Promise<boolean> {
@@ -151,22 +143,22 @@ function nameChains<Output>(
   );
 }
 
-async function runOperation<Context, Options, Output>(
+async function runOperation<Context, Given extends readonly unknown[], Output>(
   run: OperationRun<Context>,
-  operation: Operation<Context, Options, Output>,
-  options: Options,
+  operation: Operation<Context, Given, Output>,
+  given: Given,
 ): Promise<ExitCode> {
   const { work, needs } = operation;
   const show = async (output: Output): Promise<ExitCode> => {
     const named = nameChains(output, run.names, operation.naming);
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, options, run.clock.now());
+    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };
   try {
-    const answer = needs === "read" ? undefined : await ask<Output>(run, operation, options);
-    if (answer !== undefined) return await show(answer.output).catch((error) => refuseForm(error, answer));
-    return await run.here(needs, async (context) => show(await work(context, options, run.signal)));
+    const answer = needs === "read" ? undefined : await ask<Output>(run, operation, given);
+    if (answer !== undefined) return await show(answer.output);
+    return await run.here(needs, async (context) => show(await work(context, given, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
     if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
@@ -175,28 +167,16 @@ async function runOperation<Context, Options, Output>(
   }
 }
 
-/** What another version answers may lack what this one shows. */
-function refuseForm(error: unknown, { version }: { readonly version: string }): never {
-  if (version === VERSION || !(error instanceof TypeError)) throw error;
-  throw new OperationRefusal(`${describeVersions(version, VERSION)}, or ask with --json.`);
-}
-
-function describeVersions(running: string, asking: string): string {
-  return `The running relayer is ${running}, this command ${asking}: restart the relayer, so that both are the new one`;
-}
-
 /** What goes over the socket to a running program. */
 interface Request {
   /** Version of the program that asks. */
   readonly version: string;
   readonly operation: string;
-  readonly options: never;
+  readonly given: never;
 }
 
 /** What comes back: the output, or a text for the operator. */
-type Answer<Output> =
-  | { readonly version: string; readonly output: Output }
-  | { readonly refusal: string };
+type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
 
 /** Version by which both sides of the socket know that they are the same program. */
 const VERSION = versionText("").trim();
@@ -207,11 +187,11 @@ const ANSWER_WITHIN_MS = 60_000;
 /** Asks the running program; `undefined`: none runs. @throws {OperationRefusal | ControlFault} */
 async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
-  { name, isLong }: Pick<Operation<unknown, unknown, Output>, "name" | "isLong">,
-  options: unknown,
-): Promise<Exclude<Answer<Output>, { readonly refusal: string }> | undefined> {
+  { name, isLong }: Pick<Operation<unknown, never, Output>, "name" | "isLong">,
+  given: readonly unknown[],
+): Promise<{ readonly output: Output } | undefined> {
   const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
-  const text = await askRunning({ line: toRequestLine(name, options), afterMs, signal });
+  const text = await askRunning({ line: toRequestLine(name, given), afterMs, signal });
   if (text === undefined) return undefined;
   const answer: Answer<Output> = JSON.parse(text);
   if ("refusal" in answer) throw new OperationRefusal(answer.refusal);
@@ -219,8 +199,8 @@ async function ask<Output>(
 }
 
 /** Writes a request. */
-export function toRequestLine(operation: string, options: unknown): string {
-  return JSON.stringify({ version: VERSION, operation, options });
+export function toRequestLine(operation: string, given: readonly unknown[]): string {
+  return JSON.stringify({ version: VERSION, operation, given });
 }
 
 /** Creates the worker of a running program that answers at its socket. */
@@ -241,52 +221,40 @@ export interface RequestServer<Context> {
 
 /** Answers one request line; whatever is wrong with it becomes a text. */
 export async function answerRequest<Context>(
-  server: RequestServer<Context>,
+  { commands, context, isExpected }: RequestServer<Context>,
   line: string,
   signal: AbortSignal,
 ): Promise<string> {
   try {
-    return JSON.stringify({ version: VERSION, output: await workOn(server, line, signal) });
+    const { version, operation: name, given } = readRequest(line);
+    const operation = commands.find((command) => command.operation.name === name)?.operation;
+    if (version !== VERSION) {
+      throw new OperationRefusal(
+        `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
+      );
+    }
+    if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
+    const level = operation.needs === "status" ? "debug" : "info";
+    context.log[level]("operator_request", { operation: name, input: given });
+    return JSON.stringify({ output: await operation.work(context, given, signal) });
   } catch (error) {
-    return JSON.stringify({ refusal: explain(server, error) });
+    const text = error instanceof Error ? error.message : String(error);
+    if (error instanceof OperationRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
+    context.log.warn("control_request_failed", { error });
+    return JSON.stringify({ refusal: `It failed: ${text}` });
   }
-}
-
-async function workOn<Context>(
-  { commands, context }: RequestServer<Context>,
-  line: string,
-  signal: AbortSignal,
-): Promise<unknown> {
-  const { version, operation: name, options } = readRequest(line);
-  const operation = commands.find((command) => command.operation.name === name)?.operation;
-  // What changes nothing is answered to any version: until the restart after an upgrade they differ.
-  if (version !== VERSION && operation?.needs !== "status") {
-    throw new OperationRefusal(`${describeVersions(VERSION, String(version))}.`);
-  }
-  if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
-  context.log[operation.needs === "status" ? "debug" : "info"]("operator_request", {
-    operation: name,
-    input: options,
-  });
-  return await operation.work(context, options, signal);
 }
 
 /** @throws {OperationRefusal} */
 function readRequest(line: string): Request {
   try {
-    const request: Request | null = JSON.parse(line);
+    // JSON has null for an argument that is left out.
+    const request: Request | undefined = JSON.parse(line, (_, value: unknown) => value ?? undefined);
     if (typeof request?.operation === "string") return request;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
   throw new OperationRefusal("The request is not one line of JSON of the known form.");
-}
-
-function explain<Context>({ context, isExpected }: RequestServer<Context>, error: unknown): string {
-  if (error instanceof OperationRefusal) return error.message;
-  if (error instanceof Error && isExpected?.(error) === true) return error.message;
-  context.log.warn("control_request_failed", { error });
-  return `It failed: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 /** What changes the level of a program's log. */
@@ -296,23 +264,52 @@ export interface LevelSetter {
 }
 
 /** `log-level` of both programs. */
-export const logLevelCommand = defineOperation<LevelSetter, LogLevel, { readonly level: LogLevel }>({
+export const logLevelCommand = defineOperation({
   name: "log-level",
   description: "Changes the minimum level that the running relayer logs, until it ends.",
-  summary: "change the log level of the running relayer",
-  afterHelp: `
-At the next start --log-level counts again.
-
-Exit status: 0 done, 1 no relayer runs, 2 wrong command line.`,
+  afterHelp: `At the next start --log-level counts again.`,
+  exitStatus: { 0: "done", 1: "no relayer runs" },
   needs: "running",
   addOptions: (parser) =>
     void parser.addArgument(
       new Argument("<level>", "minimum level that is logged").choices([...logLevels]),
     ),
-  work: ({ setLogLevel }, level) => {
+  work: ({ setLogLevel }: LevelSetter, [level]: readonly [LogLevel]) => {
     if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
     setLogLevel(level);
     return { level };
   },
   show: ({ level }) => `The relayer logs from level ${level} on.`,
 });
+
+/** What `status` works with. */
+interface Watched<Status> {
+  /** The snapshot; `undefined`: nobody watches. */
+  readonly status: () => Status | undefined;
+}
+
+/** In what `status` differs between the programs. */
+interface StatusCommandOptions<Status extends ProgramStatus>
+  extends Pick<CommandSyntax, "examples" | "afterHelp" | "exitStatus"> {
+  readonly loadView: () => Promise<ProgramView<Status>>;
+}
+
+/** Defines `status`: what the status page shows, as text. */
+export const defineStatus = <Context extends Watched<Status>, Status extends ProgramStatus>(
+  { loadView, ...help }: StatusCommandOptions<Status>,
+): OperationCommand<OperationRun<Context>, Context> =>
+  defineOperation({
+    ...help,
+    name: "status",
+    description: "Shows what the relayer does now, and what is in its way.",
+    needs: "status",
+    isWatched: true,
+    naming: "own",
+    work: ({ status }: Context) => {
+      const found = status();
+      if (found === undefined) throw new OperationRefusal("The running relayer has no status.");
+      return found;
+    },
+    show: async (found) =>
+      (await import("../checks/program_view.ts")).formatProgramStatus(found, await loadView()),
+  });

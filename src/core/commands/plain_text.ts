@@ -2,7 +2,7 @@
 import { formatTable, shownTime } from "../runtime/text_table.ts";
 
 /** Maximum number of columns of a table; a list of larger items is a block for each. */
-const MAX_COLUMNS = 6;
+const MAX_COLUMNS = 7;
 
 /**
  * Formats an object: single values below each other, then every list and object under its name. Members without a value are

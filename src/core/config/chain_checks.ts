@@ -5,14 +5,7 @@
 import type { Hex } from "../encoding/bytes.ts";
 import { isPolkadotHub, polkadotHubAs } from "../ismp/polkadot_hub.ts";
 import type { ConsensusStateId, StateMachine } from "../ismp/state_machine.ts";
-import {
-  findLiveChain,
-  findNamedChain,
-  findOtherTrie,
-  isLiveHost,
-  liveHubs,
-  networks,
-} from "./live_network.ts";
+import { findNamedChain, findOtherTrie, liveHubs, namedChains, networks } from "./live_network.ts";
 import type { SourceLocation } from "./diagnostics.ts";
 
 /** What the checks know of a section: where it is, and its valid values. */
@@ -26,6 +19,13 @@ export interface KnownSection {
   readonly ismpHost?: Hex | undefined;
   readonly inboundOnly?: boolean | undefined;
   readonly gasPriceBufferPercent?: number | undefined;
+}
+
+/** What was read of a section. */
+export interface SectionReading<C> {
+  readonly known: KnownSection;
+  /** `undefined`: a value is missing or wrong. */
+  readonly config: C | undefined;
 }
 
 /** The checks of all chains. @param stored the chains as the hub stores their heights; default: as they are */
@@ -64,7 +64,7 @@ function sectionAt(location: SourceLocation): string {
 function checkLiveIds(chains: readonly KnownSection[]): void {
   for (const { location, stateMachine, consensusStateId, idKey = "consensus_state_id" } of chains) {
     if (stateMachine === undefined || consensusStateId === undefined) continue;
-    const live = findLiveChain(stateMachine);
+    const live = findNamedChain(stateMachine);
     if (live === undefined || live.consensusStateId === consensusStateId) continue;
     location.child(idKey).warning(
       `"${consensusStateId}"`,
@@ -81,15 +81,13 @@ function checkNetworks(hub: KnownSection | undefined, chains: readonly KnownSect
   const network = networks.find((each) => liveHubs[each] === hub?.stateMachine);
   for (const { location, stateMachine, ismpHost } of chains) {
     if (stateMachine === undefined) continue;
-    const live = findLiveChain(stateMachine);
     const named = findNamedChain(stateMachine);
-    if (live !== undefined && ismpHost !== undefined && ismpHost !== live.ismpHost && isLiveHost(ismpHost)) {
-      location.child("ismp_host").warning(
-        `the host of another network`,
-        `${live.ismpHost}, the live host of this chain`,
-      );
+    if (named === undefined) continue;
+    if (ismpHost !== named.ismpHost && namedChains.some((other) => other.ismpHost === ismpHost)) {
+      const expected = `${named.ismpHost}, the live host of this chain`;
+      location.child("ismp_host").warning("the host of another network", expected);
     }
-    if (named === undefined || network === undefined || named.network === network) continue;
+    if (network === undefined || named.network === network) continue;
     location.child("state_machine").warning(
       `"${stateMachine}" (${named.name}), a chain of the ${named.network}`,
       `chains of the ${network}, as ${hub?.stateMachine} is the hub of that`,
@@ -121,7 +119,7 @@ function checkTries(chains: readonly KnownSection[]): void {
         "a chain whose state this program can prove",
         "fees and rewards for deliveries to it could never be claimed; remove the section",
       );
-    } else if (type === "substrate_evm" && findLiveChain(stateMachine) !== undefined) {
+    } else if (type === "substrate_evm" && findNamedChain(stateMachine) !== undefined) {
       at.problem(
         `"substrate_evm" for ${stateMachine}, whose state is in Ethereum's trie`,
         'for messages "evm", for consensus the type of its finality',

@@ -29,8 +29,7 @@ import type { ConfigFiles, TomlTable } from "./toml.ts";
 export const DEFAULT_MAX_CONCURRENT_QUERIES = 10;
 
 /** Budget of a chain. */
-const requestsPerSecond = optional(integer(1, 100_000, "calls per second"), {
-  name: "requests_per_second",
+const requestsPerSecond = optional("requests_per_second", integer(1, 100_000, "calls per second"), {
   description:
     "Maximum calls to all endpoints of the chain together, each call of a batch counted, for plans that limit or bill " +
     "them. A request waits up to 10 s for its turn.",
@@ -39,41 +38,37 @@ const requestsPerSecond = optional(integer(1, 100_000, "calls per second"), {
 
 /** Keys of every node that is asked over a WebSocket. */
 export const nodeKeys = {
-  maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 150_000_000, {
-    name: "max_rpc_payload_size",
+  maxRpcPayloadSizeBytes: withDefault("max_rpc_payload_size", integer(1, UINT32_MAX, "bytes"), 150_000_000, {
     description: "Maximum size of an RPC request or response; most methods have a lower limit of their own.",
   }),
-  maxConcurrentQueries: withDefault(integer(1, UINT32_MAX), DEFAULT_MAX_CONCURRENT_QUERIES, {
-    name: "max_concurent_queries",
-    description: "Maximum RPC requests at a time (spelled this way).",
-  }),
+  maxConcurrentQueries: withDefault(
+    "max_concurent_queries",
+    integer(1, UINT32_MAX),
+    DEFAULT_MAX_CONCURRENT_QUERIES,
+    { description: "Maximum RPC requests at a time (spelled this way)." },
+  ),
   requestsPerSecond,
 };
 
 /** Keys of every chain whose messages are read. */
 export const scanKeys = {
   /** Queries start at the block after this one; `undefined`: at the stored cursor or the chain's final height. */
-  initialHeight: optional(blockHeight, {
-    name: "initial_height",
+  initialHeight: optional("initial_height", blockHeight, {
     description:
       "For tests: every start reads messages from the block after this one, hours of work for the node. Without it " +
       "the relayer continues where it stopped, the first time at the height that the hub knows or at the head.",
     example: 4_200_000,
   }),
-  pollIntervalSec: withDefault(timerSeconds, 10, {
-    name: "poll_interval",
+  pollIntervalSec: withDefault("poll_interval", timerSeconds, 10, {
     description: "How often the chain is polled for what it knows of the hub.",
   }),
 };
 
 /** The hub's own name. A hub is a parachain: EVM handlers know hubs by a numeric para id only. */
 export const hubStateMachine = required(
+  "state_machine",
   stateMachine('"POLKADOT-n" or "KUSAMA-n" with a para id', ["POLKADOT-", "KUSAMA-"]),
-  {
-    name: "state_machine",
-    description: "Compared with the node at start-up.",
-    example: "POLKADOT-3367",
-  },
+  { description: "Compared with the node at start-up.", example: "POLKADOT-3367" },
 );
 
 /**
@@ -103,8 +98,7 @@ function accountOf<T>(key: Key<T>): Key<T | undefined> {
 }
 
 /** A chain that is only a source. */
-const inboundOnly = withDefault(boolean, false, {
-  name: "inbound_only",
+const inboundOnly = withDefault("inbound_only", boolean, false, {
   description:
     "True: the chain is only a source, and needs no `signer`: nothing is sent to it, and fees that are paid on it " +
     "stay on the hub as credit.",
@@ -112,76 +106,67 @@ const inboundOnly = withDefault(boolean, false, {
 
 /** Keys of every section of an EVM chain, beside its type. */
 export const evmKeys = (files: ConfigFiles) => ({
-  stateMachine: required(stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
-    name: "state_machine",
+  stateMachine: required("state_machine", stateMachine('"EVM-n" with a chain id', ["EVM-"]), {
     description: "Its chain id is compared with every endpoint.",
     example: "EVM-1",
   }),
   /** No repeats. */
-  rpcUrls: required(httpUrls, {
-    name: "rpc_urls",
+  rpcUrls: required("rpc_urls", httpUrls, {
     description:
       "JSON-RPC endpoints in the order of preference. The messaging relayer needs `debug_traceCall`, at a " +
       "high rate. Use two providers: what ends a message, proofs and logs of one are checked with the other.",
     example: ["https://one.example.org/v1/YOUR-KEY", "https://two.example.org"],
   }),
   requestsPerSecond,
-  consensusStateId: required(consensusStateId, {
-    name: "consensus_state_id",
+  consensusStateId: required("consensus_state_id", consensusStateId, {
     description: "Id under which the hub stores the chain: ETH0 for Ethereum and its L2s, BSC0 for BSC.",
     example: "ETH0",
   }),
   /** `undefined` (an empty text in the file): native prices come from the chain only. */
-  etherscanApiKey: required(apiKey, {
-    name: "etherscan_api_key",
+  etherscanApiKey: required("etherscan_api_key", apiKey, {
     description:
       "For the price of the native token; chains with the same token can share a key. An empty text: the price comes " +
       "from the Uniswap V2 router that the host contract names.",
     example: "YOUR-ETHERSCAN-KEY",
   }),
   /** Lower case. */
-  ismpHost: required(contractAddress, {
-    name: "ismp_host",
+  ismpHost: required("ismp_host", contractAddress, {
     description: "The ISMP host contract, which names the handler and the fee token.",
     example: "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3",
   }),
   /** `undefined` only with {@link inboundOnly}. */
-  signer: accountOf(required(evmSigner(files), {
-    name: "signer",
-    description:
-      "Pays for deliveries on this chain and earns their fees. Nothing else may send from this account, not even " +
-      "another relayer. Not needed with `inbound_only = true`.",
-    example: "/run/secrets/ethereum-key",
-  })),
+  signer: accountOf(
+    required("signer", evmSigner(files), {
+      description:
+        "Pays for deliveries on this chain and earns their fees. Nothing else may send from this account, not even " +
+        "another relayer. Not needed with `inbound_only = true`.",
+      example: "/run/secrets/ethereum-key",
+    }),
+  ),
   inboundOnly,
   /** `undefined`: the whole range at once. */
-  queryBatchSizeBlocks: optional(integer(1, UINT32_MAX, "blocks"), {
-    name: "query_batch_size",
+  queryBatchSizeBlocks: optional("query_batch_size", integer(1, UINT32_MAX, "blocks"), {
     description:
       "Maximum blocks of one `eth_getLogs`, for providers that limit it. Without it, the whole range at once.",
     example: 1_000,
   }),
-  tracingBatchSize: optional(integer(1, UINT32_MAX, "transactions"), {
-    name: "tracing_batch_size",
+  tracingBatchSize: optional("tracing_batch_size", integer(1, UINT32_MAX, "transactions"), {
     description: "Maximum transactions traced at a time. Without it, 16.",
     example: 10,
   }),
-  gasPriceBufferPercent: withDefault(percent(1000), 0, {
-    name: "gas_price_buffer",
+  gasPriceBufferPercent: withDefault("gas_price_buffer", percent(1000), 0, {
     description:
       "Added to the maximum gas price of a transaction, never to its tip (without EIP-1559 to the price). Does not " +
       "count in the profit rule, but no delivery is offered more than its fees pay for. Keep it below " +
       "`minimum_profit_percentage`.",
   }),
-  maximumGasPriceGwei: optional(positiveAmount("gwei"), {
-    name: "maximum_gas_price",
+  maximumGasPriceGwei: optional("maximum_gas_price", positiveAmount("gwei"), {
     description:
       "Gas price above which nothing is signed for this chain. Without it: 500 on Ethereum and Gnosis, 5000 on " +
       "Polygon, 25 on BSC, 10 on Arbitrum, OP Mainnet, Base, Unichain and Soneium, none elsewhere.",
     example: 200,
   }),
-  clientType: withDefault(oneOf(["Geth", "Erigon"]), "Geth", {
-    name: "client_type",
+  clientType: withDefault("client_type", oneOf(["Geth", "Erigon"]), "Geth", {
     description: "Software of the node; the two trace differently.",
   }),
   ...scanKeys,
@@ -190,8 +175,7 @@ export const evmKeys = (files: ConfigFiles) => ({
 /** Keys of every section with `type = "substrate_evm"`, beside the type. */
 export const substrateEvmKeys = (files: ConfigFiles) => ({
   ...evmKeys(files),
-  wsUrl: required(webSocketUrl, {
-    name: "ws_url",
+  wsUrl: required("ws_url", webSocketUrl, {
     description:
       "A node of the chain with Substrate's RPC and archive state, which proves what the contracts hold.",
     example: "wss://polkadot-hub.example.org",
@@ -211,8 +195,7 @@ export type SubstrateValues = SectionValues<ReturnType<typeof substrateKeys>>;
 export const notifySection = {
   description: "Only where changes of readiness are to be posted to a chat or another service.",
   keys: {
-    webhook: required(httpUrl, {
-      name: "webhook",
+    webhook: required("webhook", httpUrl, {
       description:
         "Gets each change as JSON, with what helps: an incoming webhook of Slack, Mattermost or Discord, sendMessage " +
         "of a Telegram bot with ?chat_id=, or ntfy with ?tpl=1&m={{.text}}.",
@@ -227,41 +210,39 @@ export type NotifyConfig = SectionValues<typeof notifySection.keys>;
 /** Keys of every section with `type = "substrate"`, beside the type. */
 export const substrateKeys = (files: ConfigFiles) => ({
   stateMachine: required(
+    "state_machine",
     stateMachine('"POLKADOT-n", "KUSAMA-n" or "SUBSTRATE-xxxx" with 4 characters', [
       "POLKADOT-",
       "KUSAMA-",
       "SUBSTRATE-",
     ]),
-    { name: "state_machine", description: "The chain.", example: "POLKADOT-2030" },
+    { description: "The chain.", example: "POLKADOT-2030" },
   ),
-  hashing: required(oneOf(["Keccak", "Blake2"]), {
-    name: "hashing",
+  hashing: required("hashing", oneOf(["Keccak", "Blake2"]), {
     description: "Hash of the chain's headers and tries. Compared with the node at start-up.",
     example: "Blake2",
   }),
-  rpcWs: required(webSocketUrl, {
-    name: "rpc_ws",
+  rpcWs: required("rpc_ws", webSocketUrl, {
     description: "A node of the chain with unsafe RPC methods.",
     example: "wss://parachain.example.org",
   }),
-  consensusStateId: required(consensusStateId, {
-    name: "consensus_state_id",
+  consensusStateId: required("consensus_state_id", consensusStateId, {
     description: "Id under which the hub stores the chain; for parachains that of their relay chain.",
     example: "DOT0",
   }),
   ...nodeKeys,
   /** `undefined`: nothing is signed for this chain, so no fees are claimed for deliveries to it. */
-  signer: accountOf(optional(substrateSigner(files), {
-    name: "signer",
-    description:
-      "Earns the fees of deliveries to this chain. Deliveries are unsigned: without a seed they are made, and no fees " +
-      "are claimed for them.",
-    example: "/run/secrets/parachain-seed",
-  })),
+  signer: accountOf(
+    optional("signer", substrateSigner(files), {
+      description:
+        "Earns the fees of deliveries to this chain. Deliveries are unsigned: without a seed they are made, and no fees " +
+        "are claimed for them.",
+      example: "/run/secrets/parachain-seed",
+    }),
+  ),
   inboundOnly,
   ...scanKeys,
-  feeTokenDecimals: withDefault(integer(0, 18), 6, {
-    name: "fee_token_decimals",
+  feeTokenDecimals: withDefault("fee_token_decimals", integer(0, 18), 6, {
     description: "Decimals of the fee token of this chain's requests.",
   }),
 });

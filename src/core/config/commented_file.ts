@@ -17,8 +17,6 @@ export interface CommentedSection {
   readonly values?: Readonly<Record<string, unknown>>;
   /** Which keys are written: all of them with their meaning (default), or those that have a value without it. */
   readonly shows?: "all" | "required";
-  /** Optional keys whose shown value is what applies without them in this file. */
-  readonly usual?: readonly string[];
   /** Optional keys that are switched on. */
   readonly switchedOn?: readonly string[];
   /** True: the section is shown and not part of the file. */
@@ -65,11 +63,11 @@ function meaning(key: Key<unknown>, of: CommentedSection): string {
 
 function setting(key: Key<unknown>, of: CommentedSection): string {
   const { name, fallback } = key;
-  const { switchedOn = [], usual = [] } = of;
+  const { switchedOn = [] } = of;
   const value = valueOf(key, of);
   const text = `${name} = ${inlineToml(value)}`;
   if (fallback === undefined || switchedOn.includes(name)) return text;
-  const isUsual = JSON.stringify(value) === JSON.stringify(fallback.value) || usual.includes(name);
+  const isUsual = JSON.stringify(value) === JSON.stringify(fallback.value);
   return `#${text}${isUsual ? " # default" : ""}`;
 }
 

@@ -11,8 +11,14 @@ export interface InvalidValue {
   readonly hint?: string | undefined;
 }
 
-/** What a text stands for, or what is wrong with it. */
-export type Checked<T> = { readonly value: T } | InvalidValue;
+/** A value that can be used, with what there is to say of it. */
+export interface Accepted<T> {
+  readonly value: T;
+  readonly remarks?: readonly Statement[];
+}
+
+/** What a value stands for, or what is wrong with it. */
+export type Checked<T> = Accepted<T> | InvalidValue;
 
 /** Steps from the top of the file to a value: names of keys and indexes of arrays. */
 export type KeyPath = readonly (string | number)[];
@@ -37,7 +43,7 @@ export type DiagnosticKind = "problem" | "warning" | "note";
 /** What is said of a value: of a note `found` is the whole text. The texts hold no secret. */
 export interface Statement extends InvalidValue {
   readonly kind: DiagnosticKind;
-  readonly expected?: string;
+  readonly expected?: string | undefined;
 }
 
 /** Something said of the file. */
@@ -120,95 +126,76 @@ function shownName(name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name);
 }
 
-/** What is known of one file while it is read. */
-interface Findings {
-  readonly lineOf: LineLookup;
-  readonly diagnostics: Diagnostic[];
-  /** By section and key: the last value of a key counts. */
-  readonly values: Map<string, EffectiveValue>;
-  readonly variables: UsedVariable[];
-  readonly secrets: Set<string>;
-}
-
 /** What is said of one file while it is read, and the values that apply. */
 export class Diagnostics {
-  readonly #findings: Findings;
+  readonly lineOf: LineLookup;
+  readonly all: Diagnostic[] = [];
+  /** By section and key: the last value of a key counts. */
+  readonly values = new Map<string, EffectiveValue>();
+  /** Variables of the environment in texts of the file. */
+  readonly variables: UsedVariable[] = [];
+  readonly secrets = new Set<string>();
 
   constructor(lineOf: LineLookup) {
-    this.#findings = { lineOf, diagnostics: [], values: new Map(), variables: [], secrets: new Set() };
+    this.lineOf = lineOf;
   }
 
-  /** The file as a whole. */
-  get file(): SourceLocation {
-    return this.section([]);
-  }
-
-  /** A section by the names of its header. */
-  section(path: KeyPath): SourceLocation {
-    return new SourceLocation(this.#findings, { section: path, rest: [] });
-  }
-
-  /** Records a variable of the environment in a text of the file. */
-  addVariable(variable: UsedVariable): void {
-    this.#findings.variables.push(variable);
+  /** A section by the names of its header; none: the file as a whole. */
+  section(...path: KeyPath): SourceLocation {
+    return new SourceLocation(this, path);
   }
 
   /** The result of reading; there is no configuration where there are problems. */
   toResult<C>(config: C | undefined): ConfigResult<C> {
-    const { diagnostics, values, secrets } = this.#findings;
     const rank = ({ line = Number.MAX_SAFE_INTEGER }: Diagnostic): number => line;
-    const sorted = Map.groupBy(diagnostics.toSorted((a, b) => rank(a) - rank(b)), ({ kind }) => kind);
+    const sorted = Map.groupBy(this.all.toSorted((a, b) => rank(a) - rank(b)), ({ kind }) => kind);
     const problems = sorted.get("problem") ?? [];
     return {
       config: problems.length === 0 ? config : undefined,
       problems,
       remarks: [...sorted.get("warning") ?? [], ...sorted.get("note") ?? []],
-      values: [...values.values()],
-      secrets: [...secrets],
+      values: [...this.values.values()],
+      secrets: [...this.secrets],
     };
   }
 }
 
-/** Steps to a place of the file. */
-interface Place {
-  readonly section: KeyPath;
-  /** Path within the section. */
-  readonly rest: KeyPath;
-  /** For problems that have no hint of their own. */
-  readonly advice?: string | undefined;
-}
-
 /** A value's place in the file: where readers say what is wrong with it. */
 export class SourceLocation {
-  readonly #findings: Findings;
-  readonly #place: Place;
+  readonly #of: Diagnostics;
+  readonly #section: KeyPath;
+  /** Path within the section. */
+  readonly #rest: KeyPath;
+  /** For problems that have no hint of their own. */
+  readonly #advice: string | undefined;
 
-  constructor(findings: Findings, place: Place) {
-    this.#findings = findings;
-    this.#place = place;
+  constructor(of: Diagnostics, section: KeyPath, rest: KeyPath = [], advice?: string) {
+    this.#of = of;
+    this.#section = section;
+    this.#rest = rest;
+    this.#advice = advice;
   }
 
   /** What is below this value: a key, an element, or a path of them. */
   child(...steps: KeyPath): SourceLocation {
-    const { rest } = this.#place;
-    return new SourceLocation(this.#findings, { ...this.#place, rest: [...rest, ...steps] });
+    return new SourceLocation(this.#of, this.#section, [...this.#rest, ...steps], this.#advice);
   }
 
   /** The same place, with a hint for problems there and below that have none of their own. */
   advising(advice: string | undefined): SourceLocation {
-    return new SourceLocation(this.#findings, { ...this.#place, advice });
+    return new SourceLocation(this.#of, this.#section, this.#rest, advice);
   }
 
   /** Name of the section in TOML spelling. */
   get section(): string {
-    return formatKeyPath(this.#place.section);
+    return formatKeyPath(this.#section);
   }
 
   /** Line of this value or of what is around it, where known. */
   get line(): number | undefined {
     const path = this.#path;
     for (let length = path.length; length > 0; length--) {
-      const line = this.#findings.lineOf(path.slice(0, length));
+      const line = this.#of.lineOf(path.slice(0, length));
       if (line !== undefined) return line;
     }
     return undefined;
@@ -219,16 +206,16 @@ export class SourceLocation {
     const { section, line } = this;
     const whole = formatKeyPath(this.#path);
     const place = section === "" ? whole : `[${section}]${whole.slice(section.length)}`;
-    this.#findings.diagnostics.push({ place, line, ...statement });
+    this.#of.all.push({ place, line, ...statement });
   }
 
   /** The file cannot be used. The texts must not hold secrets. */
-  problem(found: string, expected: string, hint = this.#place.advice): void {
+  problem(found: string, expected: string, hint = this.#advice): void {
     this.report({ kind: "problem", found, expected, hint });
   }
 
   /** The file can be used, but probably does not say what is meant. The texts must not hold secrets. */
-  warning(found: string, expected: string, hint?: string): void {
+  warning(found: string, expected?: string, hint?: string): void {
     this.report({ kind: "warning", found, expected, hint });
   }
 
@@ -236,19 +223,27 @@ export class SourceLocation {
    * Records what applies for the key at this place, by its first name. `given`: as the file has it, if it has it. Where
    * the value is a secret, or an endpoint of which the variables are not shown, they are secrets, too.
    */
-  applies(key: string, { value, given, isDerived = false }: AppliedValue): void {
+  applies(
+    key: string,
+    { value, given, isDerived = false }: {
+      readonly value: unknown;
+      readonly given?: unknown;
+      /** True: the value is another one than the file has. */
+      readonly isDerived?: boolean;
+    },
+  ): void {
     const { section, line } = this;
     const isOfFile = given !== undefined && !isDerived;
     const used = isOfFile ? this.#variables : [];
     const shown = showValue(value, given);
-    this.#findings.values.set(`${section}.${key}`, {
+    this.#of.values.set(`${section}.${key}`, {
       ...{ section, key, value, shown, variables: used.map(({ name }) => name) },
       ...isOfFile ? { origin: "file", line } : { origin: isDerived ? "derived" : "default", line: undefined },
     });
     if (!hasSecret(value)) return;
     const visible = JSON.stringify(shown ?? "");
     for (const { value: part = "" } of used) {
-      if (!visible.includes(part) && !isPlain(part)) this.#findings.secrets.add(part);
+      if (!visible.includes(part) && !isPlain(part)) this.#of.secrets.add(part);
     }
   }
 
@@ -259,19 +254,12 @@ export class SourceLocation {
 
   /** Variables in the value, everything below it included. */
   get #variables(): readonly UsedVariable[] {
-    return this.#findings.variables.filter((used) => this.#path.every((step, at) => used.path[at] === step));
+    return this.#of.variables.filter((used) => this.#path.every((step, at) => used.path[at] === step));
   }
 
   get #path(): KeyPath {
-    return [...this.#place.section, ...this.#place.rest];
+    return [...this.#section, ...this.#rest];
   }
-}
-
-/** A value of a key; derived ones are other than the file has. */
-interface AppliedValue {
-  readonly value: unknown;
-  readonly given?: unknown;
-  readonly isDerived?: boolean;
 }
 
 /**

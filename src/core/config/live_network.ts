@@ -21,18 +21,14 @@ export const liveHubs: Readonly<Record<Network, StateMachine>> = {
 };
 
 /** A chain as a live hub knows it. */
-export interface LiveChain {
+export interface NamedChain {
+  /** Also the name of its section. */
+  readonly name: string;
+  readonly network: Network;
   readonly chainId: number;
   readonly consensusStateId: string;
   /** Lower-case address of the host contract. */
   readonly ismpHost: string;
-}
-
-/** A chain that can be named. */
-export interface NamedChain extends LiveChain {
-  /** Also the name of its section. */
-  readonly name: string;
-  readonly network: Network;
   readonly explorer: string;
   /** Symbol of the native token. */
   readonly unit: string;
@@ -46,11 +42,6 @@ const HOSTS = {
 } as const;
 const CHIADO = 10200;
 const CHIADO_HOST = "0x58a41b89f4871725e5d898d98ef4bf917601c5eb";
-
-/** True for a host contract of any live chain; lower case. */
-export function isLiveHost(address: string): boolean {
-  return liveChains.some(({ ismpHost }) => ismpHost === address);
-}
 
 /** The native token's symbol; of rollups it is ETH. */
 type Unit = "rollup" | "ETH" | "BNB" | "tBNB" | "xDAI" | "POL" | "DOT" | "PAS";
@@ -91,12 +82,6 @@ export const namedChains: readonly NamedChain[] = networks.flatMap((network) =>
   })
 );
 
-/** Those that cannot be named are known without a light client that these programs have. */
-const liveChains: readonly LiveChain[] = [
-  ...namedChains,
-  { chainId: 688689, consensusStateId: "PHAR", ismpHost: HOSTS.testnet },
-];
-
 /**
  * EVM chains whose state is not in Ethereum's trie. Source: polytope-labs/hyperbridge: modules/ismp/state-machines
  * (substrate-evm, pharos, evm/src/tendermint.rs), tesseract/messaging/evm/src/gas_oracle.rs (chain ids);
@@ -116,34 +101,19 @@ export function findOtherTrie(chain: string): string | undefined {
 }
 
 /** How a live hub knows a chain; `undefined` for chains that it does not know. */
-export function findLiveChain(chain: string): LiveChain | undefined {
-  return liveChains.find(({ chainId }) => chain === `EVM-${chainId}`);
-}
-
-/** Explorer and native token of a chain that can be named. */
 export function findNamedChain(chain: string): NamedChain | undefined {
   return namedChains.find(({ chainId }) => chain === `EVM-${chainId}`);
 }
 
-const DERIVED = "other relayers derive it; write it here";
-
-/** Keys that newer files of the network's own relayer leave out, with what to write. */
-const DERIVED_ELSEWHERE: Readonly<Record<string, string>> = {
-  state_machine: DERIVED,
-  ismp_host: DERIVED,
-  consensus_state_id: DERIVED,
-  etherscan_api_key: 'write "" to use prices of the chain alone',
-  signer: "of a chain that is only a source, write inbound_only = true instead",
-};
-
 /** Advice for missing and wrong values of the entry of an EVM chain: what the live hub uses, or what to write. */
-export function liveHints(table: TomlTable): (key: string) => string | undefined {
-  const { state_machine: given } = table;
-  const live = typeof given === "string" ? findLiveChain(given) : undefined;
-  return (key) => {
-    const usual = Object.hasOwn(table, key) ? undefined : DERIVED_ELSEWHERE[key];
-    if (live === undefined) return usual;
-    if (key === "consensus_state_id") return `the live hub uses "${live.consensusStateId}" for this chain`;
-    return key === "ismp_host" ? `the live host of this chain is ${live.ismpHost}` : usual;
+export function liveHints(
+  { state_machine: given, signer }: TomlTable,
+): (key: string) => string | undefined {
+  const live = typeof given === "string" ? findNamedChain(given) : undefined;
+  const hints: Readonly<Record<string, string | undefined>> = {
+    signer: signer === undefined ? "of a chain that is only a source, write inbound_only = true" : undefined,
+    consensus_state_id: live && `the live hub uses "${live.consensusStateId}" for this chain`,
+    ismp_host: live && `the live host of this chain is ${live.ismpHost}`,
   };
+  return (key) => Object.hasOwn(hints, key) ? hints[key] : undefined;
 }

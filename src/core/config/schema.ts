@@ -3,15 +3,10 @@
  * description, and nothing of that stands anywhere else: the types of the programs, the checks, the reference in
  * `docs/configuration`, the example files and the JSON schemas come from here.
  */
-import type { Checked, SourceLocation, Statement } from "./diagnostics.ts";
+import type { Accepted, Checked, SourceLocation } from "./diagnostics.ts";
 import { type ConfigFiles, isTable, type TomlTable, type TomlValue } from "./toml.ts";
 import { shownText } from "./redact.ts";
 import { nearestWord } from "./spelling.ts";
-
-/** A value that can be used. */
-export interface Accepted<T> {
-  readonly value: T;
-}
 
 /** A type of values. */
 export interface Type<T> {
@@ -37,37 +32,18 @@ export function checkedType<T>(
     ...of,
     read: (given, at, section) => {
       const checked = check(given, section);
-      if ("value" in checked) return checked;
-      at.problem(checked.found, of.expected, checked.hint);
-      return undefined;
+      if ("found" in checked) {
+        at.problem(checked.found, of.expected, checked.hint);
+        return undefined;
+      }
+      for (const remark of checked.remarks ?? []) at.report(remark);
+      return checked;
     },
   };
 }
 
-/** The type with warnings and notes about accepted values, which `remarksOn` gets as the file has them. */
-export function withRemarks<T>(
-  type: Type<T>,
-  remarksOn: (given: TomlValue) => readonly Statement[],
-): Type<T> {
-  return {
-    ...type,
-    read: (given, at, section) => {
-      const read = type.read(given, at, section);
-      if (read !== undefined) { for (const remark of remarksOn(given)) at.report(remark); }
-      return read;
-    },
-  };
-}
-
-/** The type for files that may have another form of its values, which `replace` gives the usual form. */
-export function replacing<T>(type: Type<T>, replace: (given: TomlValue) => TomlValue): Type<T> {
-  return { ...type, read: (given, at, section) => type.read(replace(given), at, section) };
-}
-
-/** What is written about a key beside its type. */
+/** What is written about a key beside its name and type. */
 export interface KeyText {
-  /** Name in the file. */
-  readonly name: string;
   /** Another name that files may have for it. */
   readonly alias?: string;
   /** Whole sentences for operators: the effect, and what applies without the key where that is no default. */
@@ -78,6 +54,8 @@ export interface KeyText {
 
 /** A key of a section. */
 export interface Key<T> extends KeyText {
+  /** Name in the file. */
+  readonly name: string;
   readonly type: Type<T>;
   /** What applies without the key; absent: it must be there. */
   readonly fallback?: Accepted<T>;
@@ -96,47 +74,45 @@ export interface Section<V> {
   /** Whole sentences for operators. */
   readonly description: string;
   readonly keys: Keys<V>;
-  /** Keys that this program accepts and checks, and does nothing with. */
-  readonly withoutEffect?: readonly Key<unknown>[];
-  /** Keys of other files and sections, each with what to say of it; they are warned about. */
-  readonly foreign?: Readonly<Record<string, string>>;
   /** Names of sections inside of this one. */
   readonly inner?: readonly string[];
   /** Advice for problems of a key that have none of their own; `undefined`: none. */
   readonly hintFor?: (key: string) => string | undefined;
 }
 
-/** Keys of other files and sections, by their names with blanks between them, of which the same is to be said. */
-export function because(names: string, reason: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.split(" ").map((name) => [name, reason]));
-}
-
 /** A key that must be there. */
-export function required<T>(type: Type<T>, text: KeyText): Key<T> {
-  return { ...text, type };
+export function required<T>(name: string, type: Type<T>, text: KeyText): Key<T> {
+  return { ...text, name, type };
 }
 
 /** A key that may be missing, which gives `undefined`. */
-export function optional<T>(type: Type<T>, text: KeyText): Key<T | undefined> {
-  return { ...text, type, fallback: { value: undefined } };
+export function optional<T>(name: string, type: Type<T>, text: KeyText): Key<T | undefined> {
+  return { ...text, name, type, fallback: { value: undefined } };
 }
 
 /** A key that may be missing, which gives `fallback`. */
-export function withDefault<T>(type: Type<T>, fallback: T, text: KeyText): Key<T> {
-  return { ...text, type, fallback: { value: fallback } };
+export function withDefault<T>(name: string, type: Type<T>, fallback: T, text: KeyText): Key<T> {
+  return { ...text, name, type, fallback: { value: fallback } };
+}
+
+/** Begins the description of a key that the program accepts and checks, and does nothing with. */
+export const UNUSED = "Has no effect in this program: ";
+
+/** The key in a program that does nothing with it. */
+export function unused<T>(key: Key<T>, why: string): Key<T> {
+  return { ...key, description: `${UNUSED}${why}.` };
 }
 
 /** Every key that a section may have, in the order of the schema. */
-export function allKeys({ keys, withoutEffect = [] }: Section<unknown>): readonly Key<unknown>[] {
-  return [...Object.values<Key<unknown>>(keys), ...withoutEffect]
-    .flatMap((key) => [key, ...key.type.companions ?? []]);
+export function allKeys({ keys }: Section<unknown>): readonly Key<unknown>[] {
+  return Object.values<Key<unknown>>(keys).flatMap((key) => [key, ...key.type.companions ?? []]);
 }
 
 /** What a section holds. */
 export interface SectionResult<V> {
   /** The values that are good, for checks over several sections. */
   readonly partial: Partial<V>;
-  /** The values of all keys that have an effect; `undefined` when one is missing or wrong. */
+  /** The values of all keys; `undefined` when one is missing or wrong. */
   readonly complete: V | undefined;
 }
 
@@ -156,14 +132,13 @@ export function readSection<V extends object>(
   section: Section<V>,
 ): SectionResult<V> {
   const partial: { -readonly [K in keyof V]?: V[K] } = {};
-  const { keys, withoutEffect = [], hintFor = () => undefined } = section;
+  const { keys, hintFor = () => undefined } = section;
   const at = { table, location, hintFor };
   for (const name in keys) {
     const read = readKey(at, keys[name]);
     if (read !== undefined) partial[name] = read.value;
     for (const companion of keys[name].type.companions ?? []) readKey(at, companion);
   }
-  for (const key of withoutEffect) readKey(at, key);
   warnOfUnknownKeys(table, location, section);
   return { partial, complete: hasAll<V>(partial, keys) ? partial : undefined };
 }
@@ -176,7 +151,7 @@ function readKey<T>({ table, location, hintFor }: ReadSection, key: Key<T>): Acc
   const name = nameInFile(table, location, key);
   const at = location.child(name);
   if (at.isUnresolved) return undefined;
-  const given = Object.hasOwn(table, name) ? table[name] : undefined;
+  const given = table[name];
   const idleReason = key.idle?.reason(table);
   const read = idleReason === undefined
     ? readValue(key, given, { table, location: at.advising(explainHome(given) ?? hintFor(key.name)) })
@@ -185,7 +160,7 @@ function readKey<T>({ table, location, hintFor }: ReadSection, key: Key<T>): Acc
   at.applies(key.name, { value: read.value, given });
   if (given !== undefined) reportTexts(given, at);
   if (given !== undefined && idleReason !== undefined) {
-    at.warning("a key without effect", "no such key", idleReason);
+    at.warning("a key without effect", undefined, idleReason);
   }
   return read;
 }
@@ -223,9 +198,9 @@ function explainHome(given: unknown): string | undefined {
 }
 
 /** Which of a key's names the table has; both are a problem, and the first one counts. */
-function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }: KeyText): string {
-  if (alias === undefined || !Object.hasOwn(table, alias)) return name;
-  if (!Object.hasOwn(table, name)) return alias;
+function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }: Key<unknown>): string {
+  if (alias === undefined || table[alias] === undefined) return name;
+  if (table[name] === undefined) return alias;
   const { line } = location.child(name);
   location.child(alias).problem(
     `a second name of \`${name}\`, which is ${line === undefined ? "there too" : `in line ${line}`}`,
@@ -235,21 +210,15 @@ function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }:
 }
 
 function warnOfUnknownKeys(table: TomlTable, location: SourceLocation, section: Section<unknown>): void {
-  const { foreign = {}, inner = [] } = section;
   const known = new Set([
-    ...inner,
+    ...section.inner ?? [],
     ...allKeys(section).flatMap(({ name, alias }) => alias === undefined ? [name] : [name, alias]),
   ]);
   for (const key of Object.keys(table)) {
     if (known.has(key)) continue;
-    const reason = Object.hasOwn(foreign, key) ? foreign[key] : undefined;
-    if (reason !== undefined) {
-      location.child(key).warning("a key without effect", "no such key", reason);
-      continue;
-    }
     const meant = nearestWord(key, known);
-    const hint = meant === undefined ? undefined : `did you mean \`${meant}\`?`;
-    location.child(key).warning("an unknown key, which is ignored", `a key of [${location.section}]`, hint);
+    const hint = meant && `did you mean \`${meant}\`?`;
+    location.child(key).warning("an unknown key, which is ignored", undefined, hint);
   }
 }
 

@@ -6,11 +6,11 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
-import type { Checked } from "./diagnostics.ts";
+import type { Checked, EffectiveValue, Statement } from "./diagnostics.ts";
 import { isKeystore, isRemote, KEYSTORE_PREFIX, REMOTE_PREFIX, RemoteSigner, Secret } from "./redact.ts";
-import { addressOf, readAddress, readUrl, remarksOnUrl, text } from "./values.ts";
+import { readAddress, readUrl, text } from "./values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
-import { type Key, optional, type Type, withRemarks } from "./schema.ts";
+import { type Key, optional, type Type } from "./schema.ts";
 import { type ConfigFiles, describeExposure, readTextFile, type TomlTable } from "./toml.ts";
 
 /** A private key, or who holds it. */
@@ -35,15 +35,11 @@ const UNCLAIMABLE_HINT =
   "the hub cannot read such an address in a proof, so no fee and no reward could ever be claimed with it; " +
   "make another key (one in 256 is like this)";
 
-/** Addresses of keys: a start asks for each a few times, and deriving one takes milliseconds. */
-const keyAddresses = new WeakMap<Secret<Hex>, Uint8Array>();
-
 /** 20-byte address of a signer. @throws {SignatureError} `bad_key`. */
 export function signerAddress(signer: EvmSigner): Uint8Array {
-  if (signer instanceof RemoteSigner) return fromHex(signer.address);
-  const address = keyAddresses.get(signer) ?? toEvmAddress(fromHex(signer.reveal()));
-  keyAddresses.set(signer, address);
-  return address;
+  return fromHex(
+    signer instanceof RemoteSigner ? signer.address : toHex(toEvmAddress(fromHex(signer.reveal()))),
+  );
 }
 
 /**
@@ -53,10 +49,14 @@ export function signerAddress(signer: EvmSigner): Uint8Array {
  * modules/pallets/relayer/src/accumulate.rs.
  */
 export function evmSigner(files: ConfigFiles): Type<EvmSigner> {
-  return {
-    ...signerType<EvmSigner>(files, "evm", readRemoteSigner),
-    companions: [passwordFileKey(files), signerAddressKey],
-  };
+  const type = text<EvmSigner>(
+    EXPECTED.evm,
+    (given, section) =>
+      isRemote(given.trim())
+        ? readRemoteSigner(given.trim(), section)
+        : readLocalKey(files, "evm", { section, given: given.trim() }),
+  );
+  return { ...type, companions: [passwordFileKey(files), signerAddressKey] };
 }
 
 /**
@@ -65,28 +65,14 @@ export function evmSigner(files: ConfigFiles): Type<EvmSigner> {
  */
 export function substrateSigner(files: ConfigFiles): Type<Secret<Hex>> {
   const hint = "Web3Signer has no sr25519 keys; give a seed or a keystore";
-  return {
-    ...signerType<Secret<Hex>>(files, "substrate", () => ({ found: "a remote signer", hint })),
-    companions: [passwordFileKey(files)],
-  };
-}
-
-function signerType<S>(
-  files: ConfigFiles,
-  account: AccountKind,
-  readRemote: (given: string, section: TomlTable) => Checked<S>,
-): Type<S | Secret<Hex>> {
-  const type = text<S | Secret<Hex>>(EXPECTED[account], (given, section) => {
-    const trimmed = given.trim();
-    return isRemote(trimmed)
-      ? readRemote(trimmed, section)
-      : readSigner(files, account, { section, given: trimmed });
-  });
-  return withRemarks(
-    withExposure(type, files, signerPath),
-    (given) =>
-      typeof given === "string" && isRemote(given) ? remarksOnUrl(given.slice(REMOTE_PREFIX.length)) : [],
+  const type = text<Secret<Hex>>(
+    EXPECTED.substrate,
+    (given, section) =>
+      isRemote(given.trim())
+        ? { found: "a remote signer", hint }
+        : readLocalKey(files, "substrate", { section, given: given.trim() }),
   );
+  return { ...type, companions: [passwordFileKey(files)] };
 }
 
 /** Reads `web3signer:URL` with the address that the section names beside it. */
@@ -103,7 +89,7 @@ function readRemoteSigner(given: string, { [ADDRESS_KEY]: named }: TomlTable): C
   }
   const address = typeof named === "string" ? readAccount(named) : { found: "" };
   if ("found" in address) return { found: `a remote signer whose ${ADDRESS_KEY} is wrong` };
-  return { value: new RemoteSigner(url.value.reveal(), address.value) };
+  return { ...url, value: new RemoteSigner(url.value.reveal(), address.value) };
 }
 
 /** Reads the address of an account that can be paid. */
@@ -128,8 +114,7 @@ function idleUnless(
 
 /** Key for the account of the section's Web3Signer. */
 const signerAddressKey: Key<Hex | undefined> = {
-  ...optional(addressOf("an address of 20 bytes (0x and 40 hex digits)", readAccount), {
-    name: ADDRESS_KEY,
+  ...optional(ADDRESS_KEY, text("an address of 20 bytes (0x and 40 hex digits)", readAccount), {
     description:
       `Only for a \`signer\` that is a Web3Signer ("${REMOTE_PREFIX}..."): which of its accounts signs.`,
     example: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
@@ -143,13 +128,13 @@ const signerAddressKey: Key<Hex | undefined> = {
 /** Key for the password of the section's keystore. */
 function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
   const type = text("the path of a file whose first line is a password", (given) => {
-    const read = readPassword(files, given.trim());
-    return "found" in read ? read : { value: given.trim() };
+    const path = given.trim();
+    const read = readPassword(files, path);
+    return "found" in read ? read : { value: path, remarks: remarksOnMode(files, path) };
   });
   const advice = `the signer is no keystore: write "${KEYSTORE_PREFIX}" before its path, or remove this key`;
   return {
-    ...optional(withExposure(type, files, (path) => path), {
-      name: PASSWORD_KEY,
+    ...optional(PASSWORD_KEY, type, {
       description:
         `Only for a \`signer\` that is an encrypted keystore ("${KEYSTORE_PREFIX}..."): its first line is the ` +
         "password.",
@@ -163,7 +148,9 @@ function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
 function checkKey(account: AccountKind, bytes: Uint8Array): Checked<Secret<Hex>> {
   const { length } = bytes;
   const key = new Secret(toHex(bytes));
-  if (length !== 32 && (account === "evm" || length !== 64)) return { found: `${length} bytes of hex` };
+  if (length !== 32 && (account === "evm" || length !== 64)) {
+    return { found: `${length} byte${length === 1 ? "" : "s"} of hex` };
+  }
   if (account === "substrate") {
     const isKey = length === 32 || isScalar(bytes.subarray(0, 32));
     return isKey ? { value: key } : { found: "64 bytes that are not an expanded sr25519 key" };
@@ -191,36 +178,26 @@ function isScalar(bytes: Uint8Array): boolean {
   return value > 0n && value < RISTRETTO_ORDER;
 }
 
-/** Path in the text of a signer; empty: there is none. */
-function signerPath(given: string): string {
-  if (isKeystore(given)) return given.slice(KEYSTORE_PREFIX.length).trim();
-  return isInlineKey(given) || isRemote(given) ? "" : given;
-}
-
 /** An API key; an empty text means that there is none. */
 export const apiKey: Type<Secret<string> | undefined> = text(
   "an API key (may be an empty text)",
   (given) => ({ value: given.trim() === "" ? undefined : new Secret(given.trim()) }),
 );
 
-/** Reads a signer from its text, with the section that may name the file of a keystore's password. */
-function readSigner(
+/** Reads a key from the text of `signer`, with the section that may name the file of a keystore's password. */
+function readLocalKey(
   files: ConfigFiles,
   account: AccountKind,
   { section, given }: { readonly section: TomlTable; readonly given: string },
 ): Checked<Secret<Hex>> {
   if (given === "") return { found: "an empty text" };
   if (isKeystore(given)) {
-    const opened = openKeystoreFile(files, signerPath(given), {
-      account,
-      passwordFile: section[PASSWORD_KEY],
-    });
-    return "found" in opened ? opened : placed(checkKey(account, opened.value), given);
+    const path = given.slice(KEYSTORE_PREFIX.length).trim();
+    const opened = openKeystoreFile(files, path, { account, passwordFile: section[PASSWORD_KEY] });
+    const checked = "found" in opened ? opened : checkKey(account, opened.value);
+    return placed(files, checked, { path, place: given });
   }
-  if (isInlineKey(given)) {
-    files.noteInlineKey?.();
-    return readKey(account, given);
-  }
+  if (/^0x/i.test(given) || /^[0-9a-fA-F]{32,}$/.test(given)) return readKey(account, given);
   if (given.startsWith("//") || given.split(/\s+/).length >= 3) {
     return {
       found: "several words or a derivation path",
@@ -231,30 +208,24 @@ function readSigner(
     const hint = account === "evm" ? `of a Web3Signer, write "${REMOTE_PREFIX}" before it` : undefined;
     return { found: "a URL", hint };
   }
-  return placed(readKeyFile(files, account, given), given);
+  return placed(files, readKeyFile(files, account, given), { path: given, place: given });
 }
 
 /** The key with the place that it was read from, which is no secret. */
-function placed(checked: Checked<Secret<Hex>>, place: string): Checked<Secret<Hex>> {
-  return "value" in checked ? { value: new Secret(checked.value.reveal(), place) } : checked;
-}
-
-function isInlineKey(text: string): boolean {
-  return /^0x/i.test(text) || /^[0-9a-fA-F]{32,}$/.test(text);
-}
-
-/** A warning where a file that is named by path can be read by others. */
-function withExposure<T>(
-  type: Type<T>,
+function placed(
   files: ConfigFiles,
-  pathIn: (given: string) => string,
-): Type<T> {
-  return withRemarks(type, (given) => {
-    const path = typeof given === "string" ? pathIn(given.trim()) : "";
-    const found = path === "" ? undefined : describeExposure(files.readMode?.(path));
-    if (found === undefined) return [];
-    return [{ kind: "warning", found, expected: "mode 600 or 640", hint: "chmod 600" }];
-  });
+  checked: Checked<Secret<Hex>>,
+  { path, place }: { readonly path: string; readonly place: string },
+): Checked<Secret<Hex>> {
+  if ("found" in checked) return checked;
+  return { value: new Secret(checked.value.reveal(), place), remarks: remarksOnMode(files, path) };
+}
+
+/** A warning where a file can be read by others. */
+function remarksOnMode(files: ConfigFiles, path: string): readonly Statement[] {
+  const found = describeExposure(files.readMode?.(path));
+  if (found === undefined) return [];
+  return [{ kind: "warning", found, expected: "mode 600 or 640", hint: "chmod 600" }];
 }
 
 function readKeyFile(files: ConfigFiles, account: AccountKind, path: string): Checked<Secret<Hex>> {
@@ -267,4 +238,9 @@ function readKeyFile(files: ConfigFiles, account: AccountKind, path: string): Ch
   }
   const checked = readKey(account, text);
   return "found" in checked ? { ...checked, found: `a file that holds ${checked.found}` } : checked;
+}
+
+/** True for a private key that stands in the configuration itself, and comes from no variable. */
+export function isInlineKey({ key, value, variables }: EffectiveValue): boolean {
+  return key === "signer" && value instanceof Secret && value.place === undefined && variables.length === 0;
 }

@@ -19,8 +19,16 @@ import {
   type TomlTable,
   type TomlValue,
 } from "./toml.ts";
-import { quoted, shownText } from "./redact.ts";
-import { describeValue, readSection, type Section, type SectionResult } from "./schema.ts";
+import { quoted } from "./redact.ts";
+import {
+  describeValue,
+  readSection,
+  readValue,
+  type Section,
+  type SectionResult,
+  type Type,
+} from "./schema.ts";
+import { isInlineKey } from "./secrets.ts";
 import { nearestWord } from "./spelling.ts";
 
 /** Names of the hub's section: the spec's and that of the reference's files. */
@@ -50,12 +58,8 @@ export function readConfigFile<C>(
     const expected = file.line === undefined ? "a readable TOML file" : "a TOML file in UTF-8";
     return unreadable(fileProblem(file.found, expected, file.line));
   }
-  let hasKey = false;
-  const noteInlineKey = (): void => {
-    hasKey = true;
-    files.noteInlineKey?.();
-  };
-  const reading = parse({ ...files, noteInlineKey }, file.value);
+  const reading = parse(files, file.value);
+  const hasKey = reading.values.some(isInlineKey);
   const exposure = describeExposure(files.readMode?.(path), { isSecret: hasKey });
   if (exposure === undefined) return reading;
   const found = hasKey ? `a private key in ${exposure}` : exposure;
@@ -90,7 +94,7 @@ function findSections(table: TomlTable, diagnostics: Diagnostics): ConfigDocumen
     sections.set(name, section);
     if (section !== undefined) continue;
     const isArrayOfTables = Array.isArray(value) && value.length > 0 && value.every(isTable);
-    diagnostics.file.child(name).problem(
+    diagnostics.section().child(name).problem(
       isArrayOfTables ? "an array of sections (double brackets)" : "a value outside of any section",
       "a section in single brackets",
     );
@@ -107,7 +111,7 @@ export function findHubSection(document: ConfigDocument): NamedTable | undefined
     return undefined;
   }
   if (other !== undefined) {
-    diagnostics.section([other]).problem(
+    diagnostics.section(other).problem(
       `a second section for the hub beside [${name}]`,
       `either [${name}] or [${other}]`,
     );
@@ -128,8 +132,8 @@ export function readInner<V extends object>(
   { name, section }: InnerSection<V>,
   { diagnostics }: ConfigDocument,
 ): SectionResult<V> & { readonly location: SourceLocation } {
-  const location = diagnostics.section([outer.name, name]);
-  const value = Object.hasOwn(outer.table, name) ? outer.table[name] : undefined;
+  const location = diagnostics.section(outer.name, name);
+  const value = outer.table[name];
   if (value !== undefined && isTable(value)) return { location, ...readSection(value, location, section) };
   location.problem(
     value === undefined ? "no such section" : describeValue(value),
@@ -144,7 +148,7 @@ export function readOptional<V extends object>(
   inner: InnerSection<V>,
   document: ConfigDocument,
 ): { readonly location?: SourceLocation; readonly config: V | undefined } | undefined {
-  if (!Object.hasOwn(outer.table, inner.name)) return { config: undefined };
+  if (outer.table[inner.name] === undefined) return { config: undefined };
   const { location, complete } = readInner(outer, inner, document);
   return complete && { location, config: complete };
 }
@@ -155,7 +159,7 @@ export function findChainSections(document: ConfigDocument, expectedTypes: strin
   const entries = [...document.sections].filter(([name]) => !reserved.has(name));
   if (entries.length === 0) {
     const expected = `at least one section of a chain (type = ${expectedTypes})`;
-    document.diagnostics.file.problem("no chain", expected);
+    document.diagnostics.section().problem("no chain", expected);
   }
   return entries.flatMap(([name, table]) => table === undefined ? [] : [{ name, table }]);
 }
@@ -163,34 +167,21 @@ export function findChainSections(document: ConfigDocument, expectedTypes: strin
 /** Reports that a section is missing, and which one may be it under a misspelt name. */
 export function reportMissing(name: string, { sections, diagnostics }: ConfigDocument): void {
   const untyped = [...sections].flatMap(([other, table]) =>
-    table && !Object.hasOwn(table, "type") ? [other] : []
+    table && table["type"] === undefined ? [other] : []
   );
   const misspelt = nearestWord(name, untyped);
-  const hint = misspelt === undefined ? undefined : `is [${diagnostics.section([misspelt]).section}] meant?`;
-  diagnostics.section([name]).problem("no such section", `a section [${name}]`, hint);
+  const hint = misspelt === undefined ? undefined : `is [${diagnostics.section(misspelt).section}] meant?`;
+  diagnostics.section(name).problem("no such section", `a section [${name}]`, hint);
 }
 
-/** Which values of `type` exist. */
-export interface TypeNames {
-  readonly expected: string;
-  readonly words: readonly string[];
-  /** For values that exist elsewhere. */
-  readonly advice: Readonly<Record<string, string>>;
-}
-
-/** Reports a `type` that is missing or unknown. */
-export function reportType(type: TomlValue | undefined, at: SourceLocation, types: TypeNames): void {
-  if (typeof type !== "string") {
-    at.problem(describeValue(type), types.expected);
-    return;
-  }
-  const meant = nearestWord(type, types.words);
-  const advice = Object.hasOwn(types.advice, type) ? types.advice[type] : undefined;
-  at.problem(
-    advice === undefined ? shownText(type) : `the unsupported type "${type}"`,
-    types.expected,
-    advice ?? (meant && `did you mean "${meant}"?`),
-  );
+/** Reads `type` of a section. */
+export function readType<W>(
+  { name, table }: NamedTable,
+  type: Type<W>,
+  document: ConfigDocument,
+): W | undefined {
+  const location = document.diagnostics.section(name).child("type");
+  return location.isUnresolved ? undefined : readValue({ type }, table["type"], { table, location })?.value;
 }
 
 /**
@@ -204,7 +195,7 @@ function substituteVariables(table: TomlTable, files: ConfigFiles, diagnostics: 
       if (escape !== "") return whole.slice(1);
       const isName = end !== "" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
       const value = isName ? files.readVariable?.(name) : undefined;
-      diagnostics.addVariable({ path, name, value });
+      diagnostics.variables.push({ path, name, value });
       if (value === undefined) reportVariable(isName ? name : undefined, path, diagnostics);
       return value ?? whole;
     });
@@ -225,7 +216,7 @@ function substituteVariables(table: TomlTable, files: ConfigFiles, diagnostics: 
 function reportVariable(name: string | undefined, path: KeyPath, diagnostics: Diagnostics): void {
   const element = path.findIndex((step) => typeof step === "number");
   const key = (element < 0 ? path.length : element) - 1;
-  const at = diagnostics.section(path.slice(0, key)).child(...path.slice(key));
+  const at = diagnostics.section(...path.slice(0, key)).child(...path.slice(key));
   if (name === undefined) {
     const expected = "`${NAME}` with a name of letters, digits and underscores, or `$${` for the text `${`";
     at.problem("`${` without a name and a bracket behind it", expected);

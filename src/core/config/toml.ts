@@ -154,7 +154,7 @@ function put(root: TomlTable, path: KeyPath, value?: TomlValue): void {
 }
 
 function syntaxProblem(text: string, error: ParseError): Diagnostic {
-  const { line, column, reason } = explain(text, error);
+  const { line, column, reason } = placeOf(text, error);
   const here = text.split(/\r?\n/)[line - 1] ?? "";
   const start = safeStart(here);
   const after = start === "" ? "" : ` of \`${start} ...\``;
@@ -165,29 +165,23 @@ function syntaxProblem(text: string, error: ParseError): Diagnostic {
 }
 
 /** What the parser says of a line that ends too early; it says so of the first thing on a later line. */
-const UNFINISHED: ReadonlySet<string> = new Set([
-  "Unterminated table-key",
-  "Expected equal (=) token",
-  "The key, equals sign, and value must be on the same line",
-]);
+const UNFINISHED = /^Unterminated table-key|equal \(=\) token|must be on the same line/;
 
 /** Line and column of an error, both from 1, and the reason: of an unfinished line its end, not what comes after it. */
-function explain(
+function placeOf(
   text: string,
-  error: ParseError,
+  { message, index, lineNumber: line, column }: ParseError,
 ): { readonly line: number; readonly column: number; readonly reason: string } {
-  const before = text.slice(0, error.index).split(/\r?\n/);
-  const isFirstOfLine = (before.at(-1) ?? "").trim() === "";
-  if (!isFirstOfLine || !UNFINISHED.has(error.message)) {
-    const reason = error.message.charAt(0).toLowerCase() + error.message.slice(1);
-    return { line: error.lineNumber, column: error.column + 1, reason };
+  const before = text.slice(0, index).split(/\r?\n/);
+  if (before.at(-1)?.trim() !== "" || !UNFINISHED.test(message)) {
+    return { line, column: column + 1, reason: message.charAt(0).toLowerCase() + message.slice(1) };
   }
-  const index = before.findLastIndex((candidate) => !/^\s*(?:#|$)/.test(candidate));
-  const unfinished = (before[index] ?? "").trimEnd();
-  const reason = /^\s*\[/.test(unfinished)
-    ? "no closing bracket of the header"
-    : "no equals sign after the key";
-  return { line: index + 1, column: unfinished.length + 1, reason };
+  const at = before.findLastIndex((candidate) => !/^\s*(?:#|$)/.test(candidate));
+  return {
+    line: at + 1,
+    column: (before[at] ?? "").trimEnd().length + 1,
+    reason: "the line is not finished",
+  };
 }
 
 /** Where a header that stands there twice is first. */
@@ -224,8 +218,6 @@ export interface ConfigFiles {
   readonly readMode?: (path: string) => number | undefined;
   /** Keys of keystores that were opened before, by a hash of file and password. */
   readonly openedKeystores?: Map<string, Uint8Array>;
-  /** Called for each private key that stands in the file itself. */
-  readonly noteInlineKey?: () => void;
 }
 
 /** Why a file could not be read, in words, from the error of Deno or Node. */

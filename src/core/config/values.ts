@@ -12,9 +12,9 @@ import {
   toConsensusStateId,
 } from "../ismp/state_machine.ts";
 import { isLoopback } from "../telemetry/http/listen_address.ts";
-import type { Checked, InvalidValue, Statement } from "./diagnostics.ts";
+import type { Accepted, Checked, Statement } from "./diagnostics.ts";
 import { EndpointUrl, redactUrl, shownText } from "./redact.ts";
-import { checkedType, describeValue, type Type, withRemarks } from "./schema.ts";
+import { checkedType, describeValue, type Type } from "./schema.ts";
 import { nearestWord } from "./spelling.ts";
 import type { TomlTable, TomlValue } from "./toml.ts";
 
@@ -26,19 +26,19 @@ const UINT64_MAX = 2n ** 64n - 1n;
 
 /** A TOML integer within safe bounds, both allowed, as a number. `unit` is for messages. */
 export function integer(min: number, max: number, unit?: string): Type<number> {
-  const expected = `an integer from ${min} to ${max}${unit === undefined ? "" : ` (${unit})`}`;
-  return boundedInteger({ min: BigInt(min), max: BigInt(max), expected }, Number);
+  return boundedInteger(rangeOf(min, max, unit), (given) => ({ value: Number(given) }));
 }
 
 /** Percent; the network's own relayer counts basis points, so that more than 100 may be meant as such. */
 export function percent(max: number): Type<number> {
-  return withRemarks(integer(0, max, "percent"), (given) => {
+  return boundedInteger(rangeOf(0, max, "percent"), (given) => {
+    const value = Number(given);
+    if (value <= 100) return { value };
     const hint = `the network's own relayer counts basis points here: if they are meant, write ${
-      Number(given) / 100
+      value / 100
     }`;
-    return Number(given) > 100
-      ? [{ kind: "warning", found: `${given} percent`, expected: "at most 100 percent", hint }]
-      : [];
+    const found = `${given} percent`;
+    return { value, remarks: [{ kind: "warning", found, expected: "at most 100 percent", hint }] };
   });
 }
 
@@ -48,32 +48,41 @@ export const timerSeconds: Type<number> = integer(1, MAX_TIMER_SEC, "seconds");
 const WIDE_SECONDS = { min: 1n, max: UINT64_MAX, expected: "an integer from 1 (seconds)" };
 
 /** A period in whole seconds that is compared, not waited for: up to 64 bits. */
-export const wideSeconds: Type<bigint> = boundedInteger(WIDE_SECONDS, BigInt);
+export const wideSeconds: Type<bigint> = boundedInteger(WIDE_SECONDS, (value) => ({ value }));
 
 /** As {@link timerSeconds}, but longer periods ("never" in old sample files) are cut to what a timer can hold. */
-export const cappedSeconds: Type<number> = withRemarks(
-  boundedInteger(WIDE_SECONDS, (seconds) => Math.min(Number(seconds), MAX_TIMER_SEC)),
-  (given) => {
-    if (Number(given) <= MAX_TIMER_SEC) return [];
-    const found = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
-    return [{ kind: "note", found }];
-  },
-);
+export const cappedSeconds: Type<number> = boundedInteger(WIDE_SECONDS, (given) => {
+  if (given <= MAX_TIMER_SEC) return { value: Number(given) };
+  const found = `${given} seconds are more than a timer can hold: ${MAX_TIMER_SEC} (24 days) are used`;
+  return { value: MAX_TIMER_SEC, remarks: [{ kind: "note", found }] };
+});
 
 /** A block height: an unsigned 64-bit integer. */
 export const blockHeight: Type<bigint> = boundedInteger(
   { min: 0n, max: UINT64_MAX, expected: "a block height (an integer from 0)" },
-  BigInt,
+  (value) => ({ value }),
 );
 
+/** Bounds of an integer, both allowed, and their text. */
+interface IntegerRange {
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly expected: string;
+}
+
+function rangeOf(min: number, max: number, unit?: string): IntegerRange {
+  const expected = `an integer from ${min} to ${max}${unit === undefined ? "" : ` (${unit})`}`;
+  return { min: BigInt(min), max: BigInt(max), expected };
+}
+
 function boundedInteger<T>(
-  { min, max, expected }: { readonly min: bigint; readonly max: bigint; readonly expected: string },
-  convert: (value: bigint) => T,
+  { min, max, expected }: IntegerRange,
+  accept: (value: bigint) => Accepted<T>,
 ): Type<T> {
   const upper = max <= BigInt(Number.MAX_SAFE_INTEGER) ? { maximum: Number(max) } : {};
   const json = { type: "integer", minimum: Number(min), ...upper };
   return checkedType({ expected, json }, (given) => {
-    if (typeof given === "bigint" && given >= min && given <= max) return { value: convert(given) };
+    if (typeof given === "bigint" && given >= min && given <= max) return accept(given);
     if (typeof given !== "number") return { found: describeValue(given) };
     return { found: `${Number.isInteger(given) ? given.toFixed(1) : given} (not an integer)` };
   });
@@ -104,15 +113,21 @@ export const boolean: Type<boolean> = checkedType(
   (given) => typeof given === "boolean" ? { value: given } : { found: describeValue(given) },
 );
 
-/** One of some words, in exactly this spelling. */
-export function oneOf<const W extends string>(words: readonly W[]): Type<W> {
+/** One of some words, in exactly this spelling. @param advice for words that others use */
+export function oneOf<const W extends string>(
+  words: readonly W[],
+  advice: Readonly<Record<string, string>> = {},
+): Type<W> {
   const quoted = words.map((word) => `"${word}"`);
   const expected = [quoted.slice(0, -1).join(", "), ...quoted.slice(-1)].filter(Boolean).join(" or ");
   return checkedType({ expected, json: { type: "string", enum: words } }, (given) => {
     const value = words.find((word) => word === given);
     if (value !== undefined) return { value };
-    const meant = typeof given === "string" ? nearestWord(given, words) : undefined;
-    return { found: describeValue(given), hint: meant && `did you mean "${meant}"?` };
+    const found = describeValue(given);
+    if (typeof given !== "string") return { found };
+    if (Object.hasOwn(advice, given)) return { found, hint: advice[given] };
+    const meant = nearestWord(given, words);
+    return { found, hint: meant && `did you mean "${meant}"?` };
   });
 }
 
@@ -187,25 +202,13 @@ export const httpUrls: Type<readonly EndpointUrl[]> = listOf(httpUrl, {
 });
 
 function urlOf(expected: string, schemes: readonly string[]): Type<EndpointUrl> {
-  return withRemarks(text(expected, (given) => readUrl(given, schemes)), remarksOnUrl);
+  return text(expected, (given) => readUrl(given, schemes));
 }
 
 /**
- * A warning where a URL leads to another machine without encryption. A name without a dot is that of a container or
- * service beside the program.
+ * Reads a URL with one of the schemes, or says what was found instead, without what may be secret. Warns where it leads
+ * to another machine without encryption.
  */
-export function remarksOnUrl(given: unknown): readonly Statement[] {
-  const url = typeof given === "string" ? URL.parse(given.trim()) : null;
-  if (url === null || !["http:", "ws:"].includes(url.protocol)) return [];
-  const host = url.hostname.replaceAll(/[[\]]/g, "");
-  if (isLoopback(host) || !/[.:]/.test(host)) return [];
-  const found = `"${redactUrl(url.href)}", another machine without encryption`;
-  const hint =
-    "a machine in between can read keys and change answers, unless the network itself is encrypted";
-  return [{ kind: "warning", found, expected: "https:// or wss://", hint }];
-}
-
-/** Reads a URL with one of the schemes, or says what was found instead, without what may be secret. */
 export function readUrl(
   given: string,
   schemes: readonly string[],
@@ -218,11 +221,24 @@ export function readUrl(
     return { found: "a text that is not a URL" };
   }
   if (!schemes.includes(scheme)) {
-    return {
-      found: `"${parsed.host === "" ? `${scheme}://...` : redactUrl(trimmed)}" (scheme ${scheme})`,
-    };
+    const shown = parsed.host === "" ? `${scheme}://...` : redactUrl(trimmed);
+    return { found: `"${shown}" (scheme ${scheme})` };
   }
-  return { value: new EndpointUrl(trimmed) };
+  const value = new EndpointUrl(trimmed);
+  return isEncrypted(parsed) ? { value } : { value, remarks: [remarkOnPlain(trimmed)] };
+}
+
+/** True also for this machine, and for names without a dot: those of containers and services beside the program. */
+function isEncrypted({ protocol, hostname }: URL): boolean {
+  const host = hostname.replaceAll(/[[\]]/g, "");
+  return !["http:", "ws:"].includes(protocol) || isLoopback(host) || !/[.:]/.test(host);
+}
+
+function remarkOnPlain(url: string): Statement {
+  const found = `"${redactUrl(url)}", another machine without encryption`;
+  const hint =
+    "a machine in between can read keys and change answers, unless the network itself is encrypted";
+  return { kind: "warning", found, expected: "the scheme https or wss", hint };
 }
 
 /** A state machine whose text starts with one of `prefixes`, in its canonical spelling. */
@@ -249,17 +265,13 @@ function messageTarget(expected: string): Type<StateMachine> {
   return stateMachine(expected, ["EVM-", "POLKADOT-", "KUSAMA-", "SUBSTRATE-", "TNDRMINT-", "RELAY-"]);
 }
 
-/** Four printable ASCII characters. @param expected for messages */
-export function consensusStateIdOf(expected: string): Type<ConsensusStateId> {
-  return text(expected, (given) => {
+/** Id under which a hub or a chain stores another chain: four printable ASCII characters. */
+export const consensusStateId: Type<ConsensusStateId> = text(
+  'a consensus state id of exactly 4 ASCII characters such as "ETH0"',
+  (given) => {
     const parsed = /^[\x20-\x7e]*$/.test(given) ? identified(() => toConsensusStateId(given)) : undefined;
     return parsed === undefined ? { found: shownText(given) } : { value: parsed };
-  });
-}
-
-/** Id under which a hub or a chain stores another chain. */
-export const consensusStateId: Type<ConsensusStateId> = consensusStateIdOf(
-  'a consensus state id of exactly 4 ASCII characters such as "ETH0"',
+  },
 );
 
 function identified<T>(parse: () => T): T | undefined {
@@ -271,28 +283,13 @@ function identified<T>(parse: () => T): T | undefined {
   }
 }
 
-/** A contract address, as lower-case hex. Warns when letter case says that it was mistyped (EIP-55). */
-export const contractAddress: Type<Hex> = addressOf(
+/** A contract address, as lower-case hex. */
+export const contractAddress: Type<Hex> = text(
   "a contract address of 20 bytes (0x and 40 hex digits)",
   readAddress,
 );
 
-/** Any address as {@link contractAddress}. @param read reads its text */
-export function addressOf(expected: string, read: (given: string) => Checked<Hex>): Type<Hex> {
-  return withRemarks(text(expected, read), (given) => {
-    const digits = String(given).trim().replace(/^0x/i, "");
-    const isMixed = /[a-f]/.test(digits) && /[A-F]/.test(digits);
-    if (!isMixed || getAddress(`0x${digits.toLowerCase()}`) === `0x${digits}`) return [];
-    return [{
-      kind: "warning",
-      found: "an address with a wrong checksum",
-      expected: "the letter case of EIP-55",
-      hint: "one digit may be mistyped",
-    }];
-  });
-}
-
-/** Reads an address in any letter case. */
+/** Reads an address in any letter case; warns when letter case says that it was mistyped (EIP-55). */
 export function readAddress(given: string): Checked<Hex> {
   const digits = given.trim().replace(/^0x/i, "");
   if (given.trim() === "") return { found: "an empty text" };
@@ -300,36 +297,33 @@ export function readAddress(given: string): Checked<Hex> {
     return { found: `a text of ${given.length} characters that is not hex` };
   }
   if (digits.length !== 40) return { found: `${digits.length} hex digits` };
-  return /^0+$/.test(digits) ? { found: "the zero address" } : { value: toHex(fromHex(digits)) };
+  if (/^0+$/.test(digits)) return { found: "the zero address" };
+  const value = toHex(fromHex(digits));
+  const isMixed = /[a-f]/.test(digits) && /[A-F]/.test(digits);
+  if (!isMixed || getAddress(value) === `0x${digits}`) return { value };
+  const expected = "the letter case of EIP-55";
+  const hint = "one digit may be mistyped";
+  return { value, remarks: [{ kind: "warning", found: "an address with a wrong checksum", expected, hint }] };
 }
 
 /** Longest module identifier in bytes; the live ones have 8 (pallets), 20 (contracts) or 32 (accounts). */
 const MAX_MODULE_BYTES = 64;
 
 /** The `from` of a request: hex, or literal ASCII, which is noted so that a mistyped address is seen. */
-export const moduleId: Type<Uint8Array> = withRemarks(
-  text(
-    `a module identifier of 1 to ${MAX_MODULE_BYTES} bytes (hex, or ASCII such as "ISMP-RLYR")`,
-    (given) => {
-      const module = readModule(given);
-      if ("found" in module) return module;
-      const { length } = module.value;
-      return length > MAX_MODULE_BYTES ? { found: `${length} bytes` } : module;
-    },
-  ),
+export const moduleId: Type<Uint8Array> = text(
+  `a module identifier of 1 to ${MAX_MODULE_BYTES} bytes (hex, or ASCII such as "ISMP-RLYR")`,
   (given) => {
-    const module = readModule(String(given));
-    if ("found" in module || !module.isAscii) return [];
-    const found = `${shownText(String(given))} is not hex and is read as ASCII: ${toHex(module.value)}`;
-    return [{ kind: "note", found }];
+    const module = readModule(given);
+    const length = "found" in module ? 0 : module.value.length;
+    return length > MAX_MODULE_BYTES ? { found: `${length} bytes` } : module;
   },
 );
 
-function readModule(given: string): InvalidValue | { readonly value: Uint8Array; readonly isAscii: boolean } {
+function readModule(given: string): Checked<Uint8Array> {
   const isPrefixed = /^0x/i.test(given);
   const digits = isPrefixed ? given.slice(2) : given;
   const isHex = /^[0-9a-fA-F]+$/.test(digits);
-  if (isHex && digits.length % 2 === 0) return { value: fromHex(digits), isAscii: false };
+  if (isHex && digits.length % 2 === 0) return { value: fromHex(digits) };
   if (isPrefixed && !isHex) {
     return { found: digits === "" ? "0x without digits" : "0x and other characters than hex digits" };
   }
@@ -339,5 +333,7 @@ function readModule(given: string): InvalidValue | { readonly value: Uint8Array;
   }
   if (given === "") return { found: "an empty text" };
   if (!/^[\x20-\x7e]+$/.test(given)) return { found: "a text that is neither hex nor ASCII" };
-  return { value: new TextEncoder().encode(given), isAscii: true };
+  const value = new TextEncoder().encode(given);
+  const found = `${shownText(given)} is not hex and is read as ASCII: ${toHex(value)}`;
+  return { value, remarks: [{ kind: "note", found }] };
 }

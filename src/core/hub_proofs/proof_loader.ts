@@ -14,11 +14,8 @@ export interface LoadedProof extends AcceptedProof {
   readonly bytes: Uint8Array;
 }
 
-/** Maximum number of proofs whose bytes are cached: those that are sent or simulated together. */
-const MAX_KEPT = 9;
-
-/** Maximum number of proofs of an unknown kind that are remembered: as many as the hub lists. */
-const MAX_SKIPPED = 1_024;
+/** Maximum number of proofs that are remembered: those that are sent or simulated together, and those tried for one. */
+const MAX_KEPT = 17;
 
 /** Maximum size of a proof, bytes: the hub accepts no larger one. */
 const MAX_PROOF_BYTES = 1_048_576;
@@ -36,9 +33,8 @@ export interface ProofLoaderDeps {
 export class ProofLoader {
   readonly #hub: Pick<AcceptedProofs, "fetchProofBytes">;
   readonly #deps: ProofLoaderDeps;
-  readonly #kept = new Map<string, { readonly proof: LoadedProof; readonly untilMs: number }>();
-  /** Proofs of an unknown kind with the time until which they are not asked for, and the kinds that were logged. */
-  readonly #skipped = new Map<string, number>();
+  /** Proofs that were read, `undefined` for those of an unknown kind. */
+  readonly #kept = new Map<string, { readonly proof: LoadedProof | undefined; readonly untilMs: number }>();
   readonly #loggedKinds = new Set<string>();
 
   constructor(hub: Pick<AcceptedProofs, "fetchProofBytes">, deps: ProofLoaderDeps) {
@@ -48,7 +44,8 @@ export class ProofLoader {
 
   /** True for a proof that was skipped because its kind is unknown. */
   isSkipped(proof: AcceptedProof): boolean {
-    return this.#skipped.has(keyOf(proof));
+    const known = this.#kept.get(keyOf(proof));
+    return known !== undefined && known.proof === undefined;
   }
 
   /** Loads these rotations up to the first one without usable bytes. */
@@ -75,20 +72,12 @@ export class ProofLoader {
     const nowMs = this.#deps.clock.now();
     const known = this.#kept.get(key);
     if (known !== undefined && nowMs < known.untilMs) return known.proof;
-    if (nowMs < (this.#skipped.get(key) ?? 0)) return undefined;
-    this.#skipped.delete(key);
+    this.#kept.delete(key);
     const bytes = await this.#hub.fetchProofBytes(proof, signal);
     if (bytes === undefined || bytes.length > MAX_PROOF_BYTES) return undefined;
-    const untilMs = nowMs + KEPT_MS;
-    if (!hasKnownKind(bytes)) {
-      this.#skipped.set(key, untilMs);
-      dropOldest(this.#skipped, MAX_SKIPPED);
-      this.#reportKind(toHex(bytes.subarray(0, 1)));
-      return undefined;
-    }
-    const loaded = { ...proof, bytes };
-    this.#kept.delete(key);
-    this.#kept.set(key, { proof: loaded, untilMs });
+    const loaded = hasKnownKind(bytes) ? { ...proof, bytes } : undefined;
+    if (loaded === undefined) this.#reportKind(toHex(bytes.subarray(0, 1)));
+    this.#kept.set(key, { proof: loaded, untilMs: nowMs + KEPT_MS });
     dropOldest(this.#kept, MAX_KEPT);
     return loaded;
   }

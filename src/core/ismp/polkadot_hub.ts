@@ -12,14 +12,9 @@ const CHAIN_IDS = { Polkadot: 420420419, Kusama: 420420417 } as const;
  * Paseo. `undefined` for every other parachain.
  */
 export function polkadotHubAs(parachain: StateMachine): StateMachine | undefined {
-  const { value } = stateMachineParts(parachain);
-  return value === POLKADOT_HUB_PARA_ID ? polkadotHubBeside(parachain) : undefined;
-}
-
-/** Polkadot Hub on the relay chain of a parachain, as its verifiers store it; `undefined`: no known relay chain. */
-export function polkadotHubBeside(parachain: StateMachine): StateMachine | undefined {
-  const { tag } = stateMachineParts(parachain);
-  return tag === "Polkadot" || tag === "Kusama" ? evmStateMachine(CHAIN_IDS[tag]) : undefined;
+  const { tag, value } = stateMachineParts(parachain);
+  const isHub = value === POLKADOT_HUB_PARA_ID && (tag === "Polkadot" || tag === "Kusama");
+  return isHub ? evmStateMachine(CHAIN_IDS[tag]) : undefined;
 }
 
 /** True for the names under which verifiers store Polkadot Hub. */

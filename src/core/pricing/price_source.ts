@@ -38,63 +38,53 @@ export interface PriceSourceOptions {
 }
 
 /** Creates a source over `quotes`, queried in order until one gives a plausible price. */
-export function createPriceSource(deps: { readonly clock: Clock }, options: PriceSourceOptions): PriceSource {
-  return new CachedPrices(deps, options);
-}
+export function createPriceSource(
+  { clock }: { readonly clock: Clock },
+  { quotes, last: lastGood, onGood }: PriceSourceOptions,
+): PriceSource {
+  let cached: { readonly price: NativePrice; readonly sinceMs: number; readonly keepMs: number } | undefined;
 
-class CachedPrices implements PriceSource {
-  readonly #clock: Clock;
-  readonly #quotes: readonly PriceQuote[];
-  readonly #onGood: PriceSourceOptions["onGood"];
-  #last: GoodPrice | undefined;
-  #cached: { readonly price: NativePrice; readonly atMs: number } | undefined;
-
-  constructor(deps: { readonly clock: Clock }, options: PriceSourceOptions) {
-    this.#clock = deps.clock;
-    this.#quotes = options.quotes;
-    this.#onGood = options.onGood;
-    this.#last = options.last;
-  }
-
-  get lastGood(): GoodPrice | undefined {
-    return this.#last;
-  }
-
-  async fetchPrice(signal: AbortSignal): Promise<NativePrice> {
-    const nowMs = this.#clock.now();
-    if (this.#cached !== undefined) {
-      const { price, atMs } = this.#cached;
-      const keepMs = price.kind === "known" && !price.isRemembered ? PRICE_CACHE_MS : PRICE_PAUSE_MS;
-      if (nowMs >= atMs && nowMs - atMs < keepMs) return price;
-    }
-    const price = await this.#ask(signal);
-    if (price.kind === "known" && !price.isRemembered) {
-      this.#last = { price27: price.price27, origin: price.origin, readAtMs: price.readAtMs };
-      this.#onGood?.(this.#last);
-    }
-    this.#cached = { price, atMs: this.#clock.now() };
-    return price;
-  }
-
-  async #ask(signal: AbortSignal): Promise<NativePrice> {
+  async function ask(signal: AbortSignal): Promise<NativePrice> {
     const asked: SourceQuote[] = [];
-    for (let count = 0;; count++) {
-      const quote = this.#quotes[count];
-      const isComplete = quote === undefined;
-      const price = choosePrice({ asked, isComplete, last: this.#last, nowMs: this.#clock.now() });
+    for (;;) {
+      const quote = quotes[asked.length];
+      const price = choosePrice({
+        asked,
+        isComplete: quote === undefined,
+        last: lastGood,
+        nowMs: clock.now(),
+      });
       if (price.kind !== "ask") return price;
       if (quote === undefined) throw new Error("No price source left");
-      asked.push({ origin: quote.origin, quotation: await this.#askOne(quote, signal) });
+      asked.push({ origin: quote.origin, quotation: await askOne(quote, signal) });
     }
   }
 
-  async #askOne(quote: PriceQuote, signal: AbortSignal): Promise<Quotation> {
+  async function askOne(quote: PriceQuote, signal: AbortSignal): Promise<Quotation> {
     const deadline = { what: `${quote.origin} price`, afterMs: PRICE_TIMEOUT_MS, signal };
     try {
-      return await withDeadline(this.#clock, deadline, (inner) => quote.ask(inner));
+      return await withDeadline(clock, deadline, (inner) => quote.ask(inner));
     } catch (error) {
       if (!(error instanceof DeadlineFault)) throw error;
       return { kind: "failed", code: "timeout" };
     }
   }
+
+  return {
+    get lastGood(): GoodPrice | undefined {
+      return lastGood;
+    },
+    async fetchPrice(signal): Promise<NativePrice> {
+      const ageMs = cached === undefined ? -1 : clock.now() - cached.sinceMs;
+      if (cached !== undefined && ageMs >= 0 && ageMs < cached.keepMs) return cached.price;
+      const price = await ask(signal);
+      const isFresh = price.kind === "known" && !price.isRemembered;
+      if (isFresh) {
+        lastGood = { price27: price.price27, origin: price.origin, readAtMs: price.readAtMs };
+        onGood?.(lastGood);
+      }
+      cached = { price, sinceMs: clock.now(), keepMs: isFresh ? PRICE_CACHE_MS : PRICE_PAUSE_MS };
+      return price;
+    },
+  };
 }

@@ -68,21 +68,8 @@ const LATENCY_WEIGHT = 0.1;
 /** Remembers every endpoint, and counts its requests. */
 export class EndpointBoard implements RpcObserver {
   readonly #known = new Map<string, Known>();
-  /** Requests without an answer yet. */
-  readonly #open = new Set<{ readonly chain: string; readonly host: string }>();
 
   constructor(readonly deps: { readonly clock: Pick<Clock, "now">; readonly registry: MetricRegistry }) {}
-
-  noteAsked(chain: string, endpointHost: string): () => void {
-    const request = { chain, host: endpointHost };
-    this.#open.add(request);
-    return () => void this.#open.delete(request);
-  }
-
-  /** Hosts of a chain that owe an answer now. */
-  listAsked(chain: string): readonly string[] {
-    return [...new Set([...this.#open].filter((each) => each.chain === chain).map(({ host }) => host))];
-  }
 
   noteRequest({ chain, endpointHost, role, calls, tookMs, head, final, readState }: ObservedRequest): void {
     const nowMs = this.deps.clock.now();

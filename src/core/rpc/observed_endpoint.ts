@@ -43,8 +43,6 @@ export interface ObservedRequest {
 
 /** Observer of requests. Must not throw. */
 export interface RpcObserver {
-  /** Notified of a request before it is sent; returns what is called when it has ended, however it did. */
-  noteAsked(chain: string, endpointHost: string): () => void;
   noteRequest(request: ObservedRequest): void;
 }
 
@@ -77,7 +75,6 @@ export async function observeRequest<T>(
       tookMs: clock.now() - startMs,
       ...named,
     });
-  const ended = observer.noteAsked(place.chain, place.endpointHost);
   try {
     const result = await work();
     const { outcomes, ...named } = read(result);
@@ -87,8 +84,6 @@ export async function observeRequest<T>(
     // What this program aborted says nothing about the endpoint.
     if (fault instanceof RpcFault) note(calls.map(() => fault.code), {});
     throw fault;
-  } finally {
-    ended();
   }
 }
 

@@ -1,5 +1,5 @@
 /** Common parts of both command lines: their layout, and parsing that neither prints nor exits. */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import { nearestWord } from "../config/spelling.ts";
 import {
   formatAddress,
@@ -9,6 +9,9 @@ import {
 } from "../telemetry/http/listen_address.ts";
 import { logLevels } from "../telemetry/log.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
+
+/** Width of help texts, characters. */
+const HELP_WIDTH = 100;
 
 /** Text to print instead of running, and the status to exit with. */
 export interface ExitText {
@@ -23,30 +26,41 @@ export type ParsedCommandLine<Arguments, Command> =
   | { readonly kind: "run"; readonly arguments: Arguments; readonly command: Command }
   | ExitText;
 
-/** Name and help texts of a program or command. */
+/** Name and help texts of a program. */
 export interface ProgramDescription {
   readonly name: string;
   readonly description: string;
   /** Text after the list of options. */
   readonly afterHelp: string;
+  /** Its files in the examples of commands: `--config=relayer.toml`. */
+  readonly exampleFiles: string;
 }
+
+/** Options of the program that name a file. */
+export const fileOptions = ["config", "db"] as const;
+
+/** One of {@link fileOptions}. */
+export type FileOption = typeof fileOptions[number];
 
 /** Command line under construction: the program adds its options and commands to `command`. */
 export interface CommandLine {
   readonly command: Command;
+  readonly exampleFiles: string;
   /**
    * Parses the arguments after the program's name; `undefined`: there is nothing to print, the program may run.
-   * `isNeeded` says of a required option, by its long name, whether what was chosen needs it; default: it does.
+   * `listNeeded` names the files without which nothing is done; default: all.
    */
-  readonly parse: (args: readonly string[], isNeeded?: (option: string) => boolean) => ExitText | undefined;
+  readonly parse: (args: readonly string[], listNeeded?: () => readonly FileOption[]) => ExitText | undefined;
 }
 
 /** Creates a command line with `--config` and `--help`. */
-export function createCommandLine({ name, description, afterHelp }: ProgramDescription): CommandLine {
+export function createCommandLine(
+  { name, description, afterHelp, exampleFiles }: ProgramDescription,
+): CommandLine {
   const printed = { stdout: "", stderr: "" };
   const command = new StrictCommand(name)
     .description(description)
-    .requiredOption("-c, --config <path>", "TOML configuration file")
+    .option("-c, --config <path>", "TOML configuration file")
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", afterHelp)
     .allowExcessArguments(false)
@@ -57,17 +71,17 @@ export function createCommandLine({ name, description, afterHelp }: ProgramDescr
       writeErr: (text) => void (printed.stderr += text),
       getOutHasColors: () => false,
       getErrHasColors: () => false,
-      getOutHelpWidth: () => 100,
-      getErrHelpWidth: () => 100,
+      getOutHelpWidth: () => HELP_WIDTH,
+      getErrHelpWidth: () => HELP_WIDTH,
     })
     .action(() => {});
   return {
     command,
-    parse: (args, isNeeded = () => true) => {
+    exampleFiles,
+    parse: (args, listNeeded = () => fileOptions) => {
       try {
-        const required = takeRequired(command);
         command.parse([...args], { from: "user" });
-        refuseMissing(command, required.filter(({ long }) => isNeeded(long?.slice(2) ?? "")));
+        refuseMissing(command, listNeeded());
         return undefined;
       } catch (error) {
         if (!(error instanceof CommanderError)) throw error;
@@ -100,22 +114,12 @@ function listLongNames(command: Command): readonly string[] {
   return command.parent === null ? own : [...own, ...listLongNames(command.parent)];
 }
 
-/**
- * Makes required options optional, and lists them: commander looks for them first, so that a misspelt option would be
- * reported as a missing one.
- */
-function takeRequired(command: Command): readonly Option[] {
-  const required = command.options.filter(({ mandatory }) => mandatory);
-  for (const option of required) option.makeOptionMandatory(false);
-  return required;
-}
-
-/** Refuses a command line without one of the required options. */
-function refuseMissing(command: Command, required: readonly Option[]): void {
-  const missing = required.find((option) => command.getOptionValue(option.attributeName()) === undefined);
+/** Refuses a command line without a file; the library would look for it before it names a misspelt option. */
+function refuseMissing(command: Command, needed: readonly string[]): void {
+  const missing = command.options.map((option) => ({ flags: option.flags, name: option.attributeName() }))
+    .find(({ name }) => needed.includes(name) && command.getOptionValue(name) === undefined);
   if (missing === undefined) return;
-  const code = "commander.missingMandatoryOptionValue";
-  command.error(`error: required option '${missing.flags}' not specified`, { code });
+  command.error(`error: required option '${missing.flags}' not specified`, { code: "causeway.missingFile" });
 }
 
 /** Adds `--log-format`, `--log-level` and `--version`, which follow the program's own options. */
@@ -183,11 +187,15 @@ function toListenAddress(text: string): ListenAddress {
 }
 
 /** Name and help texts of a command. */
-export interface CommandDescription extends ProgramDescription {
-  /** Text in the list of commands. */
-  readonly summary: string;
+export interface CommandDescription extends Pick<ProgramDescription, "name" | "description"> {
   /** True: the command of its group's word alone. */
   readonly isDefault?: boolean;
+  /** Command lines, without the program and its files. */
+  readonly examples?: readonly string[];
+  /** Text after the list of options and the examples. */
+  readonly afterHelp?: string;
+  /** What its exit statuses mean; that of a wrong command line is added. */
+  readonly exitStatus?: Readonly<Record<number, string>>;
 }
 
 /** Adds the first word of commands of two words, or finds it. */
@@ -196,21 +204,36 @@ export function addGroup(
   { name, description }: { readonly name: string; readonly description: string },
 ): Command {
   const known = program.commands.find((command) => command.name() === name);
-  return known ?? program.command(name).description(description).summary(description)
+  return known ?? program.command(name).description(description)
     .showHelpAfterError(`(${program.name()} ${name} --help lists the commands)`);
 }
 
-/** Adds a command with its own help. */
-export function addCommand(
-  parent: Command,
-  { name, description, summary, afterHelp, isDefault = false }: CommandDescription,
-): Command {
+/** Adds a command with its own help. @param before what stands in front of the command in its examples */
+export function addCommand(parent: Command, command: CommandDescription, before: string): Command {
+  const { name, description, isDefault = false } = command;
+  const [firstSentence = ""] = description.split(/\.(?:\s|$)/);
   return parent.command(name, { isDefault })
     .description(description.replaceAll("\n", " ")) // the library breaks the lines
-    .summary(summary)
-    .addHelpText("after", afterHelp)
+    .summary(firstSentence.replaceAll("\n", " "))
+    .addHelpText("after", formatAfterHelp(command, before))
     .allowExcessArguments(false)
     .showHelpAfterError(`(${wordsOf(parent)} ${name} --help lists the options)`);
+}
+
+/** Examples, explanation and exit statuses, each with an empty line before it. */
+function formatAfterHelp(
+  { examples = [], afterHelp = "", exitStatus }: CommandDescription,
+  before: string,
+): string {
+  const lines = examples.map((example) => `  ${before} ${example}`);
+  const statuses = Object.entries({ ...exitStatus, 2: "wrong command line" })
+    .map(([status, meaning]) => `${status} ${meaning}`).join(", ");
+  const texts = [
+    lines.length === 0 ? "" : [lines.length === 1 ? "Example:" : "Examples:", ...lines].join("\n"),
+    afterHelp,
+    exitStatus === undefined ? "" : new Help().boxWrap(`Exit status: ${statuses}.`, HELP_WIDTH),
+  ];
+  return texts.filter((text) => text !== "").map((text) => `\n${text}`).join("\n");
 }
 
 /** The program's name and the words of a command. */

@@ -1,14 +1,15 @@
 /**
  * Unix socket through which an operator's commands reach a running program: one line of JSON each way, and the
  * connection ends. Only the owner of the program can connect (mode 0600). Neither a slow nor a hostile client can hold
- * the program: size, number and time of requests are limited. `control_client.ts` is the other side.
+ * the program: size, number and time of requests are limited. Start reading at
+ * {@link openControlSocket}; {@link askControl} is the other side.
  */
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
-import { serveConnections } from "./connections.ts";
+import { closeQuietly, serveConnections } from "./connections.ts";
 import { explainForeignPath, statOrUndefined } from "./file_access.ts";
 import { linkedAbort, orAbort } from "./linked_abort.ts";
-import { withDeadline } from "./retry.ts";
+import { DeadlineFault, withDeadline } from "./retry.ts";
 import { dirname } from "node:path";
 
 /** Maximum length of a request, bytes. */
@@ -54,7 +55,7 @@ export interface ControlSocket {
  */
 export function openControlSocket(deps: ControlSocketDeps, path: string): ControlSocket | undefined {
   try {
-    return new UnixControlSocket(deps, listenAt(path));
+    return serveSocket(deps, listenAt(path));
   } catch (error) {
     deps.log.warn("control_socket_unavailable", { socket: path, explanation: explain(error, path) });
     return undefined;
@@ -106,79 +107,57 @@ interface Serving {
   readonly conversations: Set<Promise<void>>;
 }
 
-class UnixControlSocket implements ControlSocket {
-  readonly #deps: ControlSocketDeps;
-  readonly #listener: Deno.UnixListener;
-  readonly #closed = new AbortController();
-  #accepting: Promise<void> | undefined;
-  #serving = Promise.withResolvers<Serving>();
-
-  constructor(deps: ControlSocketDeps, listener: Deno.UnixListener) {
-    this.#deps = deps;
-    this.#listener = listener;
-  }
-
-  close(): void {
-    if (this.#isClosed) return;
-    this.#closed.abort(new Error("The socket is closed"));
-    if (this.#accepting === undefined) this.#listener.close();
-  }
-
-  get #isClosed(): boolean {
-    return this.#closed.signal.aborted;
-  }
-
-  async serve(answer: AnswerLine, signal: AbortSignal): Promise<void> {
-    const ends = linkedAbort(signal, this.#closed.signal);
-    const conversations = new Set<Promise<void>>();
-    this.#serving.resolve({ answer, signal: ends.signal, conversations });
-    this.#accepting ??= serveConnections({
-      clock: this.#deps.clock,
-      source: this.#listener,
-      limit: MAX_CONNECTIONS,
-      surplus: "newest", // a command that is being answered continues
-      talk: (connection) => this.#talk(connection),
-      onError: (error) => this.#deps.log.debug("control_request_failed", { error }),
-    }, this.#closed.signal);
-    await orAbort(new Promise(() => {}), ends.signal).catch(() => undefined);
-    this.#serving = Promise.withResolvers();
-    ends.unlink();
-    await Promise.allSettled(conversations);
-    if (this.#isClosed) await this.#accepting;
-  }
-
-  /** Answers one request. */
-  async #talk(connection: Deno.UnixConn): Promise<void> {
-    const { clock } = this.#deps;
-    const { signal } = this.#closed;
-    const line = await withDeadline(
-      clock,
-      { what: "a request line", afterMs: REQUEST_WITHIN_MS, signal },
-      () => readLine(connection, MAX_REQUEST_BYTES),
-    );
+function serveSocket({ clock, log }: ControlSocketDeps, source: Deno.UnixListener): ControlSocket {
+  const closed = new AbortController();
+  let next = Promise.withResolvers<Serving>();
+  const within = <T>(what: string, afterMs: number, work: () => Promise<T>): Promise<T> =>
+    withDeadline(clock, { what, afterMs, signal: closed.signal }, work);
+  const talk = async (connection: Deno.UnixConn): Promise<void> => {
+    const read = (): Promise<string | undefined> => readLine(connection, MAX_REQUEST_BYTES);
+    const line = await within("a request line", REQUEST_WITHIN_MS, read);
     if (line === undefined) return;
-    const start = { what: "the start of the program", afterMs: START_WITHIN_MS, signal };
-    const serving = await withDeadline(clock, start, () => this.#serving.promise);
-    const conversation = this.#answer(connection, line, serving);
+    const serving = await within("the start of the program", START_WITHIN_MS, () => next.promise);
+    const conversation = reply(connection, line, serving);
     serving.conversations.add(conversation);
     await conversation;
-  }
-
-  /** Has the request answered and sends the answer. */
-  async #answer(connection: Deno.UnixConn, line: string, { answer, signal }: Serving): Promise<void> {
-    const gone = linkedAbort(signal);
+  };
+  const reply = async (connection: Deno.UnixConn, line: string, serving: Serving): Promise<void> => {
+    const gone = linkedAbort(serving.signal);
     try {
       void untilClosed(connection).then(() => gone.abort(new Error("The client has closed the connection")));
-      const bytes = new TextEncoder().encode(`${await answer(line, gone.signal)}\n`);
-      await withDeadline(
-        this.#deps.clock,
-        { what: "a client that reads its answer", afterMs: READ_WITHIN_MS, signal: this.#closed.signal },
-        () => writeBytes(connection, bytes),
-      );
+      const bytes = new TextEncoder().encode(`${await serving.answer(line, gone.signal)}\n`);
+      await within("a client that reads its answer", READ_WITHIN_MS, () => writeBytes(connection, bytes));
     } finally {
       gone.unlink();
     }
-  }
+  };
+  const accept = (): Promise<void> =>
+    serveConnections({
+      clock,
+      source,
+      limit: MAX_CONNECTIONS,
+      surplus: "newest", // a command that is being answered continues
+      talk,
+      onError: (error) => log.debug("control_request_failed", { error }),
+    }, closed.signal);
+  let accepting: Promise<void> | undefined;
+  return {
+    close: () => {
+      if (accepting === undefined) closeQuietly(source);
+      closed.abort(new Error("The socket is closed"));
+    },
+    serve: async (answer, signal) => {
+      const ends = linkedAbort(signal, closed.signal);
+      const conversations = new Set<Promise<void>>();
+      accepting ??= accept();
+      next.resolve({ answer, signal: ends.signal, conversations });
+      await orAbort(new Promise(() => {}), ends.signal).catch(() => undefined);
+      next = Promise.withResolvers();
+      ends.unlink();
+      await Promise.allSettled(conversations);
+      if (closed.signal.aborted) await accepting;
+    },
+  };
 }
 
 /** Resolves when the other side has closed the connection; what it sends meanwhile is dropped. */
@@ -195,7 +174,7 @@ async function untilClosed(connection: Deno.UnixConn): Promise<void> {
  * Reads up to the first line break; `undefined`: the other side has closed before.
  * @throws {Error} when the line is longer than `maxBytes`.
  */
-export async function readLine(
+async function readLine(
   connection: Pick<Deno.UnixConn, "read">,
   maxBytes: number,
 ): Promise<string | undefined> {
@@ -216,4 +195,101 @@ export async function readLine(
 /** Writes all bytes. */
 export async function writeBytes(connection: Pick<Deno.UnixConn, "write">, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
+/** Maximum length of an answer, bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** The running program cannot be asked, or gave no answer: the text is for the operator. */
+export class ControlFault extends Error {
+  override readonly name = "ControlFault";
+  readonly code = "control";
+}
+
+/** One request. */
+export interface ControlRequest {
+  /** Path of the socket. */
+  readonly path: string;
+  /** Request without line breaks. */
+  readonly line: string;
+  /** Time for the answer, ms; no limit when absent. */
+  readonly afterMs?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Asks the program at a socket; `undefined`: there is none, or the process that served it is dead.
+ * @throws {ControlFault}
+ */
+export async function askControl(
+  { clock }: { readonly clock: Clock },
+  { path, line, afterMs, signal }: ControlRequest,
+): Promise<string | undefined> {
+  const connection = await connect(path);
+  if (connection === undefined) return undefined;
+  const close = (): void => closeQuietly(connection);
+  signal.addEventListener("abort", close, { once: true });
+  const ask = async (): Promise<string> => {
+    await writeBytes(connection, new TextEncoder().encode(`${line}\n`));
+    const answer = await readLine(connection, MAX_ANSWER_BYTES);
+    if (answer === undefined) throw new ControlFault("The running program ended before it had answered.");
+    return answer;
+  };
+  try {
+    if (afterMs === undefined) return await ask();
+    return await withDeadline(clock, { what: "an answer of the running program", afterMs, signal }, ask);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ControlFault) throw error;
+    throw unreachable(path, error);
+  } finally {
+    signal.removeEventListener("abort", close);
+    close();
+  }
+}
+
+/** True when a living process serves a socket, for this user or another. */
+export async function isControlServed(path: string): Promise<boolean> {
+  try {
+    const connection = await connect(path);
+    connection?.close();
+    return connection !== undefined;
+  } catch (error) {
+    if (error instanceof ControlFault) return true;
+    throw error;
+  }
+}
+
+async function connect(path: string): Promise<Deno.UnixConn | undefined> {
+  let owner: number | undefined;
+  const refusal = (): ControlFault =>
+    new ControlFault(
+      `This user may not use ${path}, which belongs to the user that runs the program (uid ${
+        owner ?? "unknown"
+      }): ` +
+        "run the command as that user (sudo -u <user> ...).",
+    );
+  try {
+    owner = statOrUndefined(path)?.uid ?? undefined;
+    // A program of another user could answer there with anything.
+    if (owner !== undefined && owner !== Deno.uid()) throw refusal();
+    return await Deno.connect({ transport: "unix", path });
+  } catch (error) {
+    if (error instanceof ControlFault) throw error;
+    // Without a listener behind it, the file is what a dead process has left.
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.ConnectionRefused) {
+      return undefined;
+    }
+    if (error instanceof Deno.errors.PermissionDenied) throw refusal();
+    throw unreachable(path, error);
+  }
+}
+
+function unreachable(path: string, error: unknown): ControlFault {
+  const reason = error instanceof DeadlineFault
+    ? `it gave no answer within ${error.afterMs / 1000} s`
+    : error instanceof Error
+    ? error.message
+    : String(error);
+  return new ControlFault(`The running program cannot be asked through ${path}: ${reason}.`);
 }

@@ -61,3 +61,12 @@ export function lockFile(path: string): boolean {
   file.close();
   return false;
 }
+
+/** Permission bits of a file; `undefined`: it cannot be said. */
+export function modeOf(path: string): number | undefined {
+  try {
+    return Deno.statSync(path).mode ?? undefined;
+  } catch {
+    return undefined; // a pipe of the shell that is gone once it was read
+  }
+}

@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import type { ProcessEnv } from "./app.ts";
-import { modeOf } from "./machine_facts.ts";
+import { modeOf } from "./file_access.ts";
 import { systemTerminal, writeText } from "./terminal.ts";
 
 /** Opens the environment of this process, once. */
@@ -64,4 +64,9 @@ export function openEnvironment(): {
       Deno.permissions.revokeSync({ name: "env" });
     },
   };
+}
+
+/** Memory of this process, bytes. */
+export function readMemory(): number {
+  return Deno.memoryUsage().rss;
 }

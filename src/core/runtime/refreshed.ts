@@ -1,6 +1,7 @@
-/** A value that is made again at most once in a while, however often it is asked for. */
+/** Values that are made again at most once in a while, and the ages of what is met again and again. */
 import type { Clock } from "./clock.ts";
 import { orAbort } from "./linked_abort.ts";
+import { dropOldest } from "./slices.ts";
 
 /** Keeps a value for some time. */
 export class Refreshed<T> {
@@ -48,5 +49,29 @@ export class SharedRead<T> {
   /** Has it read again when it is asked for next. */
   drop(): void {
     this.#shared.drop();
+  }
+}
+
+/** Maximum number of sights remembered; the oldest is forgotten first. */
+const MAX_SIGHTS = 1000;
+
+/** Times at which things, e.g. messages or doubts, were first seen. */
+export class Sightings {
+  readonly #firstSeenMs = new Map<string, number>();
+
+  constructor(readonly clock: Pick<Clock, "now">) {}
+
+  /** Records what is seen now, and returns since when it has been, ms. */
+  ageMs(what: string): number {
+    const nowMs = this.clock.now();
+    const firstMs = this.#firstSeenMs.get(what) ?? nowMs;
+    this.#firstSeenMs.set(what, firstMs);
+    dropOldest(this.#firstSeenMs, MAX_SIGHTS);
+    return nowMs - firstMs;
+  }
+
+  /** What is seen next is seen for the first time. */
+  forget(what: string): void {
+    this.#firstSeenMs.delete(what);
   }
 }

@@ -1,26 +1,24 @@
 /** Text of commands for people: tables and lists of values. Foreign text cannot move the cursor or fake a line. */
 import { escapeControls } from "../config/redact.ts";
 
-/** Columns whose cells end at the same place, e.g. numbers; by their index. */
-export interface TableOptions {
-  readonly toTheRight?: ((column: number) => boolean) | undefined;
+/** True for an amount, age or count, also with its unit or an amount behind it, and for nothing. */
+export function isNumberText(text: string): boolean {
+  return /^(?:-?\$?\d(?!x).{0,24})?$/.test(text);
 }
 
-/** Formats rows as a table; every column is as wide as its widest cell. */
-export function formatTable(
-  rows: readonly (readonly (string | undefined)[])[],
-  { toTheRight = () => false }: TableOptions = {},
-): string {
+/** Formats a heading and rows as a table; every column is as wide as its widest cell, numbers are aligned to the right. */
+export function formatTable(rows: readonly (readonly (string | undefined)[])[]): string {
   const cells = rows.map((row) => row.map((cell) => escapeControls(cell ?? "")));
-  const count = Math.max(0, ...cells.map((row) => row.length));
-  const widths = Array.from(
-    { length: count },
-    (_, column) => cells.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0),
-  );
+  const columns = Array.from({ length: Math.max(0, ...cells.map((row) => row.length)) }, (_, at) => {
+    const column = cells.map((row) => row[at] ?? "");
+    const width = column.reduce((most, { length }) => Math.max(most, length), 0);
+    return { width, isNumber: column.length > 1 && column.slice(1).every(isNumberText) };
+  });
   return cells.map((row) =>
-    row.map((cell, column) =>
-      toTheRight(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)
-    ).join("   ").trimEnd()
+    columns.map(({ width, isNumber }, at) => {
+      const cell = row[at] ?? "";
+      return isNumber ? cell.padStart(width) : cell.padEnd(width);
+    }).join("   ").trimEnd()
   ).join("\n");
 }
 

@@ -21,6 +21,24 @@ export interface Worker {
   run(signal: AbortSignal): Promise<void>;
 }
 
+/** Worker that repeats a piece of work. @param everyMs pause between two rounds */
+export function everyWorker(
+  clock: Pick<Clock, "sleep">,
+  name: string,
+  everyMs: number,
+  work: (signal: AbortSignal) => unknown,
+): Worker {
+  return {
+    name,
+    run: async (signal) => {
+      while (!signal.aborted) {
+        await work(signal);
+        await clock.sleep(everyMs, signal);
+      }
+    },
+  };
+}
+
 /** Options of {@link superviseWorkers}. */
 export interface SupervisorOptions {
   /** Stops all workers. */

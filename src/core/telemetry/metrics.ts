@@ -56,7 +56,7 @@ export const metricAreas = {
     ),
     causeway_log_lines_total: counter(
       ["level"],
-      "Logged warnings and errors; repeated ones once they are summed up",
+      "Logged warnings and errors; equal ones once in five minutes",
     ),
     causeway_rpc_requests_total: counter(
       [...ENDPOINT, "method", "outcome"],

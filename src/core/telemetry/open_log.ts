@@ -1,6 +1,7 @@
 /** Log of a program: levels, formats, redaction. */
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { dropOldest } from "../runtime/slices.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
 import { type Entry, errorCode, explainError, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { createRedactor } from "./redactor.ts";
@@ -37,8 +38,6 @@ export interface LogOptions {
   readonly level: LogLevel;
   /** Writes a finished line without its line break; must not throw. */
   readonly write: (line: string) => void;
-  /** Flushes lines that `write` has buffered; called after an error and at the end. */
-  readonly flush?: () => void;
   readonly clock: Pick<Clock, "now">;
   /** Terminal colours for the human format; default off. */
   readonly hasColour?: boolean;
@@ -48,18 +47,21 @@ export interface LogOptions {
   readonly secrets?: readonly string[];
   /** Names of chains, for lines that people read. */
   readonly names?: ChainNames | undefined;
-  /** Called with each warning and error that is written, without secrets, and with its values; must not throw. */
-  readonly onWarning?: (line: RecentWarning, fields: LogFields) => void;
-  /** Called with every event of whatever level; `said` gives its explanation without secrets. Must not throw. */
-  readonly onEvent?: ((event: EventCode, fields: LogFields, said: () => string) => void) | undefined;
-  /** Called with what `unknown_met` names, without secrets; false: it was named before, and is not written again. */
-  readonly onUnknown?: ((thing: UnknownThing, nowMs: number) => boolean) | undefined;
+  readonly observer?: LogObserver | undefined;
 }
 
-/** Log that can be flushed. */
+/** Observes a log, without secrets. Nothing of it may throw. */
+export interface LogObserver {
+  /** Takes each warning and error that is written, with its values. */
+  noteWarning?(line: RecentWarning, fields: LogFields): void;
+  /** Takes every event of whatever level; `said` gives its explanation. */
+  noteEvent?(event: EventCode, fields: LogFields, said: () => string): void;
+  /** Takes what `unknown_met` names; false: it was named before, and is not written again. */
+  noteUnknown?(thing: UnknownThing, nowMs: number): boolean;
+}
+
+/** Log of a program, whose owner changes what it shows. */
 export interface OpenLog extends Log {
-  /** Writes the counts of suppressed lines and flushes everything. */
-  flush(): void;
   /** Changes the minimum level that is written, at once and for every log made from this one. */
   setLevel(level: LogLevel): void;
   /** Adds secret values that must never appear in a line. */
@@ -70,7 +72,7 @@ export interface OpenLog extends Log {
 
 /** Opens a log. */
 export function openLog(options: LogOptions): OpenLog {
-  const { clock, names, isJournal = false, onWarning, onUnknown } = options;
+  const { clock, names, isJournal = false, observer } = options;
   const format = options.format === "json" ? jsonLine : humanLine;
   const hasColour = options.format === "human" && options.hasColour === true && !isJournal;
   const hidden = new Set(options.secrets);
@@ -81,29 +83,31 @@ export function openLog(options: LogOptions): OpenLog {
     const { level, event, timeMs: atMs, fields } = entry;
     const shown = { hasColour, isJournal, names, withStack: minimum === "debug" };
     options.write(redact(safely(() => format(entry, shown), entry)));
-    if (onWarning === undefined || (level !== "warn" && level !== "error")) return;
-    onWarning({ atMs, level, event, text: redact(safely(() => plainText(entry), entry)) }, fields);
+    if (level !== "warn" && level !== "error") return;
+    observer?.noteWarning?.(
+      { atMs, level, event, text: redact(safely(() => plainText(entry), entry)) },
+      fields,
+    );
   };
   const isKnown = ({ chain = "", what, cost }: LogFields, nowMs: number): boolean =>
-    onUnknown?.({ chain: String(chain), what: redact(String(what)), cost: redact(String(cost)) }, nowMs) ===
+    observer?.noteUnknown?.(
+      { chain: String(chain), what: redact(String(what)), cost: redact(String(cost)) },
+      nowMs,
+    ) ===
       false;
   const take: TakeEvent = (level, event, fields) => {
-    options.onEvent?.(event, fields, () => redact(explain(fields)));
+    observer?.noteEvent?.(event, fields, () => redact(explain(fields)));
     if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
     const timeMs = clock.now();
     if (event === "unknown_met" && isKnown(fields, timeMs)) return;
     const { event: name, code, text: message, reaction, action } = events[event];
     const next = level === "error" ? { reaction, advice: fields.advice ?? action } : {};
     const entry = { timeMs, level, event: name, code, message, fields: { ...fields, ...next } };
-    for (const each of repeats.admit(entry)) write(each);
-    if (level === "error") options.flush?.();
+    const admitted = repeats.admit(entry);
+    if (admitted !== undefined) write(admitted);
   };
   return {
     ...createLog({}, take),
-    flush: () => {
-      repeats.flush().forEach(write);
-      options.flush?.();
-    },
     setLevel: (level) => {
       minimum = level;
     },
@@ -152,84 +156,51 @@ function safely(format: () => string, entry: Entry): string {
   }
 }
 
-/** Time for which equal lines are counted instead of written. */
-const repeatWindowMs = 300_000;
+/** Time for which equal lines are counted instead of written, ms. */
+const REPEAT_WINDOW_MS = 300_000;
 
-/** Maximum number of distinct lines remembered; the oldest is reported and forgotten first. */
+/** Maximum number of distinct lines remembered; the oldest is forgotten first. */
 const MAX_KINDS = 200;
 
-/** A line that was written, and how often since. */
+/** A line that was written, and the number of equal ones since. */
 interface Kind {
-  /** The line that was written. */
-  readonly first: Entry;
-  readonly sinceMs: number;
-  /** Latest suppressed line. */
-  held: Entry | undefined;
+  readonly written: Entry;
   count: number;
 }
 
 /**
- * Decides which warnings and errors are written. The line that ends a trouble comes after the counts of the lines that
- * told it, and those are news when they come again. Two lines are equal if level, event, code, explanation, place (including
- * the endpoint in the line or its error) and the error's name and code (its message if it has no code) are equal.
+ * Decides which warnings and errors are written: one of equal lines in five minutes, with the number of those before it.
+ * What comes again after the line that ended it is news. Two lines are equal if level, event, code, explanation, place
+ * (including the endpoint in the line or its error) and the error's name and code (its message if it has no code) are
+ * equal.
  */
 class Repeats {
   readonly #kinds = new Map<string, Kind>();
 
-  /** Lines to write now, in order: `entry` unless it is suppressed, and counts that are due. */
-  admit(entry: Entry): Entry[] {
-    const due = [...this.#overdue(entry.timeMs), ...this.#ended(entry)];
-    if (entry.level !== "error" && entry.level !== "warn") return [...due, entry];
+  /** The line to write; `undefined`: it is only counted. */
+  admit(entry: Entry): Entry | undefined {
+    for (const [key, { written }] of this.#kinds) {
+      if (endsTrouble(entry, written)) this.#kinds.delete(key);
+    }
+    if (entry.level !== "error" && entry.level !== "warn") return entry;
     const key = kindOf(entry);
     const known = this.#kinds.get(key);
-    if (known !== undefined) {
+    const passedMs = entry.timeMs - (known?.written.timeMs ?? -Infinity);
+    if (known !== undefined && passedMs < REPEAT_WINDOW_MS) {
       known.count++;
-      known.held = entry;
-      return due;
+      return undefined;
     }
-    this.#kinds.set(key, { first: entry, sinceMs: entry.timeMs, held: undefined, count: 0 });
-    return [...due, ...this.#forgetOldest(), entry];
+    this.#kinds.delete(key);
+    this.#kinds.set(key, { written: entry, count: 0 });
+    dropOldest(this.#kinds, MAX_KINDS);
+    if (known === undefined || known.count === 0) return entry;
+    const fields = {
+      ...entry.fields,
+      repeated: known.count + 1,
+      repeatedSec: Math.round(passedMs / 1_000),
+    };
+    return { ...entry, fields };
   }
-
-  /** Counts of all suppressed lines: call it at the end. */
-  flush(): Entry[] {
-    const lines = [...this.#kinds.values()].flatMap(summary);
-    this.#kinds.clear();
-    return lines;
-  }
-
-  /** Kinds are ordered by their start, so the search ends at the first one that is not due. */
-  #overdue(nowMs: number): Entry[] {
-    const lines: Entry[] = [];
-    for (const [key, kind] of this.#kinds) {
-      if (nowMs - kind.sinceMs < repeatWindowMs) break;
-      this.#kinds.delete(key);
-      lines.push(...summary(kind));
-      // While it continues it stays counted; after a quiet window it is written again.
-      if (kind.count > 0) this.#kinds.set(key, { ...kind, sinceMs: nowMs, held: undefined, count: 0 });
-    }
-    return lines;
-  }
-
-  #ended(entry: Entry): Entry[] {
-    const ended = [...this.#kinds].filter(([, { first }]) => endsTrouble(entry, first));
-    for (const [key] of ended) this.#kinds.delete(key);
-    return ended.flatMap(([, kind]) => summary(kind));
-  }
-
-  #forgetOldest(): Entry[] {
-    const [first] = this.#kinds;
-    if (first === undefined || this.#kinds.size <= MAX_KINDS) return [];
-    this.#kinds.delete(first[0]);
-    return summary(first[1]);
-  }
-}
-
-function summary(kind: Kind): Entry[] {
-  if (kind.held === undefined) return [];
-  const repeatedSec = Math.round((kind.held.timeMs - kind.sinceMs) / 1_000);
-  const fields = { ...kind.held.fields, repeated: kind.count, repeatedSec };
-  return [{ ...kind.held, fields }];
 }
 
 function kindOf({ level, event, code, fields }: Entry): string {

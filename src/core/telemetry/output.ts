@@ -5,13 +5,8 @@ import { escapeControls } from "../config/redact.ts";
 
 /** Destination of finished lines. */
 export interface LineOutput {
-  /**
-   * Writes a line with its line break; never throws. Lines of one synchronous task (a ledger transaction, for
-   * example) are written together at its end: a process killed within it loses only those lines.
-   */
+  /** Writes a line with its line break; never throws. */
   write(line: string): void;
-  /** Writes buffered lines now: before the process ends. */
-  flush(): void;
   /** True for a terminal: colours are used unless `NO_COLOR` is set. */
   readonly isTerminal: boolean;
 }
@@ -26,32 +21,16 @@ export interface ByteOutput {
 const MAX_TRIES = 100;
 
 /**
- * Maximum number of buffered characters before writing in the middle of a task: about the size of a pipe's buffer.
- */
-const MAX_BUFFERED_CHARACTERS = 65_536;
-
-/**
  * Opens standard output (or another descriptor) for lines. After a closed pipe everything is dropped silently; lines
  * that a full disk rejects are lost, later lines are tried again.
  */
 export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
-  const encoder = new TextEncoder();
   let isClosed = false;
-  let gathered = "";
-  const flush = (): void => {
-    if (isClosed || gathered === "") return;
-    const bytes = encoder.encode(gathered);
-    gathered = "";
-    isClosed = !writeWhole(target, bytes);
-  };
   return {
     isTerminal: target.isTerminal(),
-    flush,
-    write(line: string): void {
-      if (isClosed) return;
-      if (gathered === "") queueMicrotask(flush);
-      gathered += `${escapeControls(line, "\n\t\x1b")}\n`;
-      if (gathered.length >= MAX_BUFFERED_CHARACTERS) flush();
+    write: (line) => {
+      const bytes = new TextEncoder().encode(`${escapeControls(line, "\n\t\x1b")}\n`);
+      isClosed ||= !writeWhole(target, bytes);
     },
   };
 }

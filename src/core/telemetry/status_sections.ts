@@ -1,5 +1,5 @@
 /** Sections of a status: made once, shown on the page and at a terminal. Pure. */
-import { formatTable } from "../runtime/text_table.ts";
+import { formatTable, isNumberText } from "../runtime/text_table.ts";
 
 /** A value in the colour of its state, and what is said less loudly behind it. */
 export interface Shown {
@@ -61,22 +61,13 @@ export function coloured(colour: NonNullable<Shown["colour"]>, text: string): Sh
   return { colour, text };
 }
 
-/** Column of a table. */
-export interface Column<Row> {
+/** What stands in the columns of a table, by their names. */
+type Columns<Row> = Readonly<Record<string, (row: Row) => Cell>>;
+
+/** A column; numbers are aligned to the right. */
+interface Column {
   readonly name: string;
-  /** Numbers are aligned to the right. */
-  readonly isNumber?: boolean;
-  readonly cell: (row: Row) => Cell;
-}
-
-/** A column of texts. */
-export function textColumn<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
-  return { name, cell };
-}
-
-/** A column of numbers. */
-export function numberColumn<Row>(name: string, cell: Column<Row>["cell"]): Column<Row> {
-  return { name, isNumber: true, cell };
+  readonly isNumber: boolean;
 }
 
 /** A titled table; it takes no room while it has neither rows nor a head. */
@@ -86,7 +77,7 @@ export interface StatusSection {
   readonly head?: Shown;
   /** Said below the head. */
   readonly facts?: readonly string[];
-  readonly columns: readonly Omit<Column<unknown>, "cell">[];
+  readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
 }
 
@@ -94,10 +85,21 @@ export interface StatusSection {
 export function tableSection<Row>(
   title: string,
   rows: readonly Row[],
-  columns: readonly Column<Row>[],
+  columns: Columns<Row>,
 ): StatusSection {
-  const used = columns.filter(({ cell }) => rows.some((row) => !isEmpty(cell(row))));
-  return { title, columns: used, rows: rows.map((row) => used.map(({ cell }) => cell(row))) };
+  const used = Object.entries(columns).map(([name, cell]) => ({ name, cells: rows.map(cell) }))
+    .filter(({ cells }) => !cells.every(isEmpty));
+  return {
+    title,
+    columns: used.map(({ name, cells }) => ({ name, isNumber: cells.every(isNumber) })),
+    rows: rows.map((_, at) => used.map(({ cells }) => cells[at])),
+  };
+}
+
+/** True for amounts, ages and counts, also with their unit, and where nothing stands. */
+function isNumber(cell: Cell): boolean {
+  if (typeof cell === "object" && "text" in cell) return isNumber(cell.text);
+  return typeof cell === "string" ? isNumberText(cell) : typeof cell !== "object";
 }
 
 /** True when nothing stands in a cell, or nothing that can be drawn. */
@@ -129,7 +131,7 @@ export function formatSection({ title, head, facts = [], columns, rows }: Status
   const said = [...head === undefined ? [] : [head.text], ...facts.length === 0 ? [] : [facts.join(", ")]];
   if (rows.length === 0 && said.length === 0) return undefined;
   const lines = [columns.map(({ name }) => name), ...rows.map((row) => row.map(cellText))];
-  const table = formatTable(lines, { toTheRight: (column) => columns[column]?.isNumber === true });
+  const table = formatTable(lines);
   const below = [...said, ...rows.length === 0 ? [] : table.split("\n")];
   return `\n${title}\n${below.map((line) => `  ${line}`).join("\n")}`;
 }

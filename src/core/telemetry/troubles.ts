@@ -30,6 +30,7 @@ interface Standing extends NotedEvent {
   readonly event: EventCode;
   readonly said: string;
   readonly sinceMs: number;
+  readonly toldMs: number;
   readonly nextMs: number | undefined;
 }
 
@@ -52,8 +53,12 @@ export class StandingTroubles {
     const nextMs = typeof againInMs === "number" ? atMs + againInMs : Date.parse(String(until));
     const sinceMs = before?.sinceMs ?? atMs;
     const next = Number.isNaN(nextMs) ? undefined : nextMs;
-    const told = { event, fields, said: said(), sinceMs, nextMs: next };
-    this.#standing = [...this.#standing.filter((each) => each !== before), told];
+    const told = { event, fields, said: said(), sinceMs, toldMs: atMs, nextMs: next };
+    // What a look finds at once stands together, in the place of what the look before found.
+    const others = this.#standing.filter((each) =>
+      !isSameTrouble(each, told) || (each.event === event && each.toldMs === atMs && each.said !== told.said)
+    );
+    this.#standing = [...others, told];
   }
 
   /** Forgets everything: the workers that told it have ended. */

@@ -1,5 +1,5 @@
 /** Database of the checks: inspected by `check`, or the open one of the running relayer. */
-import { type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
+import { about, type CheckRow, MACHINE } from "../../core/checks/check_row.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -76,16 +76,11 @@ function judgeDatabase(
   facts: DatabaseFacts<unknown>,
   isAnswered: boolean,
 ): readonly CheckRow[] {
-  const row = { chain: MACHINE, check: "database" } as const;
-  const free: CheckRow = {
-    chain: MACHINE,
-    check: "instance",
-    result: "ok",
-    found: `no other process holds ${path}; ${ONLY_LOCK}`,
-  };
+  const { ok, warning, failed } = about(MACHINE);
+  const free = ok("instance", `no other process holds ${path}; ${ONLY_LOCK}`);
   switch (facts.kind) {
     case "absent":
-      return [{ ...row, result: "ok", found: `${path} does not exist yet and can be created` }, free];
+      return [ok("database", `${path} does not exist yet and can be created`), free];
     case "usable": {
       const { version, newest, sizeBytes, owner } = facts;
       const size = `${(sizeBytes / 1_048_576).toFixed(1)} MiB`;
@@ -94,22 +89,16 @@ function judgeDatabase(
         : `tables of version ${version}, which the start migrates to ${newest} after a copy`;
       const found = `${path}: writable, ${tables}, ${size}${describeOwner(owner)}`;
       const exposure = describeExposure(owner.mode, { isSecret: false });
-      if (exposure === undefined) return [{ ...row, result: "ok", found }, free];
-      const advice = `chmod 600 ${path}`;
-      return [{ ...row, result: "warning", found: `${found}: ${exposure}`, advice }, free];
+      if (exposure === undefined) return [ok("database", found), free];
+      return [warning("database", `${found}: ${exposure}`, `chmod 600 ${path}`), free];
     }
     case "unusable": {
       const { code, found, advice } = facts.fault;
-      if (code !== "locked") return [{ ...row, result: "failed", found, advice: advice.replace(/\.$/, "") }];
-      if (isAnswered) {
-        return [{ ...free, found: `the running relayer holds ${path}, and answers at its socket` }];
-      }
-      return [{
-        ...free,
-        result: "warning",
-        found: `another process holds ${path} and does not answer at its socket; ${ONLY_LOCK}`,
-        advice: `find the process (fuser ${path}) and end it, or run the check as the user of the relayer`,
-      }];
+      if (code !== "locked") return [failed("database", found, advice.replace(/\.$/, ""))];
+      if (isAnswered) return [ok("instance", `the running relayer holds ${path}, and answers at its socket`)];
+      const held = `another process holds ${path} and does not answer at its socket; ${ONLY_LOCK}`;
+      const help = `find the process (fuser ${path}) and end it, or run the check as the user of the relayer`;
+      return [warning("instance", held, help)];
     }
   }
 }

@@ -3,15 +3,14 @@
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
 import type { ChainChecks } from "../../core/chains/chain_checks.ts";
-import { judgeKnownHeight, whileReachable } from "../../core/chains/chain_checks.ts";
+import { judgeKnownHeight } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
 import type { CounterpartyView } from "../../core/chains/reads.ts";
-import { type CheckJob, type CheckRow, judgeMachine, knownRows } from "../../core/checks/check_row.ts";
+import { about, type CheckJob, type CheckRow, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http_exchange.ts";
-import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
 import type { ConfiguredChain } from "../session.ts";
@@ -26,7 +25,8 @@ export interface CheckSubjects {
   readonly chains: readonly ConfiguredChain[];
   /** For price sources. */
   readonly fetch: Fetch;
-  readonly machine: MachineFacts;
+  /** Row about the configuration. */
+  readonly configured: CheckRow;
   /** Rows about the database. */
   readonly databaseRows: readonly CheckRow[];
   readonly findNonce: (chain: StateMachine, account: string) => KnownNonce;
@@ -34,13 +34,13 @@ export interface CheckSubjects {
 
 /** Lists the checks of one round: the hub, the chains in the order of the file, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
-  const { hub, chains, machine, config } = subjects;
+  const { hub, chains, configured, config } = subjects;
   const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
   return [
     ...ofHub.jobs,
     ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
-    ...chains.flatMap((entry) => planChain(subjects, entry, ofHub.isReachable)),
-    ...knownRows([...judgeMachine(machine), ...subjects.databaseRows]),
+    ...chains.flatMap((entry) => planChain(subjects, entry)),
+    ...knownRows([configured, ...subjects.databaseRows]),
   ];
 }
 
@@ -48,7 +48,6 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
 function planChain(
   subjects: CheckSubjects,
   entry: ConfiguredChain,
-  isHubReachable: (signal: AbortSignal) => Promise<boolean>,
 ): readonly CheckJob[] {
   const { hub } = subjects;
   const { chain } = entry;
@@ -58,7 +57,6 @@ function planChain(
   const fetchView = (signal: AbortSignal): Promise<CounterpartyView> =>
     view ??= hub.reads.fetchView(id, signal);
   const fetchKnownHeight = async (signal: AbortSignal): Promise<bigint | undefined> => {
-    if (!await isHubReachable(signal)) return undefined;
     const { height } = await fetchView(signal);
     return height === 0n ? undefined : height;
   };
@@ -72,8 +70,7 @@ function planChain(
     fetchKnownHeight,
     judgeNonces: judgeOwn,
   });
-  const { jobs, isReachable } = planned;
-  const viewJob = whileReachable(isHubReachable, {
+  const viewJob: CheckJob = {
     chain: name,
     check: "hub_view",
     run: async (signal) => {
@@ -88,11 +85,10 @@ function planChain(
       const names = { chain: name, observer: hub.id.stateMachine, id: id.consensusStateId };
       return [judgeKnownHeight(names, { ...known, storedSec }), ...rows];
     },
-  });
+  };
   // The adapter of an EVM chain checks its signer.
-  const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : [])
-    .map((job) => whileReachable(isReachable, job));
-  return [...jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
+  const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : []);
+  return [...planned.jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
 }
 
 function planPrices(
@@ -121,18 +117,14 @@ async function checkQuotes(
   );
   const hasPrice = asked.some(({ quotation }) => quotation.kind === "price");
   return asked.map(({ origin, quotation }): CheckRow => {
-    const row = { chain, endpoint: origin, check: "price" } as const;
+    const at = about(chain, origin);
     if (quotation.kind === "price") {
       const dollars = formatDecimal(quotation.price27 / 10n ** 21n, 6);
-      return { ...row, result: "ok", found: `$${dollars} per native token` };
+      return at.ok("price", `$${dollars} per native token`);
     }
     const consequence = hasPrice ? "the other source is used" : "no delivery counts as profitable";
-    return {
-      ...row,
-      result: hasPrice ? "warning" : "failed",
-      found: `no price: ${quotation.code}; ${consequence}`,
-      advice: adviseOnPrice(quotation.code),
-    };
+    const found = `no price: ${quotation.code}; ${consequence}`;
+    return at[hasPrice ? "warning" : "failed"]("price", found, adviseOnPrice(quotation.code));
   });
 }
 
@@ -161,20 +153,17 @@ function judgeNonces(
   nonces: AccountNonces,
   known: KnownNonce,
 ): CheckRow {
-  const row = { chain, check: "nonce" } as const;
+  const { ok, warning } = about(chain);
   const waiting = nonces.pending - nonces.latest;
   const state = waiting > 0n
     ? `nonce ${nonces.latest}, ${waiting} transactions wait`
     : `nonce ${nonces.latest}`;
-  if (typeof known === "string") return { ...row, result: "ok", found: `${state}; ${known}` };
+  if (typeof known === "string") return ok("nonce", `${state}; ${known}`);
   const foreign = nonces.latest - known - 1n;
-  if (foreign <= 0n) return { ...row, result: "ok", found: `${state}, all from this relayer` };
-  return {
-    ...row,
-    result: "warning",
-    found: `${state}: ${foreign} transactions of ${account} are not in the database of this relayer`,
-    advice: "give this relayer an account of its own: deliveries wait for nonces that others use",
-  };
+  if (foreign <= 0n) return ok("nonce", `${state}, all from this relayer`);
+  const found = `${state}: ${foreign} transactions of ${account} are not in the database of this relayer`;
+  const advice = "give this relayer an account of its own: deliveries wait for nonces that others use";
+  return warning("nonce", found, advice);
 }
 
 /** Row about a chain's account. Keys of addresses with a leading zero byte are refused when the file is read. */
@@ -184,5 +173,5 @@ function describeAccount(
   const found = relayer === undefined
     ? "no signer: deliveries are unsigned, and no fees of this chain are claimed"
     : `${toHex(relayer)} signs`;
-  return { chain, check: "signer", result: "ok", found };
+  return about(chain).ok("signer", found);
 }

@@ -5,21 +5,16 @@ import { LedgerFault } from "../ledger/fault.ts";
 import type { MessagingRun } from "./command.ts";
 
 /** The command. */
-export const backupCommand = defineCommand<MessagingRun, string>({
+export const backupCommand = defineCommand({
   name: "backup",
   description: "Writes a consistent copy of the database to a new file.",
-  summary: "copy the database, also while the relayer runs",
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db backup /backups/relayer-2026-01-31.db
-
-The copy is a whole database that the relayer can be started with (--db). It appears under its name
-when it is complete, and can be read by its owner only. A running relayer relays on meanwhile.
-
-Exit status: 0 done, 1 it could not be made, or the file exists, 2 wrong command line.`,
-  hasResult: true,
+  examples: ["backup /backups/relayer-2026-01-31.db"],
+  afterHelp:
+    `The copy is a whole database that the relayer can be started with (--db). It appears under its name
+when it is complete, and can be read by its owner only. A running relayer relays on meanwhile.`,
+  exitStatus: { 0: "done", 1: "it could not be made, or the file exists" },
   addOptions: (parser) => void parser.argument("<file>", "new file"),
-  run: async ({ deps: { database, clock }, print, printError }, file) => {
+  run: async ({ deps: { database, clock }, print, printError }: MessagingRun, file: string) => {
     const { copyDatabase } = await import("../ledger/backup.ts");
     try {
       print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);

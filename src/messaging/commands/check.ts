@@ -1,6 +1,6 @@
 /** `check`: tests the whole set-up once. Sends nothing. */
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
-import { ControlFault } from "../../core/runtime/control_client.ts";
+import { ControlFault } from "../../core/runtime/control_socket.ts";
 import type { MessagingRun } from "./command.ts";
 
 /** The command. */
@@ -9,7 +9,6 @@ export const checkCommand = defineCheckCommand<MessagingRun>({
     `Checks endpoints, chains, contracts, light clients, accounts, prices and the database, all at once,
 and prints what was found and what to do. Sends no transaction and does not change the database; it may
 run beside the relayer. Without --db everything but the database is checked.`,
-  example: "causeway --config=relayer.toml --db=relayer.db check",
   without: ["db"],
   run: async (run, make) => {
     const { inspectForChecks, noDatabase } = await import("../checks/database_checks.ts");
@@ -21,7 +20,7 @@ run beside the relayer. Without --db everything but the database is checked.`,
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
-      const jobs = planChecks({ ...deps, config, hub, chains, machine: deps.machine(), ...database });
+      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
       return await make({ clock, config, jobs, others: () => checks?.board.unknown ?? [] });
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));

@@ -1,4 +1,5 @@
 /** What the messaging relayer hands to its commands, and what their operations work with: here or in the running relayer. */
+import type { CheckRow } from "../../core/checks/check_row.ts";
 import {
   type LevelSetter,
   type OperationNeed,
@@ -7,7 +8,6 @@ import {
 } from "../../core/commands/operation.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
-import type { MachineFacts } from "../../core/runtime/machine_facts.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import type { MessagingConfig } from "../config/schema.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
@@ -21,8 +21,8 @@ import { readStatus, type RelayStatus } from "../status/relay_status.ts";
 export interface CommandDeps extends RunDeps {
   /** Path of the database file; empty: the command works without one. */
   readonly database: string;
-  /** Reads facts about the machine; only before the database is opened. */
-  readonly machine: () => MachineFacts;
+  /** Row about the configuration that was read last. */
+  readonly configured: () => CheckRow;
   /** Drops the right to write files, as `openLedger` does. */
   readonly dropWriteAccess: () => void;
   /** Opens the database for reading only, also beside a running relayer. */

@@ -1,8 +1,7 @@
 /** Every command: a new one is a file of its own and one line here. Those of both programs are in the core. */
 import type { Command } from "../../core/commands/command.ts";
-import { logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
+import { defineStatus, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
 import { sharedCommands } from "../../core/commands/shared_commands.ts";
-import { defineStatus } from "../../core/commands/status_command.ts";
 import type { RelayStatus } from "../status/relay_status.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
 import { backupCommand } from "./backup.ts";
@@ -16,16 +15,13 @@ import { scanCommand } from "./scan.ts";
 import { showCommand } from "./show.ts";
 
 const status = defineStatus<OperationContext, RelayStatus>({
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db status
-
-Prints what the status page shows: what is in the way, chains with their endpoints, heights and wallets,
+  examples: ["status"],
+  afterHelp:
+    `Prints what the status page shows: what is in the way, chains with their endpoints, heights and wallets,
 legs with what waits, the last deliveries, claims, withdrawals and warnings. Without a running relayer
-it shows what the database knows.
-
-Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
-  show: async (found) => (await import("../status/status_view.ts")).formatStatus(found),
+it shows what the database knows.`,
+  exitStatus: { 0: "done", 1: "the database cannot be read" },
+  loadView: async () => (await import("../status/status_view.ts")).relayView,
 });
 
 /** Commands that work with the running relayer or its database. */

@@ -4,7 +4,7 @@
  * retrying on its own.
  */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
@@ -14,24 +14,18 @@ import type { OperationContext } from "./command.ts";
 import { chainSections } from "./message_filter.ts";
 
 /** The command. */
-export const holdCommand = operationOf<OperationContext, string>()({
+export const holdCommand = defineOperation({
   name: "hold",
   description: "Holds the messages of a module, or from one chain to another, until they are released.",
-  summary: "hold the messages of a module or route",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db hold 0x00000000000000000000000000000000000000aa
-  causeway --config=relayer.toml --db=relayer.db hold ethereum:EVM-56
-  causeway --config=relayer.toml --db=relayer.db hold '*:EVM-56'
-
-A module is the sender or receiver of the request. What is in a transaction already is not called back,
-and what times out meanwhile ends. Holds survive a restart; release ends them.
-
-Exit status: 0 done, 1 it is no module or route, or the database cannot be used, 2 wrong command line.`,
+  examples: ["hold 0x00000000000000000000000000000000000000aa", "hold ethereum:EVM-56", "hold '*:EVM-56'"],
+  afterHelp:
+    `A module is the sender or receiver of the request. What is in a transaction already is not called back,
+and what times out meanwhile ends. Holds survive a restart; release ends them.`,
+  exitStatus: { 0: "done", 1: "it is no module or route, or the database cannot be used" },
   needs: "write",
   addOptions: (parser) =>
     void parser.argument("<module or route>", "0x..., or chain:chain with * for any chain"),
-  work: (context, text) => {
+  work: (context: OperationContext, [text]: readonly [string]) => {
     const { ledger } = context;
     const parsed = toSubject(context, text);
     const subject = formatHoldSubject(parsed);
@@ -78,41 +72,43 @@ function countWaiting({ ledger }: OperationContext, subject: HoldSubject): numbe
 }
 
 /** The command. */
-export const releaseCommand = operationOf<OperationContext, string | undefined>()({
+export const releaseCommand = defineOperation({
   name: "release",
   description: "Lets the messages travel again that the operator holds, and those that are suspended.",
-  summary: "release held and suspended messages",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db release ethereum:EVM-56
-  causeway --config=relayer.toml --db=relayer.db release 0x00000000000000000000000000000000000000aa
-  causeway --config=relayer.toml --db=relayer.db release
-
-Releases what "hold" holds, and messages that are suspended because deliveries from their sender to
+  examples: ["release ethereum:EVM-56", "release 0x00000000000000000000000000000000000000aa", "release"],
+  afterHelp:
+    `Releases what "hold" holds, and messages that are suspended because deliveries from their sender to
 their receiver cost gas and had no effect (after two retries the relayer stops retrying on its
 own): by sender or receiver, or with *:<chain> all that go to a chain. Modules that take deliveries
 of another account only are read again at once. Without an argument everything is released. Each
-release is printed.
-
-Exit status: 0 also when nothing is held, 1 it is no module or route, or the database cannot be used,
-2 wrong command line.`,
+release is printed.`,
+  exitStatus: {
+    0: "also when nothing is held",
+    1: "it is no module or route, or the database cannot be used",
+  },
   needs: "write",
   addOptions: (parser) => void parser.argument("[module or route]", "0x..., or chain:chain as it was held"),
-  work: (context, text) => {
+  work: (context: OperationContext, [text]: readonly [string?]) => {
     const subject = text === undefined ? undefined : toSubject(context, text);
     const holds = releaseHolds(context, subject);
-    const pairs = releasePairs(context, subject);
+    const { ledger, config: { hub, chains } } = context;
+    const targets = chains.map(({ stateMachine }) => stateMachine);
+    const pairs = releaseSuspended({ ledger, hub: hub.stateMachine, chains: targets }, subject);
     const gated = releaseGated(context, subject);
     context.wake();
     return {
       /** Holds of the operator. */
       holds,
       /** Suspended pairs of modules. */
-      pairs: pairs.map(({ target, from, to }) => ({ target, from: toHex(from), to: toHex(to) })),
+      pairs: pairs.map(({ target, sender, receiver }) => ({
+        target,
+        from: toHex(sender),
+        to: toHex(receiver),
+      })),
       /** Messages whose modules are read again: they accept deliveries of another account only. */
       gated,
       /** What is held still. */
-      left: context.ledger.operatorHolds.list(),
+      left: ledger.operatorHolds.list(),
     };
   },
   show: ({ holds, pairs, gated, left }) =>
@@ -142,16 +138,7 @@ function releaseGated(context: OperationContext, subject: HoldSubject | undefine
     for (const { target } of context.relaying().legs) target.gates?.forget(module);
   }
   const { ledger } = context;
-  return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }))
-    .reduce((sum, { count }) => sum + count, 0);
-}
-
-function releasePairs(
-  { ledger, config }: OperationContext,
-  subject: HoldSubject | undefined,
-): readonly SuspensionRow[] {
-  const chains = config.chains.map(({ stateMachine }) => stateMachine);
-  return releaseSuspended({ ledger, hub: config.hub.stateMachine, chains }, subject);
+  return ledger.transaction(() => ledger.messages.wakeMatching({ reasons: ["gated"] }));
 }
 
 /** Releases suspended pairs, in a transaction of its own, and clears their failures; their messages are due again. */
@@ -177,12 +164,12 @@ export function releaseSuspended(
   });
 }
 
-function isMeant({ from, to, target }: SuspensionRow, subject: HoldSubject | undefined): boolean {
+function isMeant({ sender, receiver, target }: SuspensionRow, subject: HoldSubject | undefined): boolean {
   switch (subject?.kind) {
     case undefined:
       return true;
     case "module":
-      return [from, to].some((module) => toHex(module) === subject.module);
+      return [sender, receiver].some((module) => toHex(module) === subject.module);
     case "route": // pairs are known by the chain that they are delivered to, whatever chain they come from
       return subject.source === undefined && (subject.dest ?? target) === target;
   }

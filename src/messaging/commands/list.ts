@@ -1,6 +1,6 @@
 /** `list`: messages by what they have in common, newest first. `retry`: those that wait are attempted again now. */
-import { formatTable, shownTime } from "../../core/runtime/text_table.ts";
-import { operationOf } from "../../core/commands/operation.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { addFilterOptions, type FilterOptions, toMessageFilter } from "./message_filter.ts";
 import { type MessageView, toMessageView } from "./message_view.ts";
@@ -11,55 +11,46 @@ interface ListOptions extends FilterOptions {
 }
 
 /** The command. */
-export const listCommand = operationOf<OperationContext, ListOptions>()({
+export const listCommand = defineOperation({
   name: "list",
   description: "Lists messages with their status and why they wait.",
-  summary: "list messages",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db list --status=held --since=2h
-  causeway --config=relayer.toml --db=relayer.db list --source=ethereum --dest=EVM-56 --json
-
-Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
-it is attempted; "-": it is sent, or over, or is not attempted by itself.
-
-Exit status: 0 also when nothing matches, 1 it cannot be read, 2 wrong command line.`,
+  examples: ["list --status=held --since=2h", "list --source=ethereum --dest=EVM-56 --json"],
+  afterHelp:
+    `Most recently found first; a message has a line for each leg (to the hub, from the hub). "next" is when
+it is attempted; "-": it is sent, or over, or is not attempted by itself.`,
+  exitStatus: { 0: "also when nothing matches", 1: "it cannot be read" },
   needs: "read",
   addOptions: (parser) =>
     void addFilterOptions(parser).option("--limit <count>", "number of messages, at most 1000", toLimit, 50),
-  work: (context, options) => {
+  work: (context: OperationContext, [options]: readonly [ListOptions]) => {
     const filter = toMessageFilter(context, options);
     const messages = context.ledger.messages.search(filter, options.limit).map(toMessageView);
     const isAll = messages.length < options.limit;
     // As far as the limit goes, and the number of all.
     return { messages, total: isAll ? messages.length : context.ledger.messages.count(filter) };
   },
-  show: ({ messages, total }, _, nowMs) => {
+  show: ({ messages, total }, nowMs) => {
     if (messages.length === 0) return "No message matches.";
-    const table = formatTable([
-      ["found", "leg", "request", "status", "reason", "next", "commitment"],
-      ...messages.map((message) => toCells(message, nowMs)),
-    ]);
+    const table = formatList(messages.map((message) => toLine(message, nowMs)));
     return total > messages.length ? `${table}\n${total} match, ${messages.length} shown.` : table;
   },
 });
 
-function toCells(message: MessageView, nowMs: number): readonly (string | undefined)[] {
-  return [
-    shownTime(message.foundAt),
-    `${message.from} -> ${message.to}`,
-    `${message.source} -> ${message.dest}`,
-    message.status,
-    message.reason,
-    nextText(message, nowMs),
-    message.commitment,
-  ];
-}
-
-function nextText({ nextAttemptAt }: MessageView, nowMs: number): string {
-  if (nextAttemptAt === undefined) return "-";
-  return Date.parse(nextAttemptAt) <= nowMs ? "next round" : shownTime(nextAttemptAt) ?? "-";
-}
+const toLine = (
+  { foundAt, from, to, source, dest, status, reason, nextAttemptAt, commitment }: MessageView,
+  nowMs: number,
+) => {
+  const isDue = nextAttemptAt !== undefined && Date.parse(nextAttemptAt) <= nowMs;
+  return {
+    found: foundAt,
+    leg: `${from} -> ${to}`,
+    request: `${source} -> ${dest}`,
+    status,
+    reason,
+    next: isDue ? "next round" : nextAttemptAt ?? "-",
+    commitment,
+  };
+};
 
 function toLimit(text: string): number {
   const limit = Number(text);
@@ -68,38 +59,34 @@ function toLimit(text: string): number {
 }
 
 /** The command. */
-export const retryCommand = operationOf<OperationContext, FilterOptions>()({
+export const retryCommand = defineOperation({
   name: "retry",
   description: "Attempts messages again now that wait for a later time or would never be attempted again.",
-  summary: "attempt held messages now",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db retry --reason=unprofitable --dest=EVM-56
-  causeway --config=relayer.toml --db=relayer.db retry
-
-Every rule still applies: what does not pay is held again, what you hold or what is suspended stays
+  examples: ["retry --reason=unprofitable --dest=EVM-56", "retry"],
+  afterHelp:
+    `Every rule still applies: what does not pay is held again, what you hold or what is suspended stays
 (release lets it go, relay delivers one message whatever the profit rule says). Without a running
-relayer the messages are attempted when it starts.
-
-Exit status: 0 also when nothing matches, 1 the database cannot be used, 2 wrong command line.`,
+relayer the messages are attempted when it starts.`,
+  exitStatus: { 0: "also when nothing matches", 1: "the database cannot be used" },
   needs: "write",
   addOptions: (parser) => void addFilterOptions(parser),
-  work: (context, options) => {
+  work: (context: OperationContext, [options]: readonly [FilterOptions]) => {
     const { ledger, wake } = context;
     const filter = toMessageFilter(context, options);
-    const reasons = ledger.transaction(() => ledger.messages.wakeMatching(filter));
+    const reasons = ledger.transaction(() => {
+      const waiting = ledger.messages.countOpenByReason(filter);
+      ledger.messages.wakeMatching(filter);
+      return waiting;
+    });
     wake();
     // By the reason for which they waited; none: they had their turn.
     return { reasons };
   },
   show: ({ reasons }) => {
     if (reasons.length === 0) return "No open message matches.";
-    const rows = reasons.map(({ reason, count }) => [
-      reason === "held_by_operator"
-        ? `${reason} (stays held: release lets it go)`
-        : reason ?? "had their turn",
-      String(count),
-    ]);
-    return formatTable([["waited for", "messages"], ...rows], { toTheRight: (column) => column === 1 });
+    return formatList(reasons.map(({ reason = "had their turn", count }) => ({
+      waitedFor: reason === "held_by_operator" ? `${reason} (stays held: release lets it go)` : reason,
+      messages: count,
+    })));
   },
 });

@@ -1,9 +1,9 @@
 /** `profit`: fees earned against gas spent, by chain, route, day or module, what was wasted, and outstanding claims. */
 import { formatDecimal, toHex } from "../../core/encoding/bytes.ts";
-import { formatTable } from "../../core/runtime/text_table.ts";
-import type { CarriedMessage, MinedCost, SpendingResult } from "../ledger/ledger.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
+import type { CarriedMessage, MinedCost } from "../ledger/ledger.ts";
 import { wastedResults } from "../ledger/spending.ts";
-import { operationOf } from "../../core/commands/operation.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { toSince } from "./message_filter.ts";
 import { dollarsText } from "./message_view.ts";
@@ -25,20 +25,15 @@ interface ProfitOptions {
 const PAGE = 2_000;
 
 /** The command. */
-export const profitCommand = operationOf<OperationContext, ProfitOptions>()({
+export const profitCommand = defineOperation({
   name: "profit",
   description: "Shows fees earned against gas spent, what was wasted and why, and claims outstanding.",
-  summary: "show fees earned against gas spent",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db profit --since=7d
-  causeway --config=relayer.toml --db=relayer.db profit --by=day --since=30d --json
-
-Dollars are those of the time of each transaction; one whole fee token counts as one dollar. By module
+  examples: ["profit --since=7d", "profit --by=day --since=30d --json"],
+  afterHelp:
+    `Dollars are those of the time of each transaction; one whole fee token counts as one dollar. By module
 the cost of a transaction is shared equally by its messages; messages older than 30 days are "older".
-Costs are kept for 90 days. --json has native tokens spent in all their digits.
-
-Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
+Costs are kept for 90 days. --json has native tokens spent in all their digits.`,
+  exitStatus: { 0: "done", 1: "the database cannot be read" },
   needs: "read",
   addOptions: (parser) =>
     void parser
@@ -46,37 +41,24 @@ Exit status: 0 done, 1 the database cannot be read, 2 wrong command line.`,
       .addOption(
         new Option("--by <group>", "one line for each").choices([...profitGroups]).default("chain"),
       ),
-  work: (context, options) => sumUp(context, options),
+  work: (context: OperationContext, [options]: readonly [ProfitOptions]) => sumUp(context, options),
   show: ({ by, lines, total, claims }) =>
     [
-      formatTable([
-        [
-          by,
-          by === "module" ? "messages" : "transactions",
-          "earned $",
-          "spent $",
-          "profit $",
-          "unpriced",
-          "wasted $",
-        ],
-        ...[...lines, total].map((
-          { group, transactions, earnedUsd, spentUsd, profitUsd, unpriced, wasted },
-        ) => [
-          by === "module" ? shortModule(group) : group,
-          String(transactions),
-          ...[earnedUsd, spentUsd, profitUsd].map(toCents),
-          String(unpriced),
-          String(Number(wasted.reduce((sum, { usd }) => sum + Number(usd), 0).toFixed(4))),
-        ]),
-      ], { toTheRight: (column) => column > 0 }),
+      formatList([...lines, total].map(({ group, transactions, unpriced, wasted, ...usd }) => ({
+        [by]: by === "module" ? shortModule(group) : group,
+        [by === "module" ? "messages" : "transactions"]: transactions,
+        earnedUsd: toCents(usd.earnedUsd),
+        spentUsd: toCents(usd.spentUsd),
+        profitUsd: toCents(usd.profitUsd),
+        unpriced,
+        wastedUsd: Number(wasted.reduce((sum, each) => sum + Number(each.usd), 0).toFixed(4)),
+      }))),
       ...total.wasted.map(({ reason, transactions, usd }) =>
         `Wasted on ${transactions} ${reason}: ${toCents(usd)} $`
       ),
       ...total.spent.map(({ chain, native }) => `Spent on ${chain}: ${native} native tokens`),
-      ...claims.map(({ source, state, count, fees }) =>
-        `${count} deliveries ${state} with fees of ${source}${
-          fees === undefined ? "" : `, ${fees} fee tokens`
-        }`
+      ...claims.map(({ source, state, count, fees = "unknown" }) =>
+        `${count} deliveries ${state} with fees of ${source}, ${fees} fee tokens`
       ),
     ].join("\n"),
 });
@@ -93,22 +75,54 @@ function shortModule(module: string): string {
 
 /** Sums, and deliveries that are not claimed yet. */
 const sumUp = ({ ledger, status }: OperationContext, { by, since = 0 }: ProfitOptions) => {
-  const [total, groups] = [new Sums(), new Map<string, Sums>()];
-  for (const cost of listCosts(ledger, since)) {
-    total.add(cost);
-    for (const [group, part] of split(by, cost, () => ledger.statistics.listCarried(cost.id))) {
-      sumsOf(groups, group).add(part);
-    }
-  }
+  const parts = listCosts(ledger, since)
+    .flatMap((cost) => split(by, cost, () => ledger.statistics.listCarried(cost.id))).toArray();
+  const groups = [...Map.groupBy(parts, ({ group }) => group)].sort(([a], [b]) => a < b ? -1 : 1);
   return {
     by,
-    lines: [...groups].sort(([a], [b]) => a < b ? -1 : 1).map(([group, sums]) => sums.toLine(group)),
-    total: total.toLine("total"),
+    lines: groups.map(([group, each]) => toLine(group, each)),
+    total: toLine("total", parts),
     claims: status().claims.filter(({ state }) => state === "unclaimed" || state === "claiming"),
   };
 };
 
-function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Iterable<MinedCost> {
+/** A line as plain data: dollars, native tokens by chain, and what was wasted for each reason. */
+const toLine = (group: string, parts: readonly Part[]) => {
+  const earned18 = addUp(parts, ({ revenueUsd18 }) => revenueUsd18);
+  const spent18 = addUp(parts, ({ costUsd18 }) => costUsd18);
+  const wasted = Map.groupBy(parts.filter(({ result }) => wastedResults.has(result)), ({ result }) => result);
+  return {
+    group,
+    transactions: parts.length,
+    earnedUsd: usdText(earned18),
+    spentUsd: usdText(spent18),
+    profitUsd: usdText(earned18 - spent18),
+    /** Transactions whose price in dollars was unknown: they are in `spent` only. */
+    unpriced: parts.filter(({ costUsd18 }) => costUsd18 === undefined).length,
+    spent: spentBy(parts),
+    wasted: [...wasted].map(([reason, each]) => ({
+      reason,
+      transactions: each.length,
+      usd: usdText(addUp(each, ({ costUsd18 }) => costUsd18)),
+      spent: spentBy(each),
+    })),
+  };
+};
+
+const spentBy = (parts: readonly Part[]) =>
+  [...Map.groupBy(parts, ({ chain }) => chain)].sort(([a], [b]) => a < b ? -1 : 1)
+    .map(([chain, each]) => ({ chain, native: formatDecimal(addUp(each, ({ costWei }) => costWei), 18) }));
+
+function addUp(parts: readonly Part[], amountOf: (part: Part) => bigint | undefined): bigint {
+  return parts.reduce((sum, part) => sum + (amountOf(part) ?? 0n), 0n);
+}
+
+/** A transaction, or a message's share of it, in its group. */
+interface Part extends MinedCost {
+  readonly group: string;
+}
+
+function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Generator<MinedCost> {
   for (let afterId: number | undefined = 0; afterId !== undefined;) {
     const page: readonly MinedCost[] = ledger.statistics.listMinedCosts({ sinceMs, afterId, limit: PAGE });
     yield* page;
@@ -116,26 +130,25 @@ function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Iterab
   }
 }
 
-/** Groups of a transaction, each with its part of the cost. @param carried lists its messages, which share it by module */
-function split(
-  by: ProfitGroup,
-  cost: MinedCost,
-  carried: () => readonly CarriedMessage[],
-): readonly (readonly [group: string, part: MinedCost])[] {
-  if (by !== "module") return [[nameOf(by, cost), cost]];
+/** Parts of a transaction. @param carried lists its messages, which share it by module */
+function split(by: ProfitGroup, cost: MinedCost, carried: () => readonly CarriedMessage[]): readonly Part[] {
+  if (by !== "module") return [{ ...cost, group: nameOf(by, cost) }];
   const messages = carried();
-  if (messages.length === 0) return [[cost.purpose === "delivery" ? "older" : cost.purpose, cost]];
+  if (messages.length === 0) {
+    return [{ ...cost, group: cost.purpose === "delivery" ? "older" : cost.purpose }];
+  }
   const share = BigInt(messages.length);
   return messages.map(({ module, isHandled, offeredUsd18 }, index) => {
     // The last one pays what does not divide.
     const part = (whole: bigint): bigint =>
       index === messages.length - 1 ? whole - whole / share * (share - 1n) : whole / share;
-    return [toHex(module), {
+    return {
       ...cost,
+      group: toHex(module),
       costWei: part(cost.costWei),
       costUsd18: cost.costUsd18 === undefined ? undefined : part(cost.costUsd18),
       revenueUsd18: isHandled && cost.result === "delivered" ? offeredUsd18 : 0n,
-    }];
+    };
   });
 }
 
@@ -150,58 +163,6 @@ function nameOf(by: Exclude<ProfitGroup, "module">, cost: MinedCost): string {
         ? `${cost.purpose} on ${cost.chain}`
         : `${cost.legSource} -> ${cost.chain}`;
   }
-}
-
-/** Sums of a group, all of it or what was wasted for one reason. */
-class Sums {
-  #transactions = 0;
-  #earned18 = 0n;
-  #spent18 = 0n;
-  #unpriced = 0;
-  readonly #native = new Map<string, bigint>();
-  readonly #wasted = new Map<SpendingResult, Sums>();
-
-  /** Adds a transaction, or a part of it. */
-  add(part: MinedCost): void {
-    this.#count(part);
-    if (wastedResults.has(part.result)) sumsOf(this.#wasted, part.result).#count(part);
-  }
-
-  /** The sums as plain data: dollars, and native tokens by chain. */
-  readonly toLine = (group: string) => ({
-    group,
-    transactions: this.#transactions,
-    earnedUsd: usdText(this.#earned18),
-    spentUsd: usdText(this.#spent18),
-    profitUsd: usdText(this.#earned18 - this.#spent18),
-    /** Transactions whose price in dollars was unknown: they are in `spent` only. */
-    unpriced: this.#unpriced,
-    spent: this.#spentBy(),
-    wasted: [...this.#wasted].map(([reason, each]) => ({
-      reason,
-      transactions: each.#transactions,
-      usd: usdText(each.#spent18),
-      spent: each.#spentBy(),
-    })),
-  });
-
-  #count({ chain, costWei, costUsd18, revenueUsd18 = 0n }: MinedCost): void {
-    this.#transactions++;
-    this.#earned18 += revenueUsd18;
-    this.#spent18 += costUsd18 ?? 0n;
-    if (costUsd18 === undefined) this.#unpriced++;
-    this.#native.set(chain, (this.#native.get(chain) ?? 0n) + costWei);
-  }
-
-  #spentBy(): readonly { readonly chain: string; readonly native: string }[] {
-    return [...this.#native].sort().map(([chain, wei]) => ({ chain, native: formatDecimal(wei, 18) }));
-  }
-}
-
-function sumsOf<Key>(all: Map<Key, Sums>, key: Key): Sums {
-  const known = all.get(key) ?? new Sums();
-  all.set(key, known);
-  return known;
 }
 
 function usdText(amount18: bigint): string {

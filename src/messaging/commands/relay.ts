@@ -1,5 +1,5 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -10,45 +10,33 @@ import type { OperationContext } from "./command.ts";
 import { toHash } from "./message_filter.ts";
 import { findRows, toDecisionView } from "./show.ts";
 
-interface RelayOptions {
-  readonly hash: Hash256;
-  readonly isDryRun: boolean;
-}
+type RelayArguments = readonly [Hash256, { readonly dryRun?: boolean }];
 
 /** Outcome on one leg. */
 type RelayResult = Awaited<ReturnType<typeof relayRow>>;
 
 /** The command. */
-export const relayCommand = operationOf<OperationContext, RelayOptions>()({
+export const relayCommand = defineOperation({
   name: "relay",
   description: "Delivers one message now, regardless of the profit rule.",
-  summary: "deliver one message now, regardless of the profit rule",
-  afterHelp: `
-Examples:
-  causeway --config=relayer.toml --db=relayer.db relay 0x6f... --dry-run
-  causeway --config=relayer.toml --db=relayer.db relay 0x6f...
-
-Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended
+  examples: ["relay 0x6f... --dry-run", "relay 0x6f..."],
+  afterHelp:
+    `Everything but the profit rule applies: proofs, a simulation, receipts, maximum_daily_loss, suspended
 modules. The cost counts as every other one. Where an EVM chain does not know the hub's block yet, the
 consensus proofs that it lacks go in front of the message, or ahead of it where they do not fit. A
 message goes by the leg that is not over; when the hub has it, call it again for the leg from the hub.
 --dry-run does everything but the sending, and prints the numbers. Without a running relayer the command
-sends it, and the relayer settles it when it starts.
-
-Exit status: 0 sent, possible (--dry-run) or delivered already, 1 not now, with the reason, 2 wrong
-command line.`,
+sends it, and the relayer settles it when it starts.`,
+  exitStatus: { 0: "sent, possible (--dry-run) or delivered already", 1: "not now, with the reason" },
   needs: "chains",
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument(
       "<hash>",
       "commitment, or hash of the transaction on the source that sent it",
       toHash,
     )
-      .option("--dry-run", "do everything but the sending, and print the numbers")
-      .action((hash: Hash256, { dryRun = false }: { readonly dryRun?: boolean }) =>
-        choose({ hash, isDryRun: dryRun })
-      ),
-  work: async (context, { hash, isDryRun }, signal) => {
+      .option("--dry-run", "do everything but the sending, and print the numbers"),
+  work: async (context: OperationContext, [hash, { dryRun: isDryRun = false }]: RelayArguments, signal) => {
     const rows = await findMessages(context, hash, signal);
     const results: RelayResult[] = [];
     // One after the other: they may share an account.

@@ -2,8 +2,7 @@
  * Work of `accumulate-fees`, with the connections of the running relayer or of the command.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
-import { type ExitCode, exitCodes } from "../../core/runtime/exit_codes.ts";
-import { formatTable } from "../../core/runtime/text_table.ts";
+import { exitCodes } from "../../core/runtime/exit_codes.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { HubConfig } from "../config/schema.ts";
 import type { FeeContext } from "../fees/fee_context.ts";
@@ -11,10 +10,9 @@ import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { isTerminal, type WithdrawalRow } from "../ledger/ledger.ts";
 import {
-  type FeeRunOptions,
+  type FeeRun,
   MAX_FAILURES,
   repeatRounds,
-  type ResultTable,
   runClaims,
   type RunResult,
   settleDeliveries,
@@ -28,56 +26,47 @@ export interface AccumulateOptions {
   readonly withdraw?: boolean;
 }
 
-/** What was done, and the exit status; a table is absent where nothing of that kind was to be done. */
-export interface Accumulated {
-  readonly claims?: ResultTable | undefined;
-  readonly withdrawals?: ResultTable | undefined;
-  readonly exitCode: ExitCode;
-}
-
-/** Formats what was done as text. */
-export function formatAccumulated({ claims, withdrawals }: Accumulated): string {
-  return [
-    ...claims === undefined ? [] : [formatTable(claims, { toTheRight: (column) => column > 0 })],
-    ...withdrawals === undefined ? [] : [formatTable(withdrawals)],
-  ].join("\n");
-}
-
 /** Maximum poll interval, seconds: an operator is waiting. */
 const MAX_PAUSE_SEC = 6;
 
-/** Claims, withdraws, or both. */
-export async function claimAndWithdraw(
+/** Claims, withdraws, or both; what was not to be done has no rows. */
+export const claimAndWithdraw = async (
   context: FeeContext,
   { wait = false, withdraw = false, pollIntervalSec }: AccumulateOptions & Pick<HubConfig, "pollIntervalSec">,
   signal: AbortSignal,
-): Promise<Accumulated> {
-  const options = { waits: wait, everyMs: Math.min(pollIntervalSec, MAX_PAUSE_SEC) * 1000 };
-  const claims = withdraw && !wait ? undefined : await runClaims(context, options, signal);
-  const withdrawals = withdraw && !signal.aborted
-    ? await runWithdrawals(context, options, signal)
-    : undefined;
+) => {
+  const run: FeeRun = {
+    ...context,
+    waits: wait,
+    everyMs: Math.min(pollIntervalSec, MAX_PAUSE_SEC) * 1_000,
+    startedMs: context.clock.now(),
+    notices: new WaitNotices(context),
+  };
+  const claims = withdraw && !wait ? undefined : await runClaims(run, signal);
+  const withdrawals = withdraw && !signal.aborted ? await runWithdrawals(run, signal) : undefined;
   if (signal.aborted) context.log.info("program_stopped");
-  const hasFailed = !signal.aborted && [claims, withdrawals].some((run) => run?.hasFailed);
+  const hasFailed = !signal.aborted && [claims, withdrawals].some((each) => each?.hasFailed);
   return {
     claims: claims?.rows,
     withdrawals: withdrawals?.rows,
     exitCode: hasFailed ? exitCodes.failed : exitCodes.ok,
   };
-}
+};
 
 /** Time without progress of a withdrawal after which it is left to the running relayer, ms. */
 const PATIENCE_MS = 15 * 60_000;
 
+/** A withdrawal, or a chain on which none could be requested; amounts in whole units of the fee token. */
+interface WithdrawalLine {
+  readonly chain: string;
+  readonly amount?: string;
+  readonly withdrawal: string;
+}
+
 /** Runs until every payment is on its chain, or cannot be delivered now; an abort ends it with everything recorded. */
-async function runWithdrawals(
-  context: FeeContext,
-  options: FeeRunOptions,
-  signal: AbortSignal,
-): Promise<RunResult> {
-  const pass = new WithdrawalPass(context, options);
-  const limits = { ...options, maxFailures: MAX_FAILURES };
-  const isAnswered = await repeatRounds(context, limits, () => pass.once(signal), signal);
+async function runWithdrawals(run: FeeRun, signal: AbortSignal): Promise<RunResult<WithdrawalLine>> {
+  const pass = new WithdrawalPass(run);
+  const isAnswered = await repeatRounds(run, MAX_FAILURES, () => pass.once(signal), signal);
   return pass.sumUp(isAnswered, signal.aborted);
 }
 
@@ -95,25 +84,19 @@ const PROSPECTS = {
 } as const;
 
 class WithdrawalPass {
-  readonly #context: FeeContext;
-  readonly #options: FeeRunOptions;
+  readonly #run: FeeRun;
   readonly #rounds: WithdrawalRounds;
-  readonly #notices: WaitNotices;
-  readonly #startedMs: number;
   #orders: readonly OrderReport[] | undefined;
 
-  constructor(context: FeeContext, options: FeeRunOptions) {
-    this.#context = context;
-    this.#options = options;
-    this.#rounds = new WithdrawalRounds(context);
-    this.#notices = new WaitNotices(context);
-    this.#startedMs = context.clock.now();
+  constructor(run: FeeRun) {
+    this.#run = run;
+    this.#rounds = new WithdrawalRounds(run);
     this.#wakePayments();
   }
 
   /** Makes payments due that wait for another attempt: the operator asks for it now. */
   #wakePayments(): void {
-    const { ledger, legTo, chains } = this.#context;
+    const { ledger, legTo, chains } = this.#run;
     ledger.transaction(() => {
       for (const { chain, dispatch } of ledger.withdrawals.listOpen()) {
         const message = dispatch && ledger.messages.find(dispatch.commitment, chain);
@@ -126,14 +109,14 @@ class WithdrawalPass {
 
   /** True when nothing is left to do. */
   async once(signal: AbortSignal): Promise<boolean | "unanswered"> {
-    await settleDeliveries(this.#context, signal);
+    await settleDeliveries(this.#run, signal);
     await this.#rounds.advance(signal);
     if (this.#orders === undefined || this.#isOrderOpen()) {
       this.#orders = await this.#rounds.orderNow(signal);
     }
     const awaited = this.#touched().filter((row) => this.#isAwaited(row));
     for (const { chain, id, state } of awaited) {
-      this.#notices.waiting(`${id}`, {
+      this.#run.notices.waiting(`${id}`, {
         event: "long_wait.withdrawals",
         fields: { chain, withdrawal: id, state },
       });
@@ -149,19 +132,19 @@ class WithdrawalPass {
 
   /** Lists the withdrawals that were open at the start, or are newer, oldest first. */
   #touched(): readonly WithdrawalRow[] {
-    const { chains, ledger } = this.#context;
+    const { chains, ledger } = this.#run;
     const isTouched = ({ state, updatedAtMs, chain }: WithdrawalRow): boolean =>
-      chains.has(chain) && (updatedAtMs >= this.#startedMs || (state !== "done" && state !== "void"));
+      chains.has(chain) && (updatedAtMs >= this.#run.startedMs || (state !== "done" && state !== "void"));
     return ledger.withdrawals.listRecent(10_000).filter(isTouched).toReversed();
   }
 
   #isAwaited(row: WithdrawalRow): boolean {
     const { kind } = this.#judge(row);
-    return kind === "open" || (kind === "gated" && this.#options.waits);
+    return kind === "open" || (kind === "gated" && this.#run.waits);
   }
 
   #judge(row: WithdrawalRow): Standing {
-    const { ledger, clock } = this.#context;
+    const { ledger, clock } = this.#run;
     const message = row.dispatch && ledger.messages.find(row.dispatch.commitment, row.chain);
     // The block may not be final: the running relayer monitors that.
     const isDelivered = message?.state === "delivered" || message?.state === "delivered_by_other";
@@ -182,8 +165,8 @@ class WithdrawalPass {
       const kind = prospect === "refused" ? "failed" : prospect;
       return { kind, text: `dispatched, ${PROSPECTS[prospect]} (${why})` };
     }
-    const movedMs = Math.max(this.#startedMs, row.updatedAtMs, message?.updatedAtMs ?? 0);
-    return this.#options.waits || clock.now() - movedMs < PATIENCE_MS
+    const movedMs = Math.max(this.#run.startedMs, row.updatedAtMs, message?.updatedAtMs ?? 0);
+    return this.#run.waits || clock.now() - movedMs < PATIENCE_MS
       ? { kind: "open", text: `${row.state}, under way` }
       : {
         kind: "later",
@@ -192,30 +175,24 @@ class WithdrawalPass {
   }
 
   /** Describes each withdrawal, and each chain on which none could be requested. */
-  sumUp(isAnswered: boolean, isAborted: boolean): RunResult {
-    const { units } = this.#context;
+  sumUp(isAnswered: boolean, isAborted: boolean): RunResult<WithdrawalLine> {
     const standings = this.#touched().map((row) => ({ row, standing: this.#judge(row) }));
-    const problems = (this.#orders ?? []).flatMap(({ chain, results }) =>
+    const problems = (this.#orders ?? []).flatMap(({ chain, results }): readonly WithdrawalLine[] =>
       results === "unreachable"
-        ? [[chain, "", "not requested: the chain or the hub does not answer"]]
+        ? [{ chain, withdrawal: "not requested: the chain or the hub does not answer" }]
         : results.filter((result) => result === "refused")
-          .map(() => [chain, "", "not requested: the hub refuses it"])
+          .map(() => ({ chain, withdrawal: "not requested: the hub refuses it" }))
     );
     if (!(isAnswered && this.#orders !== undefined) && problems.length === 0 && !isAborted) {
-      problems.push(["hub", "", "the hub does not answer"]);
+      problems.push({ chain: "hub", withdrawal: "the hub does not answer" });
     }
-    const rows = [
-      ...standings.map(({ row: { chain, amount }, standing }) => [
-        chain,
-        units.text(chain, amount),
-        standing.text,
-      ]),
-      ...problems,
-    ];
+    const lines = standings.map(({ row: { chain, amount }, standing }) => ({
+      chain,
+      amount: this.#run.units.text(chain, amount),
+      withdrawal: standing.text,
+    }));
     return {
-      rows: rows.length === 0
-        ? [["Nothing to withdraw: no account has the minimum."]]
-        : [["chain", "amount", "withdrawal"], ...rows],
+      rows: [...lines, ...problems],
       hasFailed: problems.length > 0 || standings.some(({ standing }) => standing.kind === "failed"),
     };
   }

@@ -3,28 +3,28 @@
  * as the running relayer; what an earlier run left in the journal is settled first.
  */
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
-import { WaitNotices } from "../../core/runtime/waiting.ts";
-import { routeName } from "../fees/claims/claim_context.ts";
+import type { WaitNotices } from "../../core/runtime/waiting.ts";
+import { routeName } from "../fees/claims/claim_pair.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/claims_worker.ts";
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import { claimStates } from "../ledger/deliveries.ts";
 import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
 
-/** Options of a run of claims or withdrawals. */
-export interface FeeRunOptions {
+/** A run of claims, withdrawals or both. */
+export interface FeeRun extends FeeContext {
   /** True to wait for heights that the hub does not know yet, and for payments that another account has to deliver. */
   readonly waits: boolean;
   /** Pause between rounds, ms. */
   readonly everyMs: number;
+  /** Unix milliseconds. */
+  readonly startedMs: number;
+  readonly notices: WaitNotices;
 }
 
-/** Rows of a table for people, the first with the names of the columns; or a sentence in one cell. */
-export type ResultTable = readonly (readonly string[])[];
-
 /** What a run has done. */
-export interface RunResult {
-  readonly rows: ResultTable;
+export interface RunResult<Row> {
+  readonly rows: readonly Row[];
   /** True when something that should have been done is left. */
   readonly hasFailed: boolean;
 }
@@ -40,8 +40,8 @@ const MAX_REFUSALS = 3;
  * of the hub count as none. @param round true: nothing is left
  */
 export async function repeatRounds(
-  { clock, random, log }: FeeContext,
-  { everyMs, maxFailures }: { readonly everyMs: number; readonly maxFailures: number },
+  { clock, random, log, everyMs }: FeeRun,
+  maxFailures: number,
   round: () => Promise<boolean | "unanswered">,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -66,39 +66,31 @@ export async function repeatRounds(
 }
 
 /** Runs to completion; the result says what happened, also after an abort (the rest is in the journal). */
-export async function runClaims(
-  context: FeeContext,
-  options: FeeRunOptions,
-  signal: AbortSignal,
-): Promise<RunResult> {
-  const run = new ClaimRun(context, options);
-  const limits = { ...options, maxFailures: options.waits ? Infinity : MAX_FAILURES };
-  await repeatRounds(context, limits, () => run.once(signal), signal);
-  return await run.sumUp(signal);
+export async function runClaims(run: FeeRun, signal: AbortSignal): Promise<RunResult<ClaimLine>> {
+  const claims = new ClaimRun(run);
+  await repeatRounds(run, run.waits ? Infinity : MAX_FAILURES, () => claims.once(signal), signal);
+  return await claims.sumUp(signal);
 }
 
-/** Columns of the table. */
-const COLUMNS = ["claimed", "already claimed", "no fee", "not yet available", "failed"] as const;
+/** State of a delivery: a column of the table. */
+type Column = "claimed" | "alreadyClaimed" | "noFee" | "notYetAvailable" | "failed";
+
+/** A pair of chains with its deliveries by state, and their fees in whole units of the fee token: `2 (1.5)`. */
+type ClaimLine = Readonly<Record<"pair" | Column, string>>;
 
 class ClaimRun {
-  readonly #context: FeeContext;
-  readonly #options: FeeRunOptions;
+  readonly #run: FeeRun;
   readonly #rounds: ClaimsRounds;
-  readonly #notices: WaitNotices;
-  readonly #startedMs: number;
   #last: readonly PairReport[] = [];
 
-  constructor(context: FeeContext, options: FeeRunOptions) {
-    this.#context = context;
-    this.#options = options;
-    this.#rounds = new ClaimsRounds(context);
-    this.#notices = new WaitNotices(context);
-    this.#startedMs = context.clock.now();
+  constructor(run: FeeRun) {
+    this.#run = run;
+    this.#rounds = new ClaimsRounds(run);
   }
 
   /** True when another round would find nothing. */
   async once(signal: AbortSignal): Promise<boolean> {
-    const openDeliveries = await settleDeliveries(this.#context, signal);
+    const openDeliveries = await settleDeliveries(this.#run, signal);
     const report = await this.#rounds.run(signal);
     this.#last = report.pairs;
     return this.#isDone(report, openDeliveries);
@@ -106,11 +98,11 @@ class ClaimRun {
 
   #isDone({ hasChanges, underWay, pairs }: RoundReport, openDeliveries: number): boolean {
     if (hasChanges || underWay > 0 || pairs.some((each) => this.#mayProgress(each))) return false;
-    if (!this.#options.waits) return true;
+    if (!this.#run.waits) return true;
     const waiting = pairs.filter((each) => !this.#hasFailed(each));
     for (const { pair } of waiting) {
       const fields = { pair: routeName(pair), block: pair.newestBlock };
-      this.#notices.waiting(routeName(pair), { event: "long_wait.hub_height", fields });
+      this.#run.notices.waiting(routeName(pair), { event: "long_wait.hub_height", fields });
     }
     return waiting.length === 0 && openDeliveries === 0;
   }
@@ -120,9 +112,9 @@ class ClaimRun {
     switch (result) {
       case "unreachable":
       case "backing_off":
-        return !this.#options.waits && this.#rounds.failuresOf(pair) < MAX_FAILURES;
+        return !this.#run.waits && this.#rounds.failuresOf(pair) < MAX_FAILURES;
       case "not_ready":
-        return this.#options.waits;
+        return this.#run.waits;
       case "idle":
         return this.#refusals(pair).some((count) => count > 0 && count < MAX_REFUSALS);
       default:
@@ -139,58 +131,68 @@ class ClaimRun {
 
   #refusals(pair: ClaimPair): readonly number[] {
     const all = { ...pair, maxBlock: pair.newestBlock, limit: pair.count };
-    return this.#context.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
+    return this.#run.ledger.deliveries.listUnclaimed(all).map((row) => this.#rounds.refusalsOf(row));
   }
 
-  /** Sums up what the ledger has of this run: a row for each pair, with amounts in whole units of the fee token. */
-  async sumUp(signal: AbortSignal): Promise<RunResult> {
-    const { units, chains } = this.#context;
+  /** Sums up what the ledger has of this run: a row for each pair. */
+  async sumUp(signal: AbortSignal): Promise<RunResult<ClaimLine>> {
     const pairs = Map.groupBy(this.#listRows(), routeName);
-    const lines: string[][] = [];
+    const rows: ClaimLine[] = [];
     let hasFailed = false;
     for (const [pair, all] of [...pairs].sort(([a], [b]) => a < b ? -1 : 1)) {
-      const source = all[0]?.source;
-      if (source === undefined) continue;
-      if (!signal.aborted) await units.tryLearn(chains.get(source), signal);
       const columns = Map.groupBy(all, (row) => this.#columnOf(row, signal.aborted));
-      const cells = COLUMNS.map((column) => {
-        const rows = columns.get(column) ?? [];
-        const fee = rows.reduce((sum, row) => sum + (row.fee ?? 0n), 0n);
-        return fee > 0n ? `${rows.length} (${units.text(source, fee)})` : `${rows.length}`;
+      if (!signal.aborted) {
+        await this.#run.units.tryLearn(all[0] && this.#run.chains.get(all[0].source), signal);
+        this.#logEarly(pair, columns.get("notYetAvailable") ?? []);
+      }
+      const textOf = (column: Column): string => this.#textOf(columns.get(column) ?? []);
+      rows.push({
+        pair,
+        claimed: textOf("claimed"),
+        alreadyClaimed: textOf("alreadyClaimed"),
+        noFee: textOf("noFee"),
+        notYetAvailable: textOf("notYetAvailable"),
+        failed: textOf("failed"),
       });
       hasFailed ||= columns.has("failed");
-      lines.push([pair, ...cells]);
-      if (!signal.aborted) this.#logEarly(pair, columns.get("not yet available") ?? []);
     }
-    const rows = lines.length === 0 ? [["No delivery waits for a claim."]] : [["pair", ...COLUMNS], ...lines];
     return { rows, hasFailed };
+  }
+
+  #textOf(rows: readonly DeliveryRow[]): string {
+    const fee = rows.reduce((sum, row) => sum + (row.fee ?? 0n), 0n);
+    const [first] = rows;
+    return first === undefined || fee === 0n
+      ? `${rows.length}`
+      : `${rows.length} (${this.#run.units.text(first.source, fee)})`;
   }
 
   /** Deliveries that are not claimed, and those whose claim has ended since the start. */
   #listRows(): readonly DeliveryRow[] {
+    const { ledger, startedMs } = this.#run;
     return claimStates.flatMap((state) =>
-      this.#context.ledger.deliveries.listByClaimState(state, {
+      ledger.deliveries.listByClaimState(state, {
         limit: 100_000,
-        sinceMs: state === "unclaimed" || state === "claiming" ? 0 : this.#startedMs,
+        sinceMs: state === "unclaimed" || state === "claiming" ? 0 : startedMs,
       })
     );
   }
 
-  #columnOf(row: DeliveryRow, isAborted: boolean): typeof COLUMNS[number] {
+  #columnOf(row: DeliveryRow, isAborted: boolean): Column {
     switch (row.claimState) {
       case "claimed":
-        return row.claimHubBlock === undefined ? "already claimed" : "claimed";
+        return row.claimHubBlock === undefined ? "alreadyClaimed" : "claimed";
       case "no_fee":
-        return "no fee";
+        return "noFee";
       case "lost":
       case "unclaimable":
         return "failed";
       case "claiming":
-        return isAborted ? "not yet available" : "failed";
+        return isAborted ? "notYetAvailable" : "failed";
       case "unclaimed":
         return this.#rounds.refusalsOf(row) > 0 || (!isAborted && this.#isUnanswered(row))
           ? "failed"
-          : "not yet available";
+          : "notYetAvailable";
     }
   }
 
@@ -203,7 +205,7 @@ class ClaimRun {
 
   /** Logs deliveries that the hub cannot verify yet; those that are not final on their own chain are left out. */
   #logEarly(pair: string, rows: readonly DeliveryRow[]): void {
-    const { chains, log } = this.#context;
+    const { chains, log } = this.#run;
     const early = rows.filter(({ isFinal, source, dest }) =>
       isFinal && chains.has(source) && chains.has(dest)
     );

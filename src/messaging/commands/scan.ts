@@ -1,55 +1,49 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
-import { formatTable } from "../../core/runtime/text_table.ts";
+import { formatList } from "../../core/commands/plain_text.ts";
 import type { OperationContext } from "./command.ts";
 import { chainSections } from "./message_filter.ts";
 import { InvalidArgumentError } from "commander";
 
 interface ScanOptions {
-  /** As the operator names it. */
-  readonly chain: string;
   readonly from: string;
   readonly to: string;
 }
 
 /** The command. */
-export const scanCommand = operationOf<OperationContext, ScanOptions>()({
+export const scanCommand = defineOperation({
   name: "scan",
   description: "Reads blocks of a chain again and reports what was missed.",
-  summary: "read blocks again and report what was missed",
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db scan ethereum --from=21000000 --to=21000500
-
-Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has
-read them before, and records those that are missing: there should be none.
-
-Exit status: 0 done, 1 blocks could not be read, 2 wrong command line.`,
+  examples: ["scan ethereum --from=21000000 --to=21000500"],
+  afterHelp:
+    `Reads the messages of these blocks again on every leg that begins at the chain, as far as the leg has
+read them before, and records those that are missing: there should be none.`,
+  exitStatus: { 0: "done", 1: "blocks could not be read" },
   needs: "chains",
   isLong: true,
-  addOptions: (parser, choose) =>
+  addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain or the hub: its section's name, or e.g. EVM-1")
       .requiredOption("--from <block>", "first block", toHeightText)
-      .requiredOption("--to <block>", "last block", toHeightText)
-      .action((chain: string, options: Omit<ScanOptions, "chain">) => choose({ chain, ...options })),
-  work: (...asked) => scan(...asked),
+      .requiredOption("--to <block>", "last block", toHeightText),
+  work: (...asked: Parameters<typeof scan>) => scan(...asked),
   show: ({ legs }) =>
-    formatTable([
-      ["leg", "blocks", "messages", "missed"],
-      ...legs.map(({ from, to, blocks, messages, missed }) => [
-        `${from} -> ${to}`,
-        blocks === undefined ? "not read before" : `${blocks.from} to ${blocks.to}`,
-        String(messages),
-        missed.length === 0 ? "none" : missed.join(" "),
-      ]),
-    ]),
+    formatList(legs.map(({ from, to, blocks, messages, missed }) => ({
+      leg: `${from} -> ${to}`,
+      blocks: blocks === undefined ? "not read before" : `${blocks.from} to ${blocks.to}`,
+      messages,
+      missed: missed.length === 0 ? "none" : missed,
+    }))),
 });
 
 /** Reads the blocks again on each leg that begins at the chain. */
-const scan = async (context: OperationContext, options: ScanOptions, signal: AbortSignal) => {
-  const chain = findChain(chainSections(context.config), options.chain);
+const scan = async (
+  context: OperationContext,
+  [name, options]: readonly [chain: string, ScanOptions],
+  signal: AbortSignal,
+) => {
+  const chain = findChain(chainSections(context.config), name);
   const range = { from: BigInt(options.from), to: BigInt(options.to) };
   if (range.from > range.to) throw new OperationRefusal("--from is above --to.");
   const { recordMissed } = await import("../relay/scan.ts");

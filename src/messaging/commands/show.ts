@@ -1,5 +1,5 @@
 /** `show`: the whole life of a message, leg by leg: what happened, was decided and paid, and what happens next. */
-import { operationOf, OperationRefusal } from "../../core/commands/operation.ts";
+import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import {
@@ -16,20 +16,16 @@ import { dollarsText, timeText, toMessageView } from "./message_view.ts";
 import { describeNext } from "./next_step.ts";
 
 /** The command. */
-export const showCommand = operationOf<OperationContext, Hex>()({
+export const showCommand = defineOperation({
   name: "show",
   description:
     "Shows the whole life of a message: times, reasons, numbers, transactions, and what happens next.",
-  summary: "show the whole life of a message",
-  afterHelp: `
-Example:
-  causeway --config=relayer.toml --db=relayer.db show 0x6f...
-
-Prints, for each leg of the message, what happened when and why, the numbers of the last decision of
+  examples: ["show 0x6f..."],
+  afterHelp:
+    `Prints, for each leg of the message, what happened when and why, the numbers of the last decision of
 the profit rule, our transactions with it and what they cost, and what happens next.
-Given one of our transactions, it shows every message in it.
-
-Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
+Given one of our transactions, it shows every message in it.`,
+  exitStatus: { 0: "done", 1: "nothing is known of it" },
   needs: "read",
   addOptions: (parser) =>
     void parser.argument(
@@ -37,7 +33,7 @@ Exit status: 0 done, 1 nothing is known of it, 2 wrong command line.`,
       "commitment of a message, or hash of our transaction with it; its first 6 digits or more",
       toHashPrefix,
     ),
-  work: (context, prefix) => {
+  work: (context: OperationContext, [prefix]: readonly [Hex]) => {
     const hash = findHash(context, prefix);
     const rows = findRows(context, hash);
     if (rows.length === 0) {

@@ -4,7 +4,7 @@
  * "Messaging relayer configuration"; docs/protocol/messaging.md section 3. Checks across sections use the valid values,
  * so that they report what they can even when other values of the file are invalid.
  */
-import { checkChains, type KnownSection } from "../../core/config/chain_checks.ts";
+import { checkChains, type KnownSection, type SectionReading } from "../../core/config/chain_checks.ts";
 import { withHubId } from "../../core/config/chains.ts";
 import type { ConfigResult, SourceLocation } from "../../core/config/diagnostics.ts";
 import { liveHints } from "../../core/config/live_network.ts";
@@ -13,31 +13,28 @@ import {
   type ConfigDocument,
   findChainSections,
   findHubSection,
+  type NamedTable,
   readConfigFile,
   readDocument,
   readOptional,
+  readType,
   reportMissing,
-  reportType,
 } from "../../core/config/sections.ts";
-import type { ConfigFiles, TomlTable, TomlValue } from "../../core/config/toml.ts";
+import type { ConfigFiles, TomlValue } from "../../core/config/toml.ts";
 import {
   type ChainConfig,
+  chainType,
   type ChainValues,
   FLEET_SECTION,
   type FleetConfig,
   type HubConfig,
   type MessagingConfig,
+  type MessagingSections,
   messagingSections,
   type RelayerConfig,
-  unsupportedTypes,
+  type RelayerValues,
 } from "./schema.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-
-const CHAIN_TYPES = ["evm", "substrate_evm", "substrate"] as const;
-const SHOWN_TYPES = '"evm", "substrate_evm" or "substrate"';
-
-/** Sections of this file. */
-type Sections = ReturnType<typeof messagingSections>;
 
 /** Reads and checks the file at `path`. An unreadable file is reported as a diagnostic, not thrown. */
 export function readMessagingConfig(files: ConfigFiles, path: string): ConfigResult<MessagingConfig> {
@@ -49,44 +46,55 @@ export function parseMessagingConfig(files: ConfigFiles, text: string): ConfigRe
   return readDocument(files, text, (document) => readSections(messagingSections(files), document));
 }
 
-function readSections(sections: Sections, document: ConfigDocument): MessagingConfig | undefined {
+function readSections(sections: MessagingSections, document: ConfigDocument): MessagingConfig | undefined {
   const hub = readHub(sections, document);
-  const completeRelayer = readRelayer(sections, document);
-  const chains = findChainSections(document, SHOWN_TYPES)
-    .map(({ name, table }) => readChain(sections, table, document.diagnostics.section([name])));
+  const relayer = readRelayer(sections, document);
+  const chains = findChainSections(document, chainType.expected)
+    .map((entry) => readChain(sections, entry, document));
   const known = { hub: hub?.known, chains: chains.map((chain) => chain.known) };
-  const relayer = completeRelayer?.(known);
-
+  checkBuffers(relayer?.partial.minimumProfitPercent, known.chains);
+  const deliveryEndpoints = relayer?.partial.deliveryEndpoints &&
+    selectEndpoints(relayer.partial.deliveryEndpoints, relayer, known);
   checkChains(known.hub, known.chains);
   checkChainKinds(known.hub, known.chains);
-  if (hub?.config === undefined || relayer === undefined) return undefined;
-  return { hub: hub.config, relayer, chains: chains.flatMap((chain) => chain.config ?? []) };
+  if (hub?.config === undefined || relayer?.config === undefined) return undefined;
+  return {
+    hub: hub.config,
+    relayer: { ...relayer.config, deliveryEndpoints },
+    chains: chains.flatMap((chain) => chain.config ?? []),
+  };
 }
 
-interface HubReading {
-  readonly known: KnownSection;
-  readonly config: HubConfig | undefined;
-}
-
-function readHub({ hub }: Sections, document: ConfigDocument): HubReading | undefined {
+function readHub(
+  { hub }: MessagingSections,
+  document: ConfigDocument,
+): SectionReading<HubConfig> | undefined {
   const found = findHubSection(document);
   if (found === undefined) return undefined;
   const { name: section, table } = found;
-  const location = document.diagnostics.section([section]);
+  const location = document.diagnostics.section(section);
   const { partial, complete } = readSection(table, location, hub);
   const config = complete && { ...withHubId(complete, location), section };
   return { known: { ...partial, location }, config };
 }
 
-/** Reads the section; the result completes it once the chains are known. */
+/** `[relayer]` before its list of chains is compared with the sections. */
+interface RelayerReading {
+  readonly partial: Partial<RelayerValues>;
+  readonly config: RelayerConfig | undefined;
+  /** Place of the list, and the list as the file has it, with state machines for names of sections. */
+  readonly listing: SourceLocation;
+  readonly listed: TomlValue | undefined;
+}
+
 function readRelayer(
-  { relayer, fleet, notify }: Sections,
+  { relayer, fleet, notify }: MessagingSections,
   document: ConfigDocument,
-): ((known: KnownChains) => RelayerConfig | undefined) | undefined {
+): RelayerReading | undefined {
   if (!document.sections.has("relayer")) reportMissing("relayer", document);
   const table = document.sections.get("relayer");
   if (table === undefined) return undefined;
-  const location = document.diagnostics.section(["relayer"]);
+  const location = document.diagnostics.section("relayer");
   const listed = resolveNames(table["delivery_endpoints"], document);
   const resolved = listed === undefined ? table : { ...table, delivery_endpoints: listed };
   const { partial, complete } = readSection(resolved, location, relayer);
@@ -94,19 +102,13 @@ function readRelayer(
   const share = readOptional(outer, { name: FLEET_SECTION, section: fleet }, document);
   const posting = readOptional(outer, { name: "notify", section: notify }, document);
   checkFleet(share);
-  const place = { location: location.child("delivery_endpoints"), raw: listed };
-  return (known) => {
-    checkBuffers(partial.minimumProfitPercent, known.chains);
-    const deliveryEndpoints = partial.deliveryEndpoints &&
-      selectEndpoints(partial.deliveryEndpoints, place, known);
-    return complete && {
-      ...complete,
-      fleet: share?.config,
-      ...posting?.config && { notify: posting.config },
-      deliveryEndpoints,
-      moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
-    };
+  const config = complete && {
+    ...complete,
+    fleet: share?.config,
+    ...posting?.config && { notify: posting.config },
+    moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
   };
+  return { partial, config, listing: location.child("delivery_endpoints"), listed };
 }
 
 /** Replaces names of sections in a list by the state machines of the sections. */
@@ -124,18 +126,15 @@ function checkFleet(fleet: ReturnType<typeof readOptional<FleetConfig>>): void {
   fleet.location?.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
 }
 
-interface ChainReading {
-  readonly known: KnownSection;
-  readonly config: ChainConfig | undefined;
-}
-
-function readChain(sections: Sections, table: TomlTable, location: SourceLocation): ChainReading {
-  const type = CHAIN_TYPES.find((name) => name === table["type"]);
-  if (type === undefined) {
-    const types = { expected: SHOWN_TYPES, words: CHAIN_TYPES, advice: unsupportedTypes };
-    reportType(table["type"], location.child("type"), types);
-    return { known: { location }, config: undefined };
-  }
+function readChain(
+  sections: MessagingSections,
+  entry: NamedTable,
+  document: ConfigDocument,
+): SectionReading<ChainConfig> {
+  const { name, table } = entry;
+  const location = document.diagnostics.section(name);
+  const type = readType(entry, chainType, document);
+  if (type === undefined) return { known: { location }, config: undefined };
   const hints = type === "substrate" ? {} : { hintFor: liveHints(table) };
   const { partial, complete } = readSection<ChainValues>(table, location, { ...sections[type], ...hints });
   return {
@@ -212,7 +211,7 @@ interface KnownChains {
 /** Selects the listed chains that requests can be delivered to, and warns about the others. `undefined` means all. */
 function selectEndpoints(
   listed: readonly StateMachine[],
-  { location, raw }: { readonly location: SourceLocation; readonly raw: unknown },
+  { listing, listed: raw }: Pick<RelayerReading, "listing" | "listed">,
   { hub, chains }: KnownChains,
 ): readonly StateMachine[] | undefined {
   if (listed.length === 0) return undefined;
@@ -229,12 +228,12 @@ function selectEndpoints(
       : undefined;
     if (what === undefined) return chain?.inboundOnly === false;
     const index = Array.isArray(raw) ? raw.indexOf(machine) : -1;
-    const at = index === -1 ? location : location.child(index);
+    const at = index === -1 ? listing : listing.child(index);
     at.warning(`"${machine}", ${what}, which is ignored`, "a configured chain other than the hub");
     return false;
   });
   if (usable.length === 0 && isComplete) {
-    location.warning(
+    listing.warning(
       "no configured chain",
       "at least one of the configured chains",
       "nothing is delivered from the hub to any chain",

@@ -28,8 +28,6 @@ export interface HubCallOrder {
   readonly items: readonly SubmissionItem[];
   /** Writes the rows that depend on the call, in the same transaction as its journal entry. */
   readonly onJournal: (id: number) => void;
-  /** Reverts those rows when the hub does not accept the bytes, in the transaction that records the refusal. */
-  readonly onRefused: (refusal: Refusal) => void;
 }
 
 /** The end of a call, as its journal entry records it. */
@@ -38,11 +36,6 @@ export type HubCallEnd =
   | { readonly state: "failed"; readonly block: BlockRef; readonly detail: string }
   /** It left the transaction pool without being included. */
   | { readonly state: "dropped"; readonly detail: string };
-
-/** Outcome of the broadcast; `sent` also covers a lost response. */
-export type HubCallSent =
-  | { readonly kind: "sent"; readonly id: number }
-  | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** Status of a call, by the states of its journal entry. */
 export type HubCallStatus =
@@ -79,8 +72,11 @@ export class HubCalls {
     this.#log = context.log;
   }
 
-  /** Builds the extrinsic, journals it with everything that depends on it, and broadcasts it. */
-  async send(order: HubCallOrder, signal: AbortSignal): Promise<HubCallSent> {
+  /**
+   * Builds the extrinsic, journals it with everything that depends on it, and broadcasts it; returns why the hub does not
+   * accept it. A lost response counts as sent.
+   */
+  async send(order: HubCallOrder, signal: AbortSignal): Promise<Refusal | undefined> {
     const submission = await this.#hub.hubCalls.prepareCall(order.call, signal);
     signal.throwIfAborted();
     const id = this.#ledger.transaction(() => {
@@ -88,13 +84,13 @@ export class HubCalls {
       order.onJournal(entry);
       return entry;
     });
-    return await this.broadcast(id, order.onRefused, signal);
+    return await this.broadcast(id, signal);
   }
 
   /** Polls the status of a journalled call, and records blocks that are not final yet. */
   async poll(row: SubmissionRow, signal: AbortSignal): Promise<HubCallStatus> {
     if (this.#leaving.has(row.id)) return { state: "open" };
-    const outcome = await this.#hub.outcomes.fetchCallOutcome(row.submission, signal);
+    const outcome = await this.#hub.outcomes.fetchOutcome(row.submission, signal);
     switch (outcome.kind) {
       case "pending":
         if (row.state !== "broadcast") this.#note(row.id, { state: "broadcast" });
@@ -108,6 +104,21 @@ export class HubCalls {
         return head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? { state: "open" } : GONE;
       }
     }
+  }
+
+  /** Polls every open call of one kind, and applies the ends; true when one of them advanced. */
+  async settle(
+    kind: HubCallOrder["kind"],
+    apply: (row: SubmissionRow, end: HubCallEnd) => Promise<void> | void,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    let hasChanges = false;
+    for (const row of this.listOpen(kind)) {
+      const status = await this.poll(row, signal);
+      if (status.state !== "open" && status.state !== "included") await apply(row, status);
+      hasChanges ||= status.state !== "open" && status.state !== row.state;
+    }
+    return hasChanges;
   }
 
   /** Records the end of a call, together with what follows from it. */
@@ -139,49 +150,38 @@ export class HubCalls {
       : { state: "failed", block, detail: refusal?.detail ?? "failed" };
   }
 
-  #note(id: number, change: { readonly state: "broadcast" | "included"; readonly block?: BlockRef }): void {
+  #note(id: number, change: Parameters<Ledger["submissions"]["update"]>[1]): void {
     this.#ledger.transaction(() => void this.#ledger.submissions.update(id, change));
   }
 
-  /** Broadcasts journalled bytes, again where that was done before. */
-  async broadcast(
-    id: number,
-    onRefused: HubCallOrder["onRefused"],
-    signal: AbortSignal,
-  ): Promise<HubCallSent> {
+  /** Broadcasts journalled bytes, again where that was done before; as {@link send}. */
+  async broadcast(id: number, signal: AbortSignal): Promise<Refusal | undefined> {
     const row = this.#ledger.submissions.find(id);
     if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
     this.#leaving.add(id);
     try {
       const result = await this.#hub.sender.broadcast(row.submission, signal);
-      return this.#applyBroadcast(id, result, onRefused);
+      return this.#applyBroadcast(id, result);
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
       const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
       this.#log.info("transaction_failed.broadcast_unknown", fields);
-      return { kind: "sent", id };
+      return undefined;
     } finally {
       this.#leaving.delete(id);
     }
   }
 
-  #applyBroadcast(
-    id: number,
-    result: BroadcastResult,
-    onRefused: HubCallOrder["onRefused"],
-  ): HubCallSent {
+  #applyBroadcast(id: number, result: BroadcastResult): Refusal | undefined {
     if (result.kind === "sent" || result.kind === "alreadyKnown") {
       this.#note(id, { state: "broadcast" });
-      return { kind: "sent", id };
+      return undefined;
     }
     const refusal: Refusal = result.kind === "refused"
       ? result.refusal
       : { code: "unspecified", detail: result.kind };
-    this.#ledger.transaction(() => {
-      this.#ledger.submissions.update(id, { state: "dropped", detail: refusal.detail });
-      onRefused(refusal);
-    });
-    return { kind: "refused", refusal };
+    this.#note(id, { state: "dropped", detail: refusal.detail });
+    return refusal;
   }
 }
 

@@ -176,6 +176,12 @@ export class RowFormat<T> {
     }
     return row;
   }
+
+  /** As {@link write}, without the members that are `undefined`. */
+  writeGiven(values: { readonly [Name in keyof T]?: T[Name] | undefined }): Parameters {
+    const row = this.write(values as Partial<T>);
+    return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined));
+  }
 }
 
 /**

@@ -139,8 +139,18 @@ export class Database {
 
   /** Changes the row with a key. */
   set(table: string, key: Parameters, change: Parameters): void {
-    const [set, where] = [equations(change).join(", "), equations(key).join(" AND ")];
-    this.run(`UPDATE ${table} SET ${set} WHERE ${where}`, { ...key, ...change });
+    this.update(table, change, equations(key).join(" AND "), key);
+  }
+
+  /** Changes the rows that match a condition; returns their number. */
+  update(table: string, change: Parameters, where: string, parameters: Parameters): number {
+    const set = equations(change).join(", ");
+    return this.run(`UPDATE ${table} SET ${set} WHERE ${where}`, { ...parameters, ...change }).changes;
+  }
+
+  /** Removes the row with a key; returns how many there were. */
+  remove(table: string, key: Parameters): number {
+    return this.run(`DELETE FROM ${table} WHERE ${equations(key).join(" AND ")}`, key).changes;
   }
 
   /** The row with a key, as `read` reads it. */

@@ -3,12 +3,14 @@
  * larger tables have a file each beside this one. All calls are synchronous and short.
  */
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight } from "./columns.ts";
+import { column, RowFormat, type RowOf, toHeight } from "./columns.ts";
 import { type Database, Table } from "./database.ts";
 import { Decisions } from "./decisions.ts";
 import { Deliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
+import { type ForeignReceipt, ForeignReceipts } from "./foreign_receipts.ts";
 import { Messages } from "./messages.ts";
+import { Notes, type NoteTopic } from "./notes.ts";
 import { prune, type Pruned } from "./retention.ts";
 import { Rewards } from "./rewards.ts";
 import { Spending } from "./spending.ts";
@@ -27,6 +29,7 @@ export type {
   NewDelivery,
 } from "./deliveries.ts";
 export { LedgerFault } from "./fault.ts";
+export type { ForeignReceipt };
 export {
   type HoldReason,
   holdReasons,
@@ -42,20 +45,27 @@ export {
 export type { DueQuery, HeldQuery } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageFilter } from "./message_search.ts";
+export type { NoteTopic };
 export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
 export type { CarriedMessage, MinedCost, OpenCount, Period } from "./statistics.ts";
-export type { SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
-export { type SubmissionKind, type SubmissionRow, unresolvedSubmissionStates } from "./submissions.ts";
+export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
+export {
+  isUnresolved,
+  type SubmissionKind,
+  type SubmissionRow,
+  unresolvedSubmissionStates,
+} from "./submissions.ts";
 export type { WithdrawalDispatch, WithdrawalRow, WithdrawalState } from "./withdrawals.ts";
 
 /** Database of the relayer. Every method may throw a `LedgerFault`: stop sending then. Plain errors are defects. */
 export interface Ledger {
-  readonly meta: Meta;
+  readonly notes: Notes;
   readonly cursors: Cursors;
   readonly messages: Messages;
   readonly submissions: Submissions;
   readonly deliveries: Deliveries;
+  readonly foreignReceipts: ForeignReceipts;
   readonly withdrawals: Withdrawals;
   readonly rewards: Rewards;
   readonly spending: Spending;
@@ -98,15 +108,17 @@ const PROBE_BYTES = 1_048_576;
 /** Creates the ledger from its tables. The database is closed with the ledger. */
 export function createLedger(db: Database): Ledger {
   const meta = new Meta(db);
+  const spending = new Spending(db);
   return {
-    meta,
+    notes: new Notes(db),
     cursors: new Cursors(db),
     messages: new Messages(db),
-    submissions: new Submissions(db),
+    submissions: new Submissions(db, spending),
     deliveries: new Deliveries(db),
+    foreignReceipts: new ForeignReceipts(db),
     withdrawals: new Withdrawals(db),
     rewards: new Rewards(db),
-    spending: new Spending(db),
+    spending,
     suspensions: new Suspensions(db),
     statistics: openStatistics(db),
     decisions: new Decisions(db),
@@ -141,8 +153,8 @@ function bindHub(path: string, meta: Meta, hub: StateMachine): void {
   }
 }
 
-/** Named texts. Every method may throw a `LedgerFault`. */
-export class Meta extends Table {
+/** Named texts about the file itself. Every method may throw a `LedgerFault`. */
+class Meta extends Table {
   find(name: string): string | undefined {
     return this.db.find("meta", { name }, (row) => column.text.read(row, "value"));
   }
@@ -197,27 +209,21 @@ class OperatorHolds extends Table {
 
   /** @returns false when it is not held. */
   remove(subject: string): boolean {
-    return this.db.run("DELETE FROM operator_hold WHERE subject = :subject", { subject }).changes > 0;
+    return this.db.remove("operator_hold", { subject }) > 0;
   }
 }
 
-/** Key of a pair: sender, receiver and target. */
-export interface SuspensionKey {
+const suspensionFormat = new RowFormat({
   /** Chain that the messages are delivered to. */
-  readonly target: StateMachine;
-  readonly from: Uint8Array;
-  readonly to: Uint8Array;
-}
-
-const historyFormat = new RowFormat({
+  target: column.stateMachine,
+  sender: column.bytes,
+  receiver: column.bytes,
   /** Number of transactions mined without effect for messages of the pair. */
   failures: column.number,
   /** False after a successful delivery: its messages are released, its failures are remembered for a while. */
   isActive: column.flag,
   /** Time when one message of the pair may be retried, Unix milliseconds; `neverMs`: only manually. */
   nextTryAtMs: column.number,
-  /** Message of the next or latest retry. */
-  trial: column.optional(column.hash),
   /** The newest of those transactions. */
   lastTransaction: column.hash,
   /** Time of the last change of the row, Unix milliseconds. */
@@ -225,46 +231,32 @@ const historyFormat = new RowFormat({
 });
 
 /** Stored pair. */
-export interface SuspensionRow extends SuspensionKey, RowOf<typeof historyFormat> {}
+export type SuspensionRow = RowOf<typeof suspensionFormat>;
+
+/** Key of a pair. */
+export type SuspensionKey = Pick<SuspensionRow, "target" | "sender" | "receiver">;
 
 /** Suspended pairs; rules: `messaging/relay/limits/suspension.ts`. Every method may throw a `LedgerFault`. */
 class Suspensions extends Table {
-  find(key: SuspensionKey): SuspensionRow | undefined {
-    return this.db.find("suspension", toPairColumns(key), toSuspension);
+  find({ target, sender, receiver }: SuspensionKey): SuspensionRow | undefined {
+    return this.db.find("suspension", { target, sender, receiver }, suspensionFormat.read);
   }
 
   /** Pairs on the chain whose messages are suspended now. */
   listActive(target: StateMachine): SuspensionRow[] {
     return this.db.rows("SELECT * FROM suspension WHERE target = :target AND is_active = 1", { target })
-      .map(toSuspension);
+      .map(suspensionFormat.read);
   }
 
   /** Inserts the row or replaces the one of the same pair. */
-  write({ target, from, to, ...history }: Omit<SuspensionRow, "updatedAtMs">): void {
+  write(pair: Omit<SuspensionRow, "updatedAtMs">): void {
     const now = this.db.now();
-    const key = toPairColumns({ target, from, to });
-    const row = { ...key, ...historyFormat.write({ ...history, updatedAtMs: now }), created_at_ms: now };
-    this.db.put("suspension", Object.keys(key), row);
+    const row = { ...suspensionFormat.write({ ...pair, updatedAtMs: now }), created_at_ms: now };
+    this.db.put("suspension", ["target", "sender", "receiver"], row);
   }
 
   /** Removes a pair and its failures. */
-  remove(key: SuspensionKey): void {
-    this.db.run(
-      "DELETE FROM suspension WHERE target = :target AND module_from = :module_from AND module_to = :module_to",
-      toPairColumns(key),
-    );
+  remove({ target, sender, receiver }: SuspensionKey): void {
+    this.db.remove("suspension", { target, sender, receiver });
   }
-}
-
-function toPairColumns({ target, from, to }: SuspensionKey): Parameters {
-  return { target, module_from: from, module_to: to };
-}
-
-function toSuspension(row: Row): SuspensionRow {
-  return {
-    target: column.stateMachine.read(row, "target"),
-    from: column.bytes.read(row, "module_from"),
-    to: column.bytes.read(row, "module_to"),
-    ...historyFormat.read(row),
-  };
 }

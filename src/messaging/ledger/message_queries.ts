@@ -1,11 +1,11 @@
 /** Queries of table `message`: what is due, held, submitted or ended. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, RowFormat, toU64Text } from "./columns.ts";
-import { type Database, Table } from "./database.ts";
+import { column, type Parameters, RowFormat, type RowOf, toU64Text } from "./columns.ts";
+import { Table } from "./database.ts";
 import { isOpenWithdrawal } from "./withdrawals.ts";
 import { isOpen, messageFormat, type MessageRow, neverMs } from "./message_rows.ts";
-import { type MessageReason, type MessageState, messageStates, refusedReasons } from "./message_state.ts";
+import { type MessageReason, messageStates, refusedReasons } from "./message_state.ts";
 
 /** Number of refused open messages of a sender above which its fresh ones count as refused, too. */
 const MANY_REFUSED = 10;
@@ -22,9 +22,6 @@ const isRefused = `(coalesce(reason, '') IN (${listOf(refusedReasons)}) OR modul
 const conditionsOfRefused = { only: `AND ${isRefused}`, without: `AND NOT ${isRefused}` } as const;
 
 const isPayment = `commitment IN (SELECT commitment FROM withdrawal WHERE ${isOpenWithdrawal})`;
-
-// Must be written as in the index, or SQLite does not use it.
-const isEnded = "state IN ('delivered', 'delivered_by_other', 'timed_out', 'rejected', 'gone')";
 
 /** Position of a row in the order of {@link MessageQueries.listDue}. */
 export interface MessageKey {
@@ -62,30 +59,15 @@ export interface HeldQuery {
   readonly limit: number;
 }
 
-/** Query of a page of rows that ended within a period, Unix milliseconds. */
-export interface EndedQuery {
-  readonly target: StateMachine;
-  readonly afterMs: number;
-  readonly untilMs: number;
-  readonly limit: number;
-  /** Last row of the previous page. */
-  readonly afterKey?: Pick<MessageRow, "updatedAtMs" | "commitment"> | undefined;
-}
-
-/** Rows of one leg in one state. */
-export interface StateCount {
-  readonly source: StateMachine;
-  readonly target: StateMachine;
-  readonly state: MessageState;
-  readonly count: number;
-}
-
-const countFormat = new RowFormat<StateCount>({
+const countFormat = new RowFormat({
   source: column.stateMachine,
   target: column.stateMachine,
   state: column.oneOf(messageStates),
   count: column.number,
 });
+
+/** Rows of one leg in one state. */
+export type StateCount = RowOf<typeof countFormat>;
 
 /** Queries of message rows. Every method may throw a `LedgerFault`. */
 export class MessageQueries extends Table {
@@ -113,12 +95,25 @@ export class MessageQueries extends Table {
    * `afterKey`.
    */
   listDue(query: DueQuery): MessageRow[] {
-    return listDue(this.db, query);
+    const dueAtMs = this.nextDueAt(query.source, query.target);
+    // Avoids a scan of all open rows while none is due, which is most of the time.
+    if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
+    const isSorted = query.refused !== undefined && this.#hasRefused(query);
+    if (query.refused === "only" && !(isSorted && this.#hasDueRefused(query))) return [];
+    const refused = isSorted ? conditionsOfRefused[query.refused] : "";
+    const { nowMs: now, targetNowSec } = query;
+    const wanted = query.isForPayments === true ? `AND ${isPayment}` : refused;
+    const condition = `${isOpen} AND next_attempt_at_ms <= :now ${wanted}`;
+    if (targetNowSec === undefined) return this.#page(query, { condition, parameters: { now } });
+    return this.#page(query, {
+      condition: `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :targetNow)`,
+      parameters: { now, zero: toU64Text(0n), targetNow: toU64Text(targetNowSec) },
+    });
   }
 
   /** Rows in state `submitted`, in the same order: for recovery of those whose submission is settled or missing. */
   listSubmitted(query: Omit<DueQuery, "nowMs">): MessageRow[] {
-    return page(this.db, query, { condition: "state = 'submitted'" });
+    return this.#page(query, { condition: "state = 'submitted'" });
   }
 
   /** One entry per leg and state that has rows. */
@@ -131,12 +126,13 @@ export class MessageQueries extends Table {
 
   /** True when the leg has a row that can be due, expired or held: an open one. */
   hasOpen(source: StateMachine, target: StateMachine): boolean {
-    return findNextAttempt(this.db, source, target) !== undefined;
+    return this.#findNextAttempt(source, target) !== undefined;
   }
 
   /** Earliest `nextAttemptAtMs` of the leg's open rows, without {@link neverMs}. */
   nextDueAt(source: StateMachine, target: StateMachine): number | undefined {
-    return nextDueAt(this.db, source, target);
+    const dueAtMs = this.#findNextAttempt(source, target);
+    return dueAtMs === neverMs ? undefined : dueAtMs;
   }
 
   /**
@@ -156,26 +152,6 @@ export class MessageQueries extends Table {
       `SELECT * FROM message WHERE source = :source AND target = :target AND ${isOpen} AND kind <> 'getResponse'
          AND timeout_sec > :zero AND timeout_sec <= :now ORDER BY timeout_sec, commitment LIMIT :limit + 0`,
       { source, target, zero: toU64Text(0n), now: toU64Text(nowSec), limit },
-    ).map(messageFormat.read);
-  }
-
-  /**
-   * Rows to `target` that ended as `delivered_by_other` after `afterMs` and up to `untilMs`, in the order in which they
-   * ended. Paginated by `afterKey`.
-   */
-  listDeliveredByOther({ target, afterMs, untilMs, limit, afterKey }: EndedQuery): MessageRow[] {
-    return this.db.rows(
-      `SELECT * FROM message WHERE updated_at_ms >= :from AND updated_at_ms <= :until AND target = :target
-         AND ${isEnded} AND state = 'delivered_by_other' AND (updated_at_ms, commitment) > (:after, :key)
-       ORDER BY updated_at_ms, commitment LIMIT :limit + 0`,
-      {
-        target,
-        limit,
-        from: Math.max(afterMs + 1, afterKey?.updatedAtMs ?? 0),
-        until: untilMs,
-        after: afterKey?.updatedAtMs ?? 0,
-        key: afterKey?.commitment ?? "",
-      },
     ).map(messageFormat.read);
   }
 
@@ -231,80 +207,55 @@ export class MessageQueries extends Table {
   listRefusedSenders(source: StateMachine, target: StateMachine): Uint8Array[] {
     return this.db.rows(refusedSenders, { source, target }).map((row) => column.bytes.read(row, "module"));
   }
-}
 
-function listDue(db: Database, query: DueQuery): MessageRow[] {
-  const dueAtMs = nextDueAt(db, query.source, query.target);
-  // Avoids a scan of all open rows while none is due, which is most of the time.
-  if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
-  const isSorted = query.refused !== undefined && hasRefused(db, query);
-  if (query.refused === "only" && !(isSorted && hasDueRefused(db, query))) return [];
-  const refused = isSorted ? conditionsOfRefused[query.refused] : "";
-  const { nowMs: now, targetNowSec } = query;
-  const wanted = query.isForPayments === true ? `AND ${isPayment}` : refused;
-  const condition = `${isOpen} AND next_attempt_at_ms <= :now ${wanted}`;
-  if (targetNowSec === undefined) return page(db, query, { condition, parameters: { now } });
-  return page(db, query, {
-    condition: `${condition} AND (kind = 'getResponse' OR timeout_sec = :zero OR timeout_sec > :targetNow)`,
-    parameters: { now, zero: toU64Text(0n), targetNow: toU64Text(targetNowSec) },
-  });
-}
+  /** True when some open row of a leg was refused: without one there is nothing to tell apart. */
+  #hasRefused({ source, target }: Pick<DueQuery, "source" | "target">): boolean {
+    return this.db.row(
+      `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
+         AND reason IN (${listOf(refusedReasons)}) LIMIT 1`,
+      { source, target },
+    ) !== undefined;
+  }
 
-/** True when some open row of a leg was refused: without one there is nothing to tell apart. */
-function hasRefused(db: Database, { source, target }: Pick<DueQuery, "source" | "target">): boolean {
-  return db.row(
-    `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
-       AND reason IN (${listOf(refusedReasons)}) LIMIT 1`,
-    { source, target },
-  ) !== undefined;
-}
+  /** False when no row that {@link conditionsOfRefused} selects is due; most of the time they wait for a later try. */
+  #hasDueRefused({ source, target, nowMs }: DueQuery): boolean {
+    const isDue = this.db.row(
+      // The plus sign keeps SQLite from reading everything of the leg that is due.
+      `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
+         AND reason IN (${listOf(refusedReasons)}) AND +next_attempt_at_ms <= :now LIMIT 1`,
+      { source, target, now: nowMs },
+    ) !== undefined;
+    return isDue || this.listRefusedSenders(source, target).length > 0;
+  }
 
-/** False when no row that {@link conditionsOfRefused} selects is due; most of the time they wait for a later try. */
-function hasDueRefused(db: Database, { source, target, nowMs }: DueQuery): boolean {
-  const isDue = db.row(
-    // The plus sign keeps SQLite from reading everything of the leg that is due.
-    `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
-       AND reason IN (${listOf(refusedReasons)}) AND +next_attempt_at_ms <= :now LIMIT 1`,
-    { source, target, now: nowMs },
-  ) !== undefined;
-  return isDue || db.rows(refusedSenders, { source, target }).length > 0;
-}
+  /** Rows of a leg that match a condition, in the order of {@link listDue}. */
+  #page(
+    { source, target, limit, afterKey: after }: Omit<DueQuery, "nowMs">,
+    { condition, parameters = {} }: { readonly condition: string; readonly parameters?: Parameters },
+  ): MessageRow[] {
+    return this.db.rows(
+      `SELECT * FROM message WHERE source = :source AND target = :target AND ${condition}
+         AND (seen_at_height, nonce, commitment) > (:height, :nonce, :commitment)
+       ORDER BY seen_at_height, nonce, commitment LIMIT :limit + 0`,
+      {
+        ...parameters,
+        source,
+        target,
+        limit,
+        height: after?.seenAtHeight ?? -1n,
+        nonce: after === undefined ? "" : toU64Text(after.nonce),
+        commitment: after?.commitment ?? "",
+      },
+    ).map(messageFormat.read);
+  }
 
-/** Rows of a leg that match a condition, in the order of {@link MessageQueries.listDue}. */
-function page(
-  db: Database,
-  query: Omit<DueQuery, "nowMs">,
-  { condition, parameters = {} }: { readonly condition: string; readonly parameters?: Parameters },
-): MessageRow[] {
-  const after = query.afterKey;
-  const rows = db.rows(
-    `SELECT * FROM message WHERE source = :source AND target = :target AND ${condition}
-       AND (seen_at_height, nonce, commitment) > (:height, :nonce, :commitment)
-     ORDER BY seen_at_height, nonce, commitment LIMIT :limit + 0`,
-    {
-      ...parameters,
-      source: query.source,
-      target: query.target,
-      limit: query.limit,
-      height: after === undefined ? -1n : after.seenAtHeight,
-      nonce: after === undefined ? "" : toU64Text(after.nonce),
-      commitment: after === undefined ? "" : after.commitment,
-    },
-  );
-  return rows.map(messageFormat.read);
-}
-
-function nextDueAt(db: Database, source: StateMachine, target: StateMachine): number | undefined {
-  const dueAtMs = findNextAttempt(db, source, target);
-  return dueAtMs === neverMs ? undefined : dueAtMs;
-}
-
-/** Earliest attempt of the leg's open rows, {@link neverMs} if they have none; `undefined`: there is no open row. */
-function findNextAttempt(db: Database, source: StateMachine, target: StateMachine): number | undefined {
-  const row = db.row(
-    `SELECT next_attempt_at_ms AS due FROM message WHERE source = :source AND target = :target AND ${isOpen}
-     ORDER BY next_attempt_at_ms LIMIT 1`,
-    { source, target },
-  );
-  return row && column.number.read(row, "due");
+  /** Earliest attempt of the leg's open rows, {@link neverMs} if they have none; `undefined`: there is no open row. */
+  #findNextAttempt(source: StateMachine, target: StateMachine): number | undefined {
+    const row = this.db.row(
+      `SELECT next_attempt_at_ms AS due FROM message WHERE source = :source AND target = :target AND ${isOpen}
+       ORDER BY next_attempt_at_ms LIMIT 1`,
+      { source, target },
+    );
+    return row && column.number.read(row, "due");
+  }
 }

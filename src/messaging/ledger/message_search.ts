@@ -1,7 +1,7 @@
 /** Searches of table `message` for operators, and table `message_change`: what happened to each message, and when. */
 import type { Hash256, Hex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, RowFormat } from "./columns.ts";
+import { column, type Parameters, RowFormat, type RowOf } from "./columns.ts";
 import { isOpen, messageFormat, type MessageRow } from "./message_rows.ts";
 import { MessageQueries } from "./message_queries.ts";
 import { type MessageReason, messageReasons, type MessageState, messageStates } from "./message_state.ts";
@@ -22,24 +22,19 @@ export interface MessageFilter {
   readonly sinceMs?: number | undefined;
 }
 
-/** Change of a message's state or reason. */
-export interface MessageChangeRow {
-  readonly state: MessageState;
-  readonly reason: MessageReason | undefined;
-  readonly detail: string | undefined;
-  /** Unix milliseconds. */
-  readonly atMs: number;
-}
-
 /** Rows that one page reads at most. */
 const PAGE_ROWS = 10_000;
 
-const changeFormat = new RowFormat<MessageChangeRow>({
+const changeFormat = new RowFormat({
   state: column.oneOf(messageStates),
   reason: column.optional(column.oneOf(messageReasons)),
   detail: column.optional(column.text),
+  /** Unix milliseconds. */
   atMs: column.number,
 });
+
+/** Change of a message's state or reason. */
+export type MessageChangeRow = RowOf<typeof changeFormat>;
 
 const reasonFormat = new RowFormat({
   reason: column.optional(column.oneOf(messageReasons)),
@@ -120,24 +115,26 @@ export class MessageSearch extends MessageQueries {
     ).map(changeFormat.read);
   }
 
-  /**
-   * Makes the open rows that match due now and returns how many there are of each reason; rows that are due already
-   * count, too.
-   */
-  wakeMatching(
+  /** Number of open rows that match, by reason; those that are due already count, too. */
+  countOpenByReason(
     filter: MessageFilter,
   ): readonly { readonly reason: MessageReason | undefined; readonly count: number }[] {
     const { sql, parameters } = toCondition(filter);
-    const found = this.db.rows(
+    return this.db.rows(
       `SELECT reason, count(*) AS count FROM message WHERE ${isOpen} AND ${sql} GROUP BY reason ORDER BY reason`,
       parameters,
     ).map(reasonFormat.read);
-    this.db.run(
+  }
+
+  /** Makes the open rows that match due now; returns how many were not. */
+  wakeMatching(filter: MessageFilter): number {
+    const { sql, parameters } = toCondition(filter);
+    return this.db.run(
+      // The plus sign keeps SQLite from reading everything of the leg that is not due.
       `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-       WHERE ${isOpen} AND next_attempt_at_ms > :now AND ${sql}`,
+       WHERE ${isOpen} AND +next_attempt_at_ms > :now AND ${sql}`,
       { ...parameters, now: this.db.now() },
-    );
-    return found;
+    ).changes;
   }
 }
 

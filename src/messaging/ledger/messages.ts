@@ -1,8 +1,7 @@
 /** Table `message`: recording messages and changing their states. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { type Parameters, toDecimal } from "./columns.ts";
-import type { Database } from "./database.ts";
+import { toDecimal } from "./columns.ts";
 import { isOpen, messageFormat, type MessageRow, type NewMessage } from "./message_rows.ts";
 import { MessageSearch } from "./message_search.ts";
 import { wakeFromFuture } from "./retention.ts";
@@ -72,9 +71,13 @@ export class Messages extends MessageSearch {
     target: StateMachine,
     { change, condition }: { readonly change: MessageChange; readonly condition: string },
   ): void {
-    const { changes } = this.db.run(
-      `${changeSql} WHERE target = :target AND commitment IN (SELECT value FROM json_each(:list)) AND ${condition}`,
-      { ...changeParameters(change, this.db.now()), target, list: JSON.stringify(commitments) },
+    const { to: state, reason, detail, ...others } = change;
+    const columns = messageFormat.writeGiven({ ...others, state, updatedAtMs: this.db.now() });
+    const changes = this.db.update(
+      "message",
+      { ...columns, reason, detail },
+      `target = :target AND commitment IN (SELECT value FROM json_each(:list)) AND ${condition}`,
+      { target, list: JSON.stringify(commitments) },
     );
     if (changes !== commitments.length) throw this.#findDefect(commitments, target, change.to);
   }
@@ -124,12 +127,7 @@ export class Messages extends MessageSearch {
 
   /** Makes the open rows held for `reason` due now (a fee was raised, a chain recovered); returns their number. */
   wake(source: StateMachine, target: StateMachine, reason: MessageReason): number {
-    return wake(this.db, "source = :source AND target = :target", { source, target, reason });
-  }
-
-  /** As {@link wake}, for the messages of all sources. */
-  wakeAll(target: StateMachine, reason: MessageReason): number {
-    return wake(this.db, "target = :target", { target, reason });
+    return this.wakeMatching({ source, target, reasons: [reason] });
   }
 
   /** Ends waits for times of a clock that was ahead, in every table; returns how many rows are due by that. */
@@ -147,38 +145,7 @@ export class Messages extends MessageSearch {
   }
 }
 
-/** Makes the open rows that wait for `reason` due now; returns how many there were. */
-function wake(db: Database, legs: string, parameters: Parameters): number {
-  return db.run(
-    // The plus sign keeps SQLite from reading everything of the leg that is not due.
-    `UPDATE message SET next_attempt_at_ms = :now, updated_at_ms = :now
-     WHERE ${legs} AND ${isOpen} AND reason = :reason AND +next_attempt_at_ms > :now`,
-    { ...parameters, now: db.now() },
-  ).changes;
-}
-
 /** Predecessors of each state, as SQL: a statement for each, since a list cannot be bound cheaply. */
 const predecessorsSql = Object.fromEntries(
   messageStates.map((state) => [state, listPredecessors(state).map((from) => `'${from}'`).join(", ")]),
 );
-
-const changeSql = `UPDATE message SET state = :state, reason = :reason, detail = :detail,
-       attempts = coalesce(:attempts, attempts), refusals = coalesce(:refusals, refusals), batch_limit = coalesce(:batchLimit, batch_limit),
-       next_attempt_at_ms = coalesce(:nextAttemptAtMs, next_attempt_at_ms),
-       required_usd18 = coalesce(:requiredUsd18, required_usd18),
-       offered_usd18 = coalesce(:offeredUsd18, offered_usd18), updated_at_ms = :now`;
-
-function changeParameters(change: MessageChange, nowMs: number): Parameters {
-  return {
-    state: change.to,
-    reason: change.reason,
-    detail: change.detail,
-    attempts: change.attempts,
-    refusals: change.refusals,
-    batchLimit: change.batchLimit,
-    nextAttemptAtMs: change.nextAttemptAtMs,
-    requiredUsd18: toDecimal(change.requiredUsd18),
-    offeredUsd18: toDecimal(change.offeredUsd18),
-    now: nowMs,
-  };
-}

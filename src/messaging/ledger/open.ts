@@ -82,22 +82,45 @@ function refuseMissing(path: string): void {
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? migrations;
-  const file = { path, clock: deps.clock };
   refuseWrongPlace(path);
-  const lock = lockOwn(file, steps);
+  const file = { path, clock: deps.clock };
+  // Files that are not ours are not changed, and nothing is left beside them.
+  let db = connect(file, (opened) => void readSchemaVersion(opened, steps));
+  let lock: FileLock | undefined;
   try {
-    copyOlder(file, steps, deps.log);
-    const db = openLocked(file, steps);
-    db.atClose(lock.release);
+    lock = takeLock(path);
+    const version = readSchemaVersion(db, steps);
+    checkAtStart(db, fileSize(path));
+    if (version > 0 && version < steps.length) {
+      const copy = `${resolve(path)}.backup-v${version}`;
+      copyAndClose(db, copy);
+      deps.log?.info("database_opened.copied", { copy, from: version, to: steps.length });
+      db = connect(file, () => {});
+    }
+    prepareWriting(db);
+    migrate(db, steps, version);
+    shrink(db);
     if (deps.isReplicated ?? hasLitestream(db)) {
       db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
       deps.log?.info("database_opened.replicated", { database: path });
     }
+    db.atClose(lock.release);
     return db;
   } catch (error) {
-    lock.release();
+    db.close();
+    lock?.release();
     throw error;
   }
+}
+
+/** Makes every commit durable, and sure that this process may write now. */
+function prepareWriting(db: Database): void {
+  guardOpening(db.path, () => {
+    db.execute("PRAGMA auto_vacuum = INCREMENTAL");
+    db.row("PRAGMA journal_mode = WAL");
+    db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;");
+    tryWriting(db);
+  });
 }
 
 /** True when Litestream has worked on the database: it makes a table in it, and a folder beside the file. */
@@ -105,38 +128,6 @@ function hasLitestream(db: Database): boolean {
   if (db.row("SELECT name FROM sqlite_schema WHERE name = '_litestream_seq'") !== undefined) return true;
   const file = Deno.realPathSync(resolve(db.path));
   return findFile(`${dirname(file)}/.${basename(file)}-litestream`) !== undefined;
-}
-
-/** Takes the lock of a database that is ours or empty: other files are not changed, and nothing is left beside them. */
-function lockOwn(file: FileToOpen, steps: readonly string[]): FileLock {
-  const db = connect(file, (opened) => void readSchemaVersion(opened, steps));
-  try {
-    return takeLock(file.path);
-  } finally {
-    db.close();
-  }
-}
-
-/** Opens a database whose lock this process has. */
-function openLocked(file: FileToOpen, steps: readonly string[]): Database {
-  const db = connect(file, (opened) => {
-    opened.execute("PRAGMA auto_vacuum = INCREMENTAL");
-    opened.row("PRAGMA journal_mode = WAL");
-    opened.execute(
-      "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",
-    );
-    tryWriting(opened);
-  });
-  try {
-    const version = readSchemaVersion(db, steps);
-    checkAtStart(db, fileSize(file.path));
-    migrate(db, steps, version);
-    shrink(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
 }
 
 /**
@@ -195,21 +186,6 @@ function guardOpening<T>(path: string, open: () => T): T {
 
 function fileSize(path: string): bigint {
   return BigInt(Deno.statSync(resolve(path)).size);
-}
-
-/** Copies a file whose tables are about to be migrated next to itself. */
-function copyOlder(file: FileToOpen, steps: readonly string[], log: OpenDeps["log"]): void {
-  const db = connect(file, () => {});
-  try {
-    const version = readSchemaVersion(db, steps);
-    if (version === 0 || version === steps.length) return;
-    checkAtStart(db, fileSize(file.path));
-    const copy = `${resolve(file.path)}.backup-v${version}`;
-    copyAndClose(db, copy);
-    log?.info("database_opened.copied", { copy, from: version, to: steps.length });
-  } finally {
-    db.close();
-  }
 }
 
 /**

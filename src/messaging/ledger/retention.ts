@@ -119,8 +119,8 @@ export function wakeFromFuture(db: Database): number {
   db.run("UPDATE spending SET mined_at_ms = :now WHERE mined_at_ms > :future", { now, future });
   // Notes about chains: what is noted no more is found out again.
   db.run(
-    `DELETE FROM meta WHERE CASE WHEN json_valid(value) THEN EXISTS (
-       SELECT 1 FROM json_tree(meta.value) AS item WHERE item.type = 'integer' AND item.value > :future) END`,
+    `DELETE FROM note WHERE EXISTS (
+       SELECT 1 FROM json_tree(note.value) AS item WHERE item.type = 'integer' AND item.value > :future)`,
     { future: Math.max(future, MIN_TIME_MS) },
   );
   return woken.reduce((sum, count) => sum + count, 0);

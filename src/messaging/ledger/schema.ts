@@ -134,6 +134,7 @@ const wholeFileBytes = 256n * 1024n * 1024n;
 /** Tables by which nothing is signed or claimed twice. They are small beside the messages. */
 const guardingTables = [
   "meta",
+  "note",
   "cursor",
   "submission",
   "withdrawal",

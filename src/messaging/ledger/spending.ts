@@ -6,7 +6,7 @@ import type { SignedSubmission, SpentGas } from "../../core/chains/submission.ts
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { column, RowFormat, type RowOf } from "./columns.ts";
-import { type Database, Table } from "./database.ts";
+import { Table } from "./database.ts";
 
 /** Every {@link SpendingPurpose}. */
 export const spendingPurposes = [
@@ -80,14 +80,6 @@ export interface Spent {
   readonly revenueUsd18: bigint | undefined;
 }
 
-/** Losses on one chain since some time. */
-export interface LossSum {
-  /** Cost minus revenue of loss-making transactions, millionths of a dollar. Profits of others do not offset it. */
-  readonly lossMicroUsd: bigint;
-  /** Number of transactions whose cost in dollars is unknown. */
-  readonly unpriced: number;
-}
-
 /** A price of 1 x 10^27 makes 1 wei 10^-18 dollars, which is 1 in dollars x 10^18. */
 const PRICE_UNIT = 10n ** 27n;
 
@@ -132,15 +124,64 @@ export type SpendingRow = RowOf<typeof format>;
 /** Permission to send a transaction; written with its journal entry. */
 export type Allowance = Pick<SpendingRow, "rule"> & Partial<Pick<SpendingRow, "offeredUsd18">>;
 
+const feeFormat = new RowFormat({ source: column.stateMachine, fee: column.decimal });
+
+const lossFormat = new RowFormat({
+  /** Cost minus revenue of loss-making transactions, millionths of a dollar. Profits of others do not offset it. */
+  lossMicroUsd: column.integer,
+  /** Number of transactions whose cost in dollars is unknown. */
+  unpriced: column.number,
+});
+
+/** Losses on one chain since some time. */
+export type LossSum = RowOf<typeof lossFormat>;
+
+/** A new submission as spending records it. */
+export interface NewAllowance {
+  /** Of the submission. */
+  readonly id: number;
+  readonly submission: SignedSubmission;
+  readonly legSource: StateMachine | undefined;
+  readonly purpose: SpendingPurpose;
+  readonly allowance: Allowance;
+}
+
 /** Spending records. Every method may throw a `LedgerFault`. */
 export class Spending extends Table {
   find(id: number): SpendingRow | undefined {
-    return findSpending(this.db, id);
+    return this.db.find("spending", { id }, format.read);
+  }
+
+  /** Records the maximum cost of a submission. Part of recording it. */
+  open({ id, submission, legSource, purpose, allowance: { rule, offeredUsd18 } }: NewAllowance): void {
+    const { chain, hash, gasLimit = 0n, gasPriceWei = 0n, dataCostWei = 0n } = submission;
+    const maxCostWei = gasLimit * gasPriceWei + dataCostWei;
+    const row = format.write({ id, chain, hash, legSource, purpose, rule, maxCostWei, offeredUsd18 });
+    this.db.insert("spending", { ...row, created_at_ms: this.db.now() });
   }
 
   /** Records the cost and revenue of a mined transaction. @throws {Error} a defect: no such row. */
-  note(id: number, spent: Spent): void {
-    note(this.db, id, spent);
+  note(id: number, { gas, ...spent }: Spent): void {
+    const old = this.find(id);
+    if (old === undefined) throw new Error(`No allowance of submission ${id}`);
+    const costWei = gas.gasUsed * gas.gasPriceWei + gas.dataCostWei;
+    this.#write({ ...old, ...gas, ...spent, costWei, minedAtMs: old.minedAtMs ?? this.db.now() });
+  }
+
+  /** Records that an unsigned extrinsic is in a final block. */
+  noteFree(id: number, result: Extract<SpendingResult, "done" | "reverted">): void {
+    const gas = { gasUsed: 0n, gasPriceWei: 0n, dataCostWei: 0n };
+    this.note(id, { result, gas, price27: undefined, revenueUsd18: 0n });
+  }
+
+  /** Reverts the spending of a submission whose block was reorganised. */
+  takeBack(id: number): void {
+    this.db.run(
+      `UPDATE spending SET result = NULL, gas_used = NULL, gas_price_wei = NULL, data_cost_wei = NULL, cost_wei = NULL,
+         price27 = NULL, cost_usd18 = NULL, revenue_usd18 = NULL, loss_micro_usd = NULL, mined_at_ms = NULL
+       WHERE id = :id`,
+      { id },
+    );
   }
 
   /** Completes rows of a chain that were recorded without a price. */
@@ -149,7 +190,7 @@ export class Spending extends Table {
       `SELECT * FROM spending WHERE chain = :chain AND ${isMined} AND loss_micro_usd IS NULL`,
       { chain },
     ).map(format.read);
-    for (const row of rows) write(this.db, { ...row, price27 });
+    for (const row of rows) this.#write({ ...row, price27 });
   }
 
   /**
@@ -168,9 +209,22 @@ export class Spending extends Table {
     });
     if (row === undefined) return;
     const known = format.read(row);
-    const sum = sumFees(this.db, known.id, toUsd18);
-    if (sum === undefined || (known.revenueUsd18 !== undefined && sum <= known.revenueUsd18)) return;
-    write(this.db, { ...known, revenueUsd18: sum });
+    const fees = this.#listFees(known.id).flatMap(({ source, fee }) => toUsd18(source, fee) ?? []);
+    const revenueUsd18 = fees.reduce((sum, fee) => sum + fee, 0n);
+    const isNews = known.revenueUsd18 === undefined ? fees.length > 0 : revenueUsd18 > known.revenueUsd18;
+    if (isNews) this.#write({ ...known, revenueUsd18 });
+  }
+
+  /** Fees of the deliveries of a transaction that we claim, as proved. */
+  #listFees(id: number): readonly { readonly source: StateMachine; readonly fee: bigint }[] {
+    return this.db.rows(
+      `SELECT d.source, d.fee FROM submission_item i
+         JOIN spending p ON p.id = i.submission_id
+         JOIN delivery d ON d.commitment = i.request_commitment AND d.dest = i.target AND d.tx_hash = p.hash
+       WHERE i.submission_id = :id AND d.fee IS NOT NULL
+         AND (d.claim_state = 'claiming' OR d.claim_hub_block IS NOT NULL)`,
+      { id },
+    ).map(feeFormat.read);
   }
 
   /** Rows mined after `sinceMs`, oldest first. */
@@ -181,15 +235,6 @@ export class Spending extends Table {
     ).map(format.read);
   }
 
-  /** Chains with such rows. */
-  listChains(sinceMs: number): StateMachine[] {
-    return this.db.rows(
-      // The plus sign leads SQLite to the index by time: it would read all rows, since those are sorted.
-      `SELECT DISTINCT +chain AS chain FROM spending WHERE ${isMined} AND mined_at_ms > :since ORDER BY 1`,
-      { since: sinceMs },
-    ).map((row) => column.stateMachine.read(row, "chain"));
-  }
-
   /** Losses of a chain since a time. */
   sumLoss(chain: StateMachine, sinceMs: number): LossSum {
     const row = this.db.row(
@@ -197,69 +242,20 @@ export class Spending extends Table {
        FROM spending WHERE chain = :chain AND ${isMined} AND mined_at_ms > :since`,
       { chain, since: sinceMs },
     );
-    if (row === undefined) throw new Error("A sum has a row");
-    return {
-      lossMicroUsd: column.integer.read(row, "loss_micro_usd"),
-      unpriced: column.number.read(row, "unpriced"),
-    };
+    return lossFormat.read(row ?? {});
   }
-}
 
-/** Maximum cost of a submission, and the rule that allows it. */
-export interface NewAllowance {
-  /** Of the submission. */
-  readonly id: number;
-  readonly submission: SignedSubmission;
-  readonly legSource: StateMachine | undefined;
-  readonly purpose: SpendingPurpose;
-  readonly allowance: Allowance;
-}
-
-/** Records the maximum cost of a submission. Part of recording it. */
-export function openAllowance(
-  db: Database,
-  { id, submission, legSource, purpose, allowance: { rule, offeredUsd18 } }: NewAllowance,
-): void {
-  const { chain, hash, gasLimit = 0n, gasPriceWei = 0n, dataCostWei = 0n } = submission;
-  const maxCostWei = gasLimit * gasPriceWei + dataCostWei;
-  const row = format.write({ id, chain, hash, legSource, purpose, rule, maxCostWei, offeredUsd18 });
-  db.insert("spending", { ...row, created_at_ms: db.now() });
-}
-
-/** Reverts the spending of a submission whose block was reorganised. */
-export function takeBackSpent(db: Database, id: number): void {
-  db.run(
-    `UPDATE spending SET result = NULL, gas_used = NULL, gas_price_wei = NULL, data_cost_wei = NULL, cost_wei = NULL,
-       price27 = NULL, cost_usd18 = NULL, revenue_usd18 = NULL, loss_micro_usd = NULL, mined_at_ms = NULL
-     WHERE id = :id`,
-    { id },
-  );
-}
-
-/** Records that an unsigned extrinsic is in a final block. */
-export function noteFree(
-  db: Database,
-  id: number,
-  result: Extract<SpendingResult, "done" | "reverted">,
-): void {
-  const gas = { gasUsed: 0n, gasPriceWei: 0n, dataCostWei: 0n };
-  note(db, id, { result, gas, price27: undefined, revenueUsd18: 0n });
-}
-
-function note(db: Database, id: number, spent: Spent): void {
-  const old = findSpending(db, id);
-  if (old === undefined) throw new Error(`No allowance of submission ${id}`);
-  const { result, price27, revenueUsd18, gas } = spent;
-  const costWei = gas.gasUsed * gas.gasPriceWei + gas.dataCostWei;
-  write(db, { ...old, ...gas, result, costWei, price27, revenueUsd18, minedAtMs: old.minedAtMs ?? db.now() });
-}
-
-function write(db: Database, row: SpendingRow): void {
-  const { id, purpose, costWei, price27, revenueUsd18 } = row;
-  if (costWei === undefined) throw new Error(`Submission ${id} is in no block`);
-  const costUsd18 = costWei === 0n ? 0n : price27 === undefined ? undefined : costWei * price27 / PRICE_UNIT;
-  const lossMicroUsd = costUsd18 === undefined ? undefined : lossOf(purpose, costUsd18, revenueUsd18 ?? 0n);
-  db.set("spending", { id }, format.write({ ...row, costUsd18, lossMicroUsd }));
+  #write(row: SpendingRow): void {
+    const { id, purpose, costWei, price27, revenueUsd18 } = row;
+    if (costWei === undefined) throw new Error(`Submission ${id} is in no block`);
+    const costUsd18 = costWei === 0n
+      ? 0n
+      : price27 === undefined
+      ? undefined
+      : costWei * price27 / PRICE_UNIT;
+    const lossMicroUsd = costUsd18 === undefined ? undefined : lossOf(purpose, costUsd18, revenueUsd18 ?? 0n);
+    this.db.set("spending", { id }, format.write({ ...row, costUsd18, lossMicroUsd }));
+  }
 }
 
 /**
@@ -268,26 +264,4 @@ function write(db: Database, row: SpendingRow): void {
 function lossOf(purpose: SpendingPurpose, costUsd18: bigint, revenueUsd18: bigint): bigint {
   if (purpose === "payment_delivery" || revenueUsd18 >= costUsd18) return 0n;
   return (costUsd18 - revenueUsd18 + MICRO - 1n) / MICRO;
-}
-
-/** Sums the fees of the deliveries of a transaction that we claim, as proved; `undefined`: there are none. */
-function sumFees(
-  db: Database,
-  id: number,
-  toUsd18: (source: StateMachine, fee: bigint) => bigint | undefined,
-): bigint | undefined {
-  return db.rows(
-    `SELECT d.source, d.fee FROM submission_item i
-       JOIN spending p ON p.id = i.submission_id
-       JOIN delivery d ON d.commitment = i.request_commitment AND d.dest = i.target AND d.tx_hash = p.hash
-     WHERE i.submission_id = :id AND d.fee IS NOT NULL
-       AND (d.claim_state = 'claiming' OR d.claim_hub_block IS NOT NULL)`,
-    { id },
-  ).map((row) => toUsd18(column.stateMachine.read(row, "source"), column.decimal.read(row, "fee")))
-    .reduce((sum, fee) => fee === undefined ? sum : (sum ?? 0n) + fee, undefined);
-}
-
-/** Finds the spending of a submission. */
-export function findSpending(db: Database, id: number): SpendingRow | undefined {
-  return db.find("spending", { id }, format.read);
 }

@@ -8,7 +8,7 @@ import type { Database } from "./database.ts";
 import { claimStates } from "./deliveries.ts";
 import { messageReasons, messageStates, terminalMessageStates } from "./message_state.ts";
 import { spendingPurposes, spendingResults } from "./spending.ts";
-import { isUnresolved } from "./submission_items.ts";
+import { isUnresolvedSql } from "./submission_items.ts";
 
 /** A period of time, Unix milliseconds: after `afterMs`, up to and with `untilMs`. */
 export type Period = { readonly afterMs: number; readonly untilMs: number };
@@ -239,7 +239,7 @@ const sumFees = (db: Database) => ({
 const sumInFlight = (db: Database) => {
   const rows = db.rows(
     `SELECT s.chain, s.account, s.nonce, s.created_at_ms AS at_ms, s.state FROM submission s
-     WHERE ${isUnresolved} ORDER BY s.chain, s.id`,
+     WHERE ${isUnresolvedSql} ORDER BY s.chain, s.id`,
   ).map(
     reads({
       chain: column.stateMachine,

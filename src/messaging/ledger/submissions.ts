@@ -4,22 +4,8 @@ import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight, toU64Text } from "./columns.ts";
 import type { Database } from "./database.ts";
-import {
-  type Allowance,
-  findSpending,
-  noteFree,
-  openAllowance,
-  type SpendingPurpose,
-  type SpendingRule,
-  takeBackSpent,
-} from "./spending.ts";
-import {
-  isUnresolved,
-  recordItems,
-  refuseSecondAttempt,
-  type SubmissionItem,
-  SubmissionItems,
-} from "./submission_items.ts";
+import type { Allowance, Spending, SpendingPurpose, SpendingRule } from "./spending.ts";
+import { isUnresolvedSql, type SubmissionItem, SubmissionItems } from "./submission_items.ts";
 
 /** Every {@link SubmissionKind}. */
 const submissionKinds = ["delivery", "cancel", "accumulate", "withdraw", "claim"] as const;
@@ -29,6 +15,11 @@ export type SubmissionKind = typeof submissionKinds[number];
 
 /** States whose outcome is still open; recovery checks these. */
 export const unresolvedSubmissionStates = ["signed", "broadcast", "included"] as const;
+
+/** True while the outcome of a submission is open. */
+export function isUnresolved({ state }: { readonly state: SubmissionState }): boolean {
+  return unresolvedSubmissionStates.some((open) => open === state);
+}
 
 /** States in which the outcome is known. */
 const resolvedSubmissionStates = ["final", "failed", "replaced", "dropped"] as const;
@@ -88,8 +79,6 @@ const format = new RowFormat({
   replacedBy: column.optional(column.number),
   /** Reason why it failed or was dropped, without secrets. */
   detail: column.optional(column.text),
-  /** Number of times the bytes were sent to a node. */
-  broadcasts: column.number,
   createdAtMs: column.number,
   updatedAtMs: column.number,
 });
@@ -124,6 +113,13 @@ const select = `SELECT s.*, (SELECT max(r.id) FROM submission r WHERE r.replaces
 
 /** Journal of submissions. Every method may throw a `LedgerFault`. */
 export class Submissions extends SubmissionItems {
+  readonly #spending: Spending;
+
+  constructor(db: Database, spending: Spending) {
+    super(db);
+    this.#spending = spending;
+  }
+
   #list(condition: string, parameters: Parameters): SubmissionRow[] {
     return this.db.rows(`${select} WHERE ${condition} ORDER BY s.id`, parameters).map(toSubmission);
   }
@@ -139,16 +135,16 @@ export class Submissions extends SubmissionItems {
     if (replaces !== undefined && this.find(replaces) === undefined) {
       throw new Error(`No submission ${replaces} that could be replaced`);
     }
-    if (kind === "delivery") refuseSecondAttempt(this.db, entry);
+    if (kind === "delivery") this.refuseSecondAttempt(entry);
     const now = this.db.now();
-    const state = { state: "signed", broadcasts: 0, createdAtMs: now, updatedAtMs: now } as const;
+    const state = { state: "signed", createdAtMs: now, updatedAtMs: now } as const;
     const { lastId: id } = this.db.insert("submission", {
       ...signedFormat.write(submission),
       ...format.write({ kind, legSource, replaces, ...state }),
     });
-    recordItems(this.db, id, items);
-    const purpose = purposeOf(this.db, entry);
-    openAllowance(this.db, { id, submission, legSource, purpose, allowance: allow(this.db, entry) });
+    this.recordItems(id, items);
+    const purpose = this.#findPurpose(entry);
+    this.#spending.open({ id, submission, legSource, purpose, allowance: this.#allow(entry) });
     return id;
   }
 
@@ -162,13 +158,13 @@ export class Submissions extends SubmissionItems {
 
   /** Submissions of the chain whose outcome is open, oldest first. */
   listUnresolved(chain: StateMachine): SubmissionRow[] {
-    return this.#list(`s.chain = :chain AND ${isUnresolved}`, { chain });
+    return this.#list(`s.chain = :chain AND ${isUnresolvedSql}`, { chain });
   }
 
   /** As {@link listUnresolved} without mined ones and without their bytes: cheap enough for frequent calls. */
   listInFlight(chain: StateMachine): InFlight[] {
     return this.db.rows(
-      `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolved}
+      `SELECT s.id, s.kind, s.state, s.nonce FROM submission s WHERE s.chain = :chain AND ${isUnresolvedSql}
          AND s.state <> 'included' ORDER BY s.id`,
       { chain },
     ).map(inFlightFormat.read);
@@ -208,7 +204,7 @@ export class Submissions extends SubmissionItems {
   /** Nonces of the account that its submissions with an open outcome hold. */
   listHeldNonces(chain: StateMachine, account: string): bigint[] {
     return this.db.rows(
-      `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolved}`,
+      `SELECT s.nonce FROM submission s WHERE s.chain = :chain AND s.account = :account AND ${isUnresolvedSql}`,
       { chain, account },
     ).flatMap((row) => column.optional(column.u64).read(row, "nonce") ?? []);
   }
@@ -234,28 +230,36 @@ export class Submissions extends SubmissionItems {
     }
     const isBroadcast = state === "broadcast";
     const block = isBroadcast ? undefined : changedBlock ?? old.block;
-    const broadcasts = old.broadcasts + (isBroadcast ? 1 : 0);
-    const changed = { state, detail: changedDetail ?? old.detail, broadcasts, updatedAtMs: this.db.now() };
+    const changed = { state, detail: changedDetail ?? old.detail, updatedAtMs: this.db.now() };
     const place = { block_height: block && toHeight(block.height), block_hash: block?.hash };
     this.db.set("submission", { id }, { ...format.write(changed), ...place });
-    if (isBroadcast && old.block !== undefined) takeBackSpent(this.db, id);
+    if (isBroadcast && old.block !== undefined) this.#spending.takeBack(id);
     if (isOver(state) && old.submission.gasLimit === undefined) {
-      noteFree(this.db, id, state === "final" ? "done" : "reverted");
+      this.#spending.noteFree(id, state === "final" ? "done" : "reverted");
     }
     return { ...old, ...changed, block };
+  }
+
+  /** Rule of a submission: its own, that of what it replaces, or that of its kind. */
+  #allow(entry: NewSubmission): Allowance {
+    const isReplacement = entry.replaces !== undefined && entry.kind !== "cancel";
+    const replaced = isReplacement ? this.#spending.find(entry.replaces) : undefined;
+    return entry.allowance ?? replaced ?? { rule: usualRule(entry) };
+  }
+
+  #findPurpose({ kind, items }: NewSubmission): SpendingPurpose {
+    if (kind !== "delivery") return purposes[kind];
+    const [first] = items;
+    if (first === undefined) return "consensus_proofs";
+    const { commitment } = first;
+    const isPayment = items.length === 1 && this.db.find("withdrawal", { commitment }, () => true) === true;
+    return isPayment ? "payment_delivery" : "delivery";
   }
 }
 
 /** True for results that stay. */
 function isOver(state: SubmissionState): state is "final" | "failed" {
   return state === "final" || state === "failed";
-}
-
-/** Rule of a submission: its own, that of what it replaces, or that of its kind. */
-function allow(db: Database, entry: NewSubmission): Allowance {
-  const isReplacement = entry.replaces !== undefined && entry.kind !== "cancel";
-  const replaced = isReplacement ? findSpending(db, entry.replaces) : undefined;
-  return entry.allowance ?? replaced ?? { rule: usualRule(entry) };
 }
 
 function usualRule({ kind, submission, items }: NewSubmission): SpendingRule {
@@ -270,13 +274,3 @@ const purposes: Readonly<Record<Exclude<SubmissionKind, "delivery">, SpendingPur
   withdraw: "withdrawal",
   claim: "reward_claim",
 };
-
-function purposeOf(db: Database, { kind, items }: NewSubmission): SpendingPurpose {
-  if (kind !== "delivery") return purposes[kind];
-  const [first] = items;
-  if (first === undefined) return "consensus_proofs";
-  const isPayment = items.length === 1 &&
-    db.row("SELECT id FROM withdrawal WHERE commitment = :commitment", { commitment: first.commitment }) !==
-      undefined;
-  return isPayment ? "payment_delivery" : "delivery";
-}

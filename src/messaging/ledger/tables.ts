@@ -84,6 +84,7 @@ END;
 CREATE TRIGGER message_removed AFTER DELETE ON message BEGIN
   DELETE FROM message_change WHERE commitment = old.commitment AND target = old.target;
   DELETE FROM decision WHERE commitment = old.commitment AND target = old.target;
+  DELETE FROM foreign_receipt WHERE commitment = old.commitment AND target = old.target;
 END;
 `;
 
@@ -161,7 +162,6 @@ CREATE TABLE submission (
   block_hash TEXT,
   replaces INTEGER REFERENCES submission (id) ON DELETE SET NULL,
   detail TEXT,
-  broadcasts INTEGER NOT NULL,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL
 ) STRICT;
@@ -271,6 +271,20 @@ CREATE TABLE meta (
   name TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE note (
+  topic TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (topic, subject)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE foreign_receipt (
+  commitment TEXT NOT NULL,
+  target TEXT NOT NULL,
+  height INTEGER NOT NULL,
+  is_seen_again INTEGER NOT NULL CHECK (is_seen_again IN (0, 1)),
+  PRIMARY KEY (commitment, target)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX foreign_receipt_by_height ON foreign_receipt (target, height, commitment);
 CREATE TABLE cursor (
   source TEXT NOT NULL,
   target TEXT NOT NULL,
@@ -298,16 +312,15 @@ CREATE INDEX reward_open ON reward (height) WHERE state = 'pending';
 const suspension = `
 CREATE TABLE suspension (
   target TEXT NOT NULL,
-  module_from BLOB NOT NULL,
-  module_to BLOB NOT NULL,
+  sender BLOB NOT NULL,
+  receiver BLOB NOT NULL,
   failures INTEGER NOT NULL CHECK (failures > 0),
   is_active INTEGER NOT NULL CHECK (is_active IN (0, 1)),
   next_try_at_ms INTEGER NOT NULL,
-  trial TEXT,
   last_transaction TEXT NOT NULL,
   created_at_ms INTEGER NOT NULL,
   updated_at_ms INTEGER NOT NULL,
-  PRIMARY KEY (target, module_from, module_to)
+  PRIMARY KEY (target, sender, receiver)
 ) STRICT, WITHOUT ROWID;
 `;
 

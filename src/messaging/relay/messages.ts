@@ -119,6 +119,14 @@ export function readMessageRow(
   return message;
 }
 
+/** Reads the messages that a submission carries. */
+export function readCarried(context: RelayDeps, id: number): readonly Candidate[] {
+  return context.ledger.submissions.itemsOf(id).map((item) => {
+    const row = readMessageRow(context, item);
+    return { row, message: parseRow(row) };
+  });
+}
+
 /** Finds the withdrawal whose payment the hub's POST carries; `undefined`: it is not one of ours. */
 export function findOwnPayment(
   { ledger, settings }: Pick<RelayContext, "ledger" | "settings">,
@@ -183,22 +191,35 @@ export const endReasons = {
   timed_out: "expired",
 } as const satisfies Partial<Record<MessageState, TerminalReason>>;
 
+/** End of messages. */
+export type MessageEnd =
+  & {
+    /** Transaction or extrinsic by which they ended. */
+    readonly hash?: string;
+  }
+  & (
+    | { readonly to: "delivered" | "timed_out" }
+    /** `seenAt`: height of the target at which the other relayer's receipt was seen; it is read again once that is final. */
+    | { readonly to: "delivered_by_other"; readonly seenAt: bigint }
+  );
+
 /**
  * Ends messages of one leg, with one line at info for all of them. Within a ledger transaction; the rows must have been
  * read just now.
  */
-export function endAll(
-  context: RelayDeps,
-  rows: readonly MessageRow[],
-  to: keyof typeof endReasons,
-  hash?: string,
-): void {
+export function endAll(context: RelayDeps, rows: readonly MessageRow[], end: MessageEnd): void {
   const [first] = rows;
   if (first === undefined) return;
+  const { to, hash } = end;
   const change = { to, reason: endReasons[to] };
   const commitments = rows.map(({ commitment }) => commitment);
   context.ledger.messages.transitionAll(commitments, first.target, change);
-  for (const row of rows) logChange(context, row, { ...change, ...hash && { hash } });
+  for (const row of rows) {
+    logChange(context, row, { ...change, ...hash && { hash } });
+    if (end.to !== "delivered_by_other") continue;
+    const receipt = { commitment: row.commitment, height: end.seenAt, isSeenAgain: false };
+    context.ledger.foreignReceipts.record(row.target, receipt);
+  }
   const leg = `${first.source} -> ${first.target}`;
   context.log.info(`messages_settled.${to}`, { leg, messages: rows.length, transaction: hash, commitments });
 }

@@ -2,7 +2,7 @@
  * Receipts on the target, ours or another relayer's: they end messages, and ours become delivery records, from which
  * fees are claimed.
  */
-import { UNSURE } from "../../core/chains/reads.ts";
+import { type ReadSince, UNSURE } from "../../core/chains/reads.ts";
 import {
   type DeliveredMessage,
   type DeliveryReceipt,
@@ -11,7 +11,7 @@ import {
 } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
-import type { Message } from "../../core/ismp/message.ts";
+import { type Message, postRequestCodec } from "../../core/ismp/message.ts";
 import { legName, type LegRun, type RelayContext } from "./leg.ts";
 import {
   type Candidate,
@@ -24,7 +24,6 @@ import {
   transition,
 } from "./messages.ts";
 import { rememberCompetitors } from "./limits/competitors.ts";
-import { recordRequestReward } from "../fees/rewards/reward_record.ts";
 
 /**
  * Ends the candidates that have a receipt and returns the others: receipts are confirmed first, and a message waits if
@@ -40,25 +39,33 @@ export async function endDelivered(
     await leg.target.reads.fetchReceipts(candidates.map(({ message }) => message), leg.signal);
   const seen = candidates.filter((_, index) => shown[index] !== undefined);
   if (seen.length === 0) return stillOpen(leg, candidates);
-  const certain = await leg.target.certain.fetchCertainReceipts(
-    seen.map(({ message }) => message),
-    {},
-    leg.signal,
-  );
-  const unsure = new Set<Message>();
+  const certain = await readCertainReceipts(leg, seen, {});
+  const open = await endConfirmed(leg, candidates, certain.relayerOf);
+  const detail = "its receipt is not confirmed yet";
+  return screen(leg, open, ({ message }) => {
+    const isUnsure = certain.unsure.has(message.commitment);
+    return isUnsure ? { reason: "race", retryClass: "transient", detail } : undefined;
+  });
+}
+
+/** Reads who delivered the candidates, and of which of them that is not certain. */
+async function readCertainReceipts(
+  leg: LegRun,
+  candidates: readonly Candidate[],
+  since: ReadSince,
+): Promise<
+  { readonly relayerOf: ReadonlyMap<Message, Uint8Array>; readonly unsure: ReadonlySet<Hash256> }
+> {
+  const messages = candidates.map(({ message }) => message);
+  const receipts = await leg.target.certain.fetchCertainReceipts(messages, since, leg.signal);
+  const unsure = new Set<Hash256>();
   const relayerOf = new Map<Message, Uint8Array>();
-  for (const [index, { message }] of seen.entries()) {
-    const receipt = certain[index] ?? UNSURE;
-    if (receipt.kind === "unsure") unsure.add(message);
+  for (const [index, message] of messages.entries()) {
+    const receipt = receipts[index] ?? UNSURE;
+    if (receipt.kind === "unsure") unsure.add(message.commitment);
     else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
   }
-  const open = await endConfirmed(leg, candidates, relayerOf);
-  const detail = "its receipt is not confirmed yet";
-  return screen(
-    leg,
-    open,
-    ({ message }) => unsure.has(message) ? { reason: "race", retryClass: "transient", detail } : undefined,
-  );
+  return { relayerOf, unsure };
 }
 
 /**
@@ -85,8 +92,8 @@ async function endConfirmed(
     for (const { row, relayer } of ours) recordFoundReceipt(leg, row, { relayer, head });
     const competitors = others.filter(({ row }) => row.reason !== "gated").map(({ relayer }) => relayer);
     rememberCompetitors(leg, { relayers: competitors, isLoss: false });
-    endAll(leg, ours.map(({ row }) => row), "delivered");
-    endAll(leg, others.map(({ row }) => row), "delivered_by_other");
+    endAll(leg, ours.map(({ row }) => row), { to: "delivered" });
+    endAll(leg, others.map(({ row }) => row), { to: "delivered_by_other", seenAt: head });
     return open.filter(({ message }) => !relayerOf.has(message));
   });
 }
@@ -113,18 +120,7 @@ export async function expire(
     // An unreadable row has no receipt to read: it ends with its timeout.
     const candidates = rows.flatMap((row) => toCandidate(row));
     const timeSec = highest(0n, ...rows.map((row) => row.timeoutSec));
-    const found = await leg.target.certain.fetchCertainReceipts(
-      candidates.map(({ message }) => message),
-      { timeSec },
-      leg.signal,
-    );
-    const unsure = new Set<Hash256>();
-    const relayerOf = new Map<Message, Uint8Array>();
-    for (const [index, { row, message }] of candidates.entries()) {
-      const receipt = found[index] ?? UNSURE;
-      if (receipt.kind === "unsure") unsure.add(row.commitment);
-      else if (receipt.value !== undefined) relayerOf.set(message, receipt.value);
-    }
+    const { relayerOf, unsure } = await readCertainReceipts(leg, candidates, { timeSec });
     await endConfirmed(leg, candidates, relayerOf);
     leg.ledger.transaction(() => {
       const expired = leg.ledger.messages.findAll(rows.map(({ commitment }) => commitment), target)
@@ -132,7 +128,7 @@ export async function expire(
         .filter(({ commitment, state }) =>
           state !== "submitted" && !isTerminal(state) && !unsure.has(commitment)
         );
-      endAll(leg, expired, "timed_out");
+      endAll(leg, expired, { to: "timed_out" });
     });
     if (unsure.size > 0) {
       const fields = { leg: legName(leg), messages: unsure.size };
@@ -163,8 +159,16 @@ function toDelivered(
   const listed = context.settings.listedModules();
   // Most modules have no reward, so that their messages need not be read.
   if (message.requestSource === hub && message.kind === "post" && listed?.has(toHex(message.module))) {
-    const delivery = { message: parseRow(message), chain: target, height: receipt.block.height };
-    recordRequestReward(context.ledger, delivery, { hub, listed });
+    const request = parseRow(message);
+    const payload = request.kind === "post" ? postRequestCodec.enc(request.request) : new Uint8Array();
+    const { height } = receipt.block;
+    context.ledger.rewards.record({
+      kind: "request",
+      chain: target,
+      reference: requestCommitment,
+      height,
+      payload,
+    });
   }
   // Only requests from chain to chain carry a fee that the hub credits.
   const isPaid = message.kind === "post" && message.requestDest === target &&

@@ -3,34 +3,30 @@
  * it passes (docs/architecture/messaging.md, I1 and I2).
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
-import { type Meta, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
+import { type Ledger, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { decideState, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
 import { endDelivered, recordSeenDelivery } from "./receipts.ts";
-import { recordRotationReward } from "../fees/rewards/reward_record.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
-
-function knownKey(leg: Leg): string {
-  return `known since on ${legName(leg)}`;
-}
+import * as z from "zod";
 
 /** Notes when the leg was first to be served with this database: a source that joins later is read from that time on. */
 export function noteLegKnown(leg: Leg, sinceMs: number): void {
-  const { meta, transaction } = leg.ledger;
-  if (meta.find(knownKey(leg)) !== undefined) return;
-  transaction(() => meta.write(knownKey(leg), sinceMs.toString()));
+  const { notes, transaction } = leg.ledger;
+  if (notes.find("known_since", legName(leg), z.number()) !== undefined) return;
+  transaction(() => notes.write("known_since", legName(leg), sinceMs));
 }
 
 /** Time for which the leg has been known, seconds. */
 function knownForSec(leg: Leg): bigint {
-  const sinceMs = Number(leg.ledger.meta.find(knownKey(leg)) ?? leg.clock.now());
+  const sinceMs = leg.ledger.notes.find("known_since", legName(leg), z.number()) ?? leg.clock.now();
   return BigInt(Math.max(0, Math.round((leg.clock.now() - sinceMs) / 1_000)));
 }
 
@@ -211,7 +207,16 @@ function recordOwnWork(leg: Leg, events: readonly ChainEvent[]): void {
     const head = event.at.height;
     if (!isOurs) continue;
     if (event.kind === "handled") recordSeenDelivery(leg, { ...event, target: chain, head });
-    else recordRotationReward(leg.ledger, { chain, height: head, setId: event.setId });
+    else {
+      const reference = event.setId.toString();
+      leg.ledger.rewards.record({
+        kind: "rotation",
+        chain,
+        reference,
+        height: head,
+        payload: new Uint8Array(),
+      });
+    }
   }
 }
 
@@ -281,29 +286,29 @@ async function reconcileQuietly(leg: LegRun): Promise<void> {
  * recorded, logged once and counted. May throw an `RpcFault`.
  */
 export async function reconcileLeg(leg: LegRun): Promise<Reconciled> {
-  const { meta, cursors } = leg.ledger;
-  const key = `reconciled on ${legName(leg)}`;
+  const { notes, cursors } = leg.ledger;
   const cursor = cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine);
-  const before = meta.find(key);
+  const before = notes.find("reconciled", legName(leg), heightText);
   let missed = 0;
   // The first time there is nothing that was read before.
   if (cursor !== undefined && before !== undefined) {
-    missed = (await recordMissed(leg, { from: BigInt(before) + 1n, to: cursor })).missed.length;
+    missed = (await recordMissed(leg, { from: before + 1n, to: cursor })).missed.length;
   }
   const ended = await endWaiting(leg);
   leg.ledger.transaction(() => {
-    if (cursor !== undefined) meta.write(key, cursor.toString());
-    meta.write(GAPS, (countGaps(leg.ledger) + missed + ended).toString());
+    if (cursor !== undefined) notes.write("reconciled", legName(leg), cursor.toString());
+    notes.write("reconciliation_gaps", "", countGaps(leg.ledger) + missed + ended);
   });
   if (missed + ended > 0) leg.log.warn("reconciliation_found", { leg: legName(leg), missed, ended });
   return { missed, ended };
 }
 
-const GAPS = "gaps found by reconciliation";
+/** A height as it is noted. */
+const heightText = z.string().transform(BigInt);
 
 /** Number of gaps that reconciliations have ever found: it should stay 0. */
-export function countGaps({ meta }: { readonly meta: Meta }): number {
-  return Number(meta.find(GAPS) ?? 0);
+export function countGaps({ notes }: Pick<Ledger, "notes">): number {
+  return notes.find("reconciliation_gaps", "", z.number()) ?? 0;
 }
 
 /** Ends messages that wait although their target has a receipt; returns their number. */

@@ -17,7 +17,7 @@ import { countGaps } from "../relay/scan.ts";
 
 /** Where the facts come from. */
 export interface StatusInput extends SnapshotPlace {
-  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "meta" | "withdrawals" | "fault">;
+  readonly ledger: Pick<Ledger, "statistics" | "cursors" | "notes" | "withdrawals" | "fault">;
   readonly hub: StateMachine;
   /** Configured chains without the hub. */
   readonly chains: readonly StateMachine[];

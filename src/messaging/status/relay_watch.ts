@@ -9,7 +9,7 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
+import { everyWorker, type Worker } from "../../core/runtime/worker.ts";
 import { QueryFault, type StatusSources } from "../../core/telemetry/http/status_server.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { type Ledger, LedgerFault } from "../ledger/ledger.ts";
@@ -136,8 +136,8 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
     });
     return [
       ...this.watchers(),
-      this.every("database", PROBE_EVERY_MS, () => this.#probe()),
-      this.every("balances", READ_EVERY_MS, (signal) => this.#readMissing(log, signal)),
+      everyWorker(this.clock, "database", PROBE_EVERY_MS, () => this.#probe()),
+      everyWorker(this.clock, "balances", READ_EVERY_MS, (signal) => this.#readMissing(log, signal)),
     ];
   }
 

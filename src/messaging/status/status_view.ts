@@ -1,21 +1,13 @@
 /** The snapshot as a page and as text for a terminal. Pure. */
-import {
-  chainColumns,
-  formatProgramStatus,
-  type ProgramView,
-  type Shows,
-} from "../../core/checks/program_view.ts";
+import { chainColumns, type ProgramView, type Shows } from "../../core/checks/program_view.ts";
 import { findNamedChain } from "../../core/config/live_network.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import {
   type Cell,
   coloured,
-  type Column,
-  numberColumn,
   type StatusSection,
   tableSection,
-  textColumn,
 } from "../../core/telemetry/status_sections.ts";
 import type { LegStatus } from "./relay_facts.ts";
 import type { RelayStatus } from "./relay_status.ts";
@@ -53,11 +45,6 @@ export const relayView: ProgramView<RelayStatus> = {
   ],
 };
 
-/** Formats the snapshot for a terminal. */
-export function formatStatus(status: RelayStatus): string {
-  return formatProgramStatus(status, relayView);
-}
-
 function countWaiting({ legs }: RelayStatus): number {
   return legs.reduce((sum, leg) => sum + countOpen(leg), 0);
 }
@@ -67,28 +54,23 @@ function countOpen({ open }: LegStatus): number {
 }
 
 function legsOf({ legs, reasons, nowMs }: RelayStatus, { short }: Shows): StatusSection {
-  return tableSection("Legs", legs, [
-    textColumn("leg", ({ source, target }) => short(`${source} -> ${target}`)),
-    numberColumn("read up to", ({ cursor }) => cursor),
-    numberColumn("open", countOpen),
-    textColumn("waits for", ({ source, target, open }) => [
+  return tableSection("Legs", legs, {
+    "leg": ({ source, target }) => short(`${source} -> ${target}`),
+    "read up to": ({ cursor }) => cursor,
+    "open": countOpen,
+    "waits for": ({ source, target, open }) => [
       // What stops a leg or one of its chains stops its messages, whether any are known yet or not.
       ...reasons.filter(({ isWarning, leg, chain }) =>
         isWarning !== true && (leg ?? chain) !== undefined &&
         (leg === undefined ? chain === source || chain === target : leg === `${source} -> ${target}`)
       ).map(({ code }) => coloured("bad", code)),
       ...showWaiting(open, nowMs),
-    ]),
-    textColumn(
-      "ended in 24 h",
-      ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
-    ),
-    textColumn("24 h", ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" })),
-    textColumn(
-      "bandwidth left at the hub",
-      ({ bandwidth }) => bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
-    ),
-  ]);
+    ],
+    "ended in 24 h": ({ endedDay }) => Object.entries(endedDay).map(([state, count]) => `${count} ${state}`),
+    "24 h": ({ deliveredByHour: line }) => ({ line, of: "deliveries an hour" }),
+    "bandwidth left at the hub": ({ bandwidth }) =>
+      bandwidth.map(({ sender, leftBytes }) => `${sender}: ${leftBytes} bytes`),
+  });
 }
 
 function showWaiting(open: LegStatus["open"], nowMs: number): readonly Cell[] {
@@ -105,53 +87,42 @@ function showWaiting(open: LegStatus["open"], nowMs: number): readonly Cell[] {
 function chainsOf(status: RelayStatus, shows: Shows): StatusSection {
   const { nowMs, startedAtMs } = status;
   const rows = status.chains.filter(({ inFlight }) => startedAtMs !== undefined || inFlight !== undefined);
-  return tableSection("Chains", rows, [
+  return tableSection("Chains", rows, {
     ...chainColumns(status, shows),
-    numberColumn(
-      "gas price",
-      ({ gasPriceWei }) => gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
-    ),
-    textColumn("24 h", ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" })),
-    numberColumn("in flight", ({ inFlight }) =>
+    "gas price": ({ gasPriceWei }) =>
+      gasPriceWei && `${shortAmount(formatDecimal(BigInt(gasPriceWei), 9))} gwei`,
+    "24 h": ({ gasPriceGweiByHour: line }) => ({ line, of: "gas price, gwei" }),
+    "in flight": ({ inFlight }) =>
       inFlight &&
-      { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` }),
-  ]);
+      { text: String(inFlight.count), note: `oldest ${formatDuration(nowMs - inFlight.oldestMs)}` },
+  });
 }
 
 function walletsOf({ wallets }: RelayStatus): StatusSection {
-  return tableSection("Wallets", wallets, [
-    textColumn("wallet", ({ chain }) => chain),
-    textColumn(
-      "account",
-      ({ chain, address }) => address && { text: address, href: explorerPage(chain, "address", address) },
-    ),
-    numberColumn("balance", ({ balance, unit }) => `${shortAmount(balance)} ${unit}`),
-    numberColumn("runway", ({ runwayHours }) => showRunway(runwayHours)),
-    numberColumn(
-      "top up for 7 d",
-      ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`),
-    ),
-  ]);
+  return tableSection("Wallets", wallets, {
+    "wallet": ({ chain }) => chain,
+    "account": ({ chain, address }) =>
+      address && { text: address, href: explorerPage(chain, "address", address) },
+    "balance": ({ balance, unit }) => `${shortAmount(balance)} ${unit}`,
+    "runway": ({ runwayHours }) => showRunway(runwayHours),
+    "top up for 7 d": ({ topUp, unit }) => topUp && coloured("warn", `${shortAmount(topUp)} ${unit}`),
+  });
 }
 
 function earningsOf({ money }: RelayStatus): StatusSection {
-  type Account = RelayStatus["money"][number]["day"];
-  const column = (
-    name: string,
-    value: (account: Account) => number,
-  ): Column<RelayStatus["money"][number]> => ({
-    name,
-    isNumber: true,
-    cell: ({ day, month }) => ({ text: dollars(value(day)), note: `30 d ${dollars(value(month))}` }),
+  type Earned = RelayStatus["money"][number];
+  const sums = (of: keyof Earned["day"]) => ({ day, month }: Earned): Cell => ({
+    text: dollars(day[of]),
+    note: `30 d ${dollars(month[of])}`,
   });
-  return tableSection("Earnings in 24 h", money, [
-    textColumn("chain", ({ chain }) => chain),
-    column("earned", ({ earnedUsd }) => earnedUsd),
-    column("spent", ({ spentUsd }) => spentUsd),
-    column("wasted", ({ wastedUsd }) => wastedUsd),
-    column("profit", ({ profitUsd }) => profitUsd),
-    textColumn("24 h", ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" })),
-  ]);
+  return tableSection("Earnings in 24 h", money, {
+    "chain": ({ chain }) => chain,
+    earned: sums("earnedUsd"),
+    spent: sums("spentUsd"),
+    wasted: sums("wastedUsd"),
+    profit: sums("profitUsd"),
+    "24 h": ({ profitUsdByHour: line }) => ({ line, of: "profit an hour, dollars" }),
+  });
 }
 
 function dollars(amount: number): string {
@@ -171,44 +142,38 @@ function showRunway(hours: number | undefined): Cell {
 function lightClientsOf({ lightClients, nowMs }: RelayStatus, { age, short }: Shows): StatusSection {
   const colourOf = (ageMs: number): "good" | "warn" | "bad" =>
     ageMs > OLD_HEIGHT_MS.bad ? "bad" : ageMs > OLD_HEIGHT_MS.warn ? "warn" : "good";
-  return tableSection("Light clients", lightClients, [
-    textColumn("light client", ({ chain, counterparty }) => short(`${counterparty} on ${chain}`)),
-    numberColumn("height", ({ height }) => height),
-    numberColumn(
-      "last update",
-      ({ roseAtMs, isFrozen }) =>
-        isFrozen ? coloured("bad", "frozen") : coloured(colourOf(nowMs - roseAtMs), age(roseAtMs)),
-    ),
-    textColumn("24 h", ({ ageMinByHour: line }) => ({ line, of: "age, minutes" })),
-  ]);
+  return tableSection("Light clients", lightClients, {
+    "light client": ({ chain, counterparty }) => short(`${counterparty} on ${chain}`),
+    "height": ({ height }) => height,
+    "last update": ({ roseAtMs, isFrozen }) =>
+      isFrozen ? coloured("bad", "frozen") : coloured(colourOf(nowMs - roseAtMs), age(roseAtMs)),
+    "24 h": ({ ageMinByHour: line }) => ({ line, of: "age, minutes" }),
+  });
 }
 
 /** What was delivered, claimed and withdrawn. */
 function journalOf({ delivered, claims, withdrawals }: RelayStatus, { age, short }: Shows): StatusSection[] {
   return [
-    tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), [
-      textColumn("message", ({ commitment }) => commitment),
-      textColumn(
-        "transaction",
-        ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
-      ),
-      textColumn("leg", ({ source, target }) => short(`${source} -> ${target}`)),
-      numberColumn("delivered", ({ deliveredAtMs }) => age(deliveredAtMs)),
-      numberColumn("took", (row) => formatDuration(row.deliveredAtMs - row.seenAtMs)),
-    ]),
-    tableSection("Claims", claims, [
-      textColumn("fees paid on", ({ source }) => source),
-      textColumn("state", ({ state }) => state),
-      numberColumn("deliveries", ({ count }) => count),
-      numberColumn("fee tokens", ({ fees }) => fees && shortAmount(fees)),
-    ]),
-    tableSection("Last withdrawals", withdrawals, [
-      textColumn("chain", ({ chain }) => chain),
-      textColumn("state", ({ state }) => state),
-      numberColumn("amount", ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`),
-      numberColumn("changed", ({ changedAtMs }) => age(changedAtMs)),
-      textColumn("detail", ({ detail }) => detail),
-    ]),
+    tableSection("Last deliveries", delivered.slice(0, SHOWN_DELIVERIES), {
+      "message": ({ commitment }) => commitment,
+      "transaction": ({ target, hash }) => hash && { text: hash, href: explorerPage(target, "tx", hash) },
+      "leg": ({ source, target }) => short(`${source} -> ${target}`),
+      "delivered": ({ deliveredAtMs }) => age(deliveredAtMs),
+      "took": (row) => formatDuration(row.deliveredAtMs - row.seenAtMs),
+    }),
+    tableSection("Claims", claims, {
+      "fees paid on": ({ source }) => source,
+      "state": ({ state }) => state,
+      "deliveries": ({ count }) => count,
+      "fee tokens": ({ fees }) => fees && shortAmount(fees),
+    }),
+    tableSection("Last withdrawals", withdrawals, {
+      "chain": ({ chain }) => chain,
+      "state": ({ state }) => state,
+      "amount": ({ amount, isWhole }) => isWhole ? shortAmount(amount) : `${amount} units`,
+      "changed": ({ changedAtMs }) => age(changedAtMs),
+      "detail": ({ detail }) => detail,
+    }),
   ];
 }
 

@@ -7,7 +7,6 @@ import { proveNow, type ProveRequest, type Proving } from "../../../src/consensu
 import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
 import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
 import { ProverTurns } from "../../../src/consensus/poll_loop.ts";
-import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -34,7 +33,6 @@ class Scene implements Proving {
   readonly hub = new MemoryTarget({ clock: this.clock });
   readonly log = new RecordedLog();
   readonly turns = new ProverTurns();
-  readonly notifier = new HeightNotifier();
   readonly prover = new ScriptedProver(this.clock, { id: "EVM-1/ETH0" });
   readonly proved = [this.prover];
   readonly sections = [{ section: "ethereum", stateMachine: chain }];
@@ -185,7 +183,7 @@ Deno.test("prove: it waits for the turn of the chain's worker", async () => {
     return updateTo(10n);
   };
   const stop = new AbortController();
-  const shared = { ...scene, random: fixedRandomness(0) };
+  const shared = { ...scene, intervalMs: 10_000, random: fixedRandomness(0) };
   const running = chainWorker(shared, scene.prover).run(stop.signal)
     .catch((error: unknown) => error);
   await scene.prove(true);
@@ -199,18 +197,22 @@ Deno.test("prove: it waits for the turn of the chain's worker", async () => {
 Deno.test("prove: asked through the socket, and refused there", async () => {
   const scene = new Scene();
   const context = { log: scene.log, proving: scene, status: () => undefined };
-  const ask = async (operation: string, input: unknown): Promise<unknown> =>
+  const ask = async (operation: string, chain: string): Promise<unknown> =>
     JSON.parse(
-      await answerRequest({ commands: operations, context }, toRequestLine(operation, input), never),
+      await answerRequest(
+        { commands: operations, context },
+        toRequestLine(operation, [chain, { dryRun: true }]),
+        never,
+      ),
     );
-  assert.deepEqual(await ask("prove", { chain: "EVM-2", isDryRun: true }), {
+  assert.deepEqual(await ask("prove", "EVM-2"), {
     refusal: "EVM-2 only receives: the hub has no client of it that this program can advance.",
   });
-  const wrong = await ask("prove", { chain: "etherium", isDryRun: true });
+  const wrong = await ask("prove", "etherium");
   assert.match(JSON.stringify(wrong), /etherium is no chain of the configuration.* Did you mean ethereum\?/);
   scene.prover.find = () => updateTo(10n);
   assert.match(
-    JSON.stringify(await ask("prove", { chain: "ethereum", isDryRun: true })),
+    JSON.stringify(await ask("prove", "ethereum")),
     /"outcome":"possible"/,
   );
 });

@@ -84,6 +84,8 @@ const values: readonly (readonly [toml: string, path: string, value: unknown])[]
     maxConcurrentQueries: 10,
     requestsPerSecond: undefined,
     pollIntervalSec: 10,
+    initialHeight: undefined,
+    feeTokenDecimals: undefined,
     consensusStateId: "PAS0",
   }],
   [GOOD_CONSENSUS_TOML, "hub.consensus", {

@@ -326,10 +326,6 @@ consensus_state_id = "PAS0"
       .replace(/\n\[paseo-hub\.host\]\n.*\n/, ""),
   ],
   [
-    "Polkadot Hub of another relay chain than the hub's",
-    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "420420419"),
-  ],
-  [
     "Polkadot Hub's type for another chain",
     GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "1284"),
   ],
@@ -378,6 +374,10 @@ export const CUT_TOML = edited(
 /** Files that can be used, and of which something is said. */
 export const remarkedConsensusConfigs: readonly WrongConfig[] = [
   [
+    "Polkadot Hub of another relay chain than the hub's",
+    GOOD_CONSENSUS_TOML + POLKADOT_HUB_SECTION.replaceAll("420420417", "420420419"),
+  ],
+  [
     "watched chains under names that never get updates",
     watching(`[
       [["EVM-421614", "ARB0"], 500], [["EVM-5", "ETH0"], 500], [["KUSAMA-4009", "PAS0"], 500],
@@ -396,20 +396,8 @@ export const remarkedConsensusConfigs: readonly WrongConfig[] = [
     "other ids than the live hub's",
     edited(['"BSC0"', '"BSC1"'], ['l1_consensus_state_id = "ETH0"', 'l1_consensus_state_id = "ETH1"']),
   ],
-  [
-    "a queue of proofs",
-    BEEFY_TOML.replace("[hub.substrate]", '[hub.redis]\nurl = "localhost"\n\n[hub.substrate]'),
-  ],
   ["heads without the hub's", edited(["para_ids = [4009]", "para_ids = [1000, 2000]"])],
   ["no heads", edited(["para_ids = [4009]", "para_ids = []"])],
-  [
-    "foreign and misspelt keys",
-    edited(
-      ["[relayer]\n", "[relayer]\nchallenge_period = 300\nminimum_profit_percentage = 0\n"],
-      ["[arbitrum.host]\n", '[arbitrum.host]\nstate_machine = "EVM-421614"\n'],
-      ["[optimism.host]\n", "[optimism.host]\nproposer_config = {}\n"],
-      ["[chapel.host]\n", "[chapel.host]\nepoch_lenght = 5\n"],
-    ),
-  ],
+  ["a misspelt key of a host section", plus("chapel.host", "epoch_lenght = 5")],
   ["a host section of a Substrate chain", `${FOLLOWER_TOML}\n[solochain.host]\nepoch_length = 5\n`],
 ];

@@ -1,4 +1,4 @@
-/** Whole runs that tell chains of the hub: configuration, real adapters, simulated chains. */
+/** Runs that prove the hub to chains, and the states with which clients of it begin. */
 import assert from "node:assert/strict";
 import { connectChains } from "../../../src/consensus/connect.ts";
 import { stateOfHub, stateOfRelay } from "../../../src/consensus/clients/beefy/hub_state.ts";
@@ -14,13 +14,12 @@ import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { connectRelay } from "../../../devnet/relay/relay_reader.ts";
 import { type Hub, startHub } from "../../../devnet/hub/hub.ts";
 import { startRelayChain } from "../../../devnet/relay/relay_chain.ts";
-import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { fastClock } from "../../support/fast_clock.ts";
 import { idOf } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { Fixture, never } from "../clients/grandpa/fixture.ts";
 
+const never = new AbortController().signal;
 const key = `0x${"11".repeat(32)}`;
 
 /** An EVM chain that never answers. */
@@ -33,63 +32,6 @@ etherscan_api_key = ""
 ismp_host = "0x620128E2B19193d6Bd244a3AC8D3bBa0541B19c3"
 signer = "${key}"
 `;
-
-function grandpaToml(fixture: Fixture): string {
-  const { stateMachine, consensusStateId } = fixture.hubId;
-  return `
-[hub]
-type = "grandpa"
-[hub.grandpa]
-rpc = "${fixture.relay.wsUrl}"
-slot_duration = 6000
-para_ids = [${stateMachine.split("-")[1]}]
-consensus_update_frequency = 5
-[hub.substrate]
-rpc_ws = "${fixture.hub.wsUrl}"
-state_machine = "${stateMachine}"
-consensus_state_id = "${consensusStateId}"
-signer = "${key}"
-[relayer]
-enable_hub_consensus = true
-[target]
-type = "substrate"
-state_machine = "${fixture.chain.stateMachine}"
-hashing = "Blake2"
-rpc_ws = "${fixture.chain.node.wsUrl}"
-consensus_state_id = "${fixture.chain.consensusStateId}"
-${polygon}`;
-}
-
-Deno.test("a hub of type grandpa: a Substrate chain follows it through three changes of the set, EVM chains are left out", async () => {
-  await using fixture = await Fixture.start();
-  const { config, problems } = parseConsensusConfig({ readFile: () => assert.fail() }, grandpaToml(fixture));
-  assert.deepEqual(problems, []);
-  assert.ok(config);
-  const log = new RecordedLog();
-  const stop = new AbortController();
-  const deps = { clock: fastClock(20), random: fixedRandomness(0), log };
-  const run = runConsensus(
-    { ...deps, config, connect: () => connectChains(deps, config) },
-    { base: undefined },
-    stop.signal,
-  );
-  const untilMs = systemClock.now() + DEADLINE_MS;
-  for (let session = 0; session < 3; session++) {
-    fixture.passSessions(1, 6);
-    const wanted = BigInt(fixture.hub.finalizedHeader.number);
-    while ((fixture.knownHeight ?? 0n) < wanted) {
-      if (systemClock.now() > untilMs) assert.fail(log.lines.map(({ event }) => event).join("\n"));
-      fixture.chain.node.produceBlock();
-      await systemClock.sleep(100, never);
-    }
-  }
-  stop.abort(new ShutdownRequested("SIGTERM"));
-  assert.equal(await run, 0);
-  assert.ok((await fixture.fetchTrusted()).currentSetId >= 3n);
-  const skipped = log.lines.filter(({ event }) => event === "chain_limited.no_hub_proofs");
-  assert.deepEqual(skipped.map(({ fields }) => fields.chain), ["EVM-137"]);
-  assert.deepEqual(log.events("error"), []);
-});
 
 function beefyToml(hub: Hub, prover: string): string {
   const { stateMachine, consensusStateId } = hub.identity;

@@ -15,7 +15,11 @@ export async function outcomeOf(prover: ConsensusProver): Promise<string> {
       : assert.fail(`offered ${finding.summary}`);
   } catch (error) {
     if (error instanceof ProverFault) return `${error.code} ${error.chain} ${error.endpoint}`;
-    if (error instanceof RpcFault) return `${error.code} ${error.where.endpointHost}`;
+    if (error instanceof RpcFault) {
+      const { chain, endpointHost } = error.where;
+      const isInvalid = error.code === "malformed" || error.code === "wrong_chain";
+      return isInvalid ? `bad_data ${chain} ${endpointHost}` : `${error.code} ${endpointHost}`;
+    }
     throw error;
   }
 }

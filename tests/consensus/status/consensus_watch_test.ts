@@ -1,10 +1,10 @@
 /** What the status server of a consensus relayer answers, with workers on targets in memory. */
 import assert from "node:assert/strict";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
-import { HeightNotifier } from "../../../src/consensus/height_notifier.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
 import { describeFailure } from "../../../src/consensus/poll_loop.ts";
-import { formatConsensusStatus } from "../../../src/consensus/status/consensus_view.ts";
+import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
+import { consensusView } from "../../../src/consensus/status/consensus_view.ts";
 import type { ConsensusClientView } from "../../../src/core/chains/consensus_target.ts";
 import type { HostConsensusView, HubLightClient } from "../../../src/core/chains/hub_client.ts";
 import { toHash256 } from "../../../src/core/encoding/bytes.ts";
@@ -53,7 +53,7 @@ async function withServer(
   prepare(prover);
   const log = new RecordedLog();
   const stop = new AbortController();
-  const shared = { clock, random: fixedRandomness(0), log, notifier: new HeightNotifier() };
+  const shared = { clock, random: fixedRandomness(0), log, intervalMs: 10_000 };
   const worker = chainWorker({ ...shared, hub, observer: watch.updates }, prover);
   watch.plan({ hub, proved: [prover] });
   const running = worker.run(stop.signal).catch(() => {});
@@ -113,7 +113,7 @@ Deno.test("consensus watch: polls that fail are told after a minute with why and
     assert.deepEqual(await readReasons(get), [200, []]);
     await clock.advance(20_000);
     assert.deepEqual(await readReasons(get), [200, ["polls_failing"]]);
-    const text = formatConsensusStatus(JSON.parse(await (await get("/status.json")).text()));
+    const text = formatProgramStatus(JSON.parse(await (await get("/status.json")).text()), consensusView);
     assert.match(text, /eth_call on EVM-1: timeout \(a\.example\)\..* Tried again in \d+ s\./);
     assert.doesNotMatch(text, /Nothing is in the way/);
     await clock.advance(16 * 60_000);
@@ -129,7 +129,7 @@ Deno.test("consensus watch: a light client that has expired, and a chain whose e
     });
     const request = { chain: "EVM-1", endpointHost: "a.example", calls: [], tookMs: 1, head: 5n };
     const stop = new AbortController();
-    const looking = watch.workers().find(({ name }) => name === "reasons")?.run(stop.signal).catch(() => {});
+    const looking = watch.watchers().find(({ name }) => name === "reasons")?.run(stop.signal).catch(() => {});
     for (let minute = 0; minute < 11; minute++) {
       watch.endpoints.noteRequest(request);
       await clock.advance(60_000);
@@ -242,7 +242,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
     final: 60n,
   });
   watch.open();
-  const text = formatConsensusStatus(JSON.parse(JSON.stringify(watch.status())));
+  const text = formatProgramStatus(JSON.parse(JSON.stringify(watch.status())), consensusView);
   const lines = `${text}\n\n`.split("\n").map((line) => line.trim().split(/ {3,}/));
   const rowsOf = (title: string): readonly (readonly string[])[] => {
     const start = lines.findIndex(([first]) => first === title);
@@ -261,7 +261,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   ]]);
   watch.updates.noteHost(route, { ...onHost, hubHeight: 70n });
   assert.match(
-    formatConsensusStatus(watch.status()),
+    formatProgramStatus(watch.status(), consensusView),
     /EVM-97 +70 +70 /,
     "what is known is never above the newest",
   );

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { printReport } from "../../../src/core/checks/print_report.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
-import { type CheckRow, checkSubjects, judgeMachine } from "../../../src/core/checks/check_row.ts";
+import { type CheckRow, checkSubjects, judgeConfiguration } from "../../../src/core/checks/check_row.ts";
 import { Secret } from "../../../src/core/config/redact.ts";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
-import { readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
+import { modeOf } from "../../../src/core/runtime/file_access.ts";
 
 /** The EVM key of the example. */
 const INLINE_KEY = '"0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"';
@@ -92,42 +92,39 @@ Deno.test("check report: docs/operations/check.md explains every check", async (
   assert.deepEqual(explained.toSorted(), Object.keys(checkSubjects).toSorted());
 });
 
-Deno.test("machine: a key file that others may read is named with its cure, one of 0600 is not", async () => {
+Deno.test("configuration: files that others may read are one row, the file itself only when a key stands in it", async () => {
   const folder = await Deno.makeTempDir();
+  const [config, key] = [`${folder}/relayer.toml`, `${folder}/key`];
   try {
-    const [config, open, closed] = ["config", "open", "closed"].map((name) => `${folder}/${name}`);
-    for (const path of [config, open, closed]) await Deno.writeTextFile(path ?? "", "x");
-    await Deno.chmod(open ?? "", 0o644);
-    await Deno.chmod(closed ?? "", 0o600);
-    const reads = recordReads((path) => Deno.readFileSync(path));
-    for (const path of [closed, open, open]) reads.readFile(path ?? "");
-    assert.throws(() => reads.readFile(`${folder}/missing`));
-    const keys = reads.listKeyFiles(config ?? "");
-    assert.deepEqual(keys, [closed, open]);
-    const [row] = judgeMachine(readMachineFacts(keys));
-    assert.deepEqual([row?.result, row?.advice], ["warning", `chmod 600 ${open}`]);
-    assert.match(row?.found ?? "", /open is a file that every user of this machine can read \(mode 644\)$/);
-    assert.equal(judgeMachine({ keyFiles: [] })[0]?.result, "ok");
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-});
-
-Deno.test("machine: a configuration that others may read is named when a key stands in it, and not otherwise", async () => {
-  const folder = await Deno.makeTempDir();
-  try {
-    const [config, key] = [`${folder}/relayer.toml`, `${folder}/key`];
-    await Deno.writeTextFile(key, DEVNET_KEYS.relayer, { mode: 0o600 });
-    const judge = async (signer: string): Promise<CheckRow | undefined> => {
+    await Deno.writeTextFile(key, DEVNET_KEYS.relayer);
+    await Deno.chmod(key, 0o600);
+    const judge = async (signer: string): Promise<CheckRow> => {
       await Deno.writeTextFile(config, edited([INLINE_KEY, `"${signer}"`]));
       await Deno.chmod(config, 0o644);
-      const reads = recordReads((path) => Deno.readFileSync(path));
-      readMessagingConfig(reads, config);
-      return judgeMachine(readMachineFacts(reads.listKeyFiles(config)))[0];
+      const files = {
+        readFile: Deno.readFileSync,
+        readMode: modeOf,
+        readVariable: () => DEVNET_KEYS.relayer,
+      };
+      return judgeConfiguration(config, readMessagingConfig(files, config));
     };
     const inline = await judge(DEVNET_KEYS.relayer);
-    assert.deepEqual([inline?.result, inline?.advice], ["warning", `chmod 600 ${config}`]);
-    assert.equal((await judge(key))?.result, "ok");
+    assert.equal(inline.result, "warning");
+    assert.match(
+      inline.found,
+      /relayer\.toml: found a private key in a file that every user of this machine can read/,
+    );
+    assert.equal(
+      (await judge("${KEY}")).result,
+      "ok",
+      "a key from the environment does not stand in the file",
+    );
+    assert.equal((await judge(key)).result, "ok");
+    await Deno.chmod(key, 0o644);
+    assert.match(
+      (await judge(key)).found,
+      /\[evm1\]\.signer: found a file that .* can read \(mode 644\).*chmod 600/,
+    );
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { createReach, whileReachable } from "../../../src/core/chains/chain_checks.ts";
 import { CheckBoard, checkWorker } from "../../../src/core/checks/check_board.ts";
 import type { CheckJob, CheckRow } from "../../../src/core/checks/check_row.ts";
-import { CHECK_TIMEOUT_MS, runChecks } from "../../../src/core/checks/check_row.ts";
+import { CHECK_TIMEOUT_MS, runChecks, silenceRow } from "../../../src/core/checks/check_row.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -35,26 +34,22 @@ Deno.test("checks: a chain that hangs holds neither the others nor the report", 
   assert.ok(CHECK_TIMEOUT_MS < 10_000);
 });
 
-for (
-  const [what, tookMs, expected] of [
-    ["answers slowly is checked", 6_000, ["ok", "ok"]],
-    ["hangs has a row for each check that it has no time for", 3_600_000, ["failed", "failed"]],
-    ["refuses has no row but the one about its endpoint", undefined, []],
-  ] as const
-) {
-  Deno.test(`checks: a chain that ${what}`, async () => {
-    const clock = new FakeClock();
-    const where = { chain: "EVM-1", endpointHost: "a.example", method: "eth_call" };
-    const isReachable = createReach((signal) =>
-      tookMs === undefined ? Promise.reject(new RpcFault("unreachable", where)) : clock.sleep(tookMs, signal)
-    );
-    const jobs = [1, 2].map(() =>
-      whileReachable(isReachable, job("EVM-1", () => Promise.resolve([row("EVM-1")])))
-    );
-    const rows = await clock.run(runChecks({ clock }, jobs, never));
-    assert.deepEqual(rows.map(({ result }) => result), expected);
+Deno.test("checks: what cannot be asked of an endpoint that does not answer is told by its own row alone", async () => {
+  const fault = new RpcFault("unreachable", {
+    chain: "EVM-1",
+    endpointHost: "a.example",
+    method: "eth_call",
   });
-}
+  const faulty = ["EVM-1", "EVM-2"].map((chain) => job(chain, () => Promise.reject(fault)));
+  const tell = (hasOthers: boolean): CheckJob =>
+    job("EVM-1", () => Promise.resolve([silenceRow("EVM-1", fault, hasOthers)]));
+  const resultsWith = async (hasOthers: boolean): Promise<readonly string[]> => {
+    const rows = await runChecks({ clock: new FakeClock() }, [...faulty, tell(hasOthers)], never);
+    return rows.map(({ check, result }) => `${check} ${result}`);
+  };
+  assert.deepEqual(await resultsWith(false), ["endpoint failed"]);
+  assert.deepEqual(await resultsWith(true), ["host failed", "host failed", "endpoint warning"]);
+});
 
 Deno.test("checks: what two jobs find of one endpoint is one row, the worse one; other rows all stay", async () => {
   const at = (result: CheckRow["result"]): CheckRow => ({

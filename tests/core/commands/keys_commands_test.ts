@@ -175,10 +175,10 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
   const files = { readFile: () => new TextEncoder().encode(toml) };
   const { config } = messagingFile.readAccounts(files, "relayer.toml");
   assert.ok(config !== undefined);
-  const [hub, chain, para] = await listAccounts(config, fastClock(4));
+  const [hub, chain, para] = (await listAccounts(config, fastClock(4))).split("\n");
   const remote = new RemoteSigner("https://operator:opensesame@signer.example.org:9000", ADDRESS);
   const held = config.map((account) => account.kind === "evm" ? { ...account, signer: remote } : account);
-  const [, heldElsewhere] = await listAccounts(held, fastClock(4));
+  const [, heldElsewhere] = (await listAccounts(held, fastClock(4))).split("\n");
   // The signer is not asked.
   assert.match(
     heldElsewhere ?? "",
@@ -214,10 +214,11 @@ Deno.test("keys: the free balance of a Substrate account is what a node has in i
     maxRpcPayloadSizeBytes: 150_000_000,
     maxConcurrentQueries: 10,
   } as const;
-  const [rich = "", poor = ""] = await listAccounts([
+  const text = await listAccounts([
     { ...account, signer: new Secret(`0x${KEY}`) },
     { ...account, signer: new Secret(toHex(new Uint8Array(32).fill(17))) },
   ], systemClock);
+  const [rich = "", poor = ""] = text.split("\n");
   assert.match(rich, / {2}12345678901234567890 of the smallest unit$/);
   assert.ok(rich.includes(toHex(funded)), rich);
   assert.match(poor, / {2}0 of the smallest unit$/);

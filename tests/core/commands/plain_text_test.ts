@@ -31,10 +31,10 @@ Deno.test("plain text: single values are aligned under the names of their member
 Deno.test("plain text: lists are tables without empty columns, or blocks where the items are large, and lie below single values", () => {
   const changes = [{ at: "1", reason: undefined, detail: "a" }, { at: "22" }];
   const nested = { changes, next: "wait", delivery: { block: "5" } };
-  const text = ["next   wait", "changes", "  at   detail", "  1    a", "  22", "delivery", "  block   5"]
+  const text = ["next   wait", "changes", "  at   detail", "   1   a", "  22", "delivery", "  block   5"]
     .join("\n");
   equal(formatData(nested), text);
   equal(formatList([nested, nested]), `${text}\n\n${text}`);
-  const wide = { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 };
+  const wide = { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8 };
   equal(formatList([wide]), formatData(wide));
 });

@@ -1,12 +1,13 @@
 /** Web3Signers as signers of EVM accounts: what a configuration says of them, and all that can be wrong with it. */
 import assert from "node:assert/strict";
 import { inspect } from "node:util";
+import type { Statement } from "../../../src/core/config/diagnostics.ts";
 import { findChangedKeys } from "../../../src/core/config/changed_keys.ts";
 import { writeEffective } from "../../../src/core/commands/config.ts";
 import { signerAddress } from "../../../src/core/config/secrets.ts";
 import { RemoteSigner } from "../../../src/core/config/redact.ts";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import { remarksOnUrl } from "../../../src/core/config/values.ts";
+import { readUrl } from "../../../src/core/config/values.ts";
 import { createRedactor } from "../../../src/core/telemetry/redactor.ts";
 import { readMessaging } from "../../support/wrong_configs.ts";
 import { edited } from "../../messaging/config/wrong_configs.ts";
@@ -64,8 +65,13 @@ Deno.test("endpoints: another machine without encryption is a warning, this one 
     "http://[::1]:1",
     "http://geth:8545",
   ];
-  assert.deepEqual([...warned, ...silent].filter((url) => remarksOnUrl(url).length === 1), warned);
-  const [remark] = remarksOnUrl(warned[0]);
+  const remarksOn = (url: string): readonly Statement[] => {
+    const read = readUrl(url, ["http", "https", "ws", "wss"]);
+    assert.ok("value" in read, url);
+    return read.remarks ?? [];
+  };
+  assert.deepEqual([...warned, ...silent].filter((url) => remarksOn(url).length === 1), warned);
+  const [remark] = remarksOn(warned[0] ?? "");
   assert.ok(remark?.kind === "warning" && remark.found.startsWith('"http://rpc.example.org/..."'));
   const signer = REMOTE.replace("https://operator", "http://operator");
   assert.deepEqual(readSigner(signer).remarkLines.length, 1, signer);

@@ -242,11 +242,11 @@ Deno.test("keystores: a password file of a signer that is no keystore, or of non
   const warningsOf = (toml: string): readonly string[] => readWith({}, { toml }).remarkLines;
   assert.deepEqual(warningsOf(TOML), []);
   assert.deepEqual(warningsOf(TOML.replace('"keystore:evm.json"', KEY_TEXT)), [
-    "[evm1].keystore_password_file: found a key without effect, expected no such key; the signer is no " +
+    "[evm1].keystore_password_file: a key without effect; the signer is no " +
     'keystore: write "keystore:" before its path, or remove this key',
   ]);
   assert.deepEqual(warningsOf(TOML.replace('signer = "keystore:para.json"\n', "")), [
-    "[para].keystore_password_file: found a key without effect, expected no such key; the section has no " +
+    "[para].keystore_password_file: a key without effect; the section has no " +
     "signer",
   ]);
 });

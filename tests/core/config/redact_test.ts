@@ -114,7 +114,6 @@ Deno.test("redaction: what hides or turns text is escaped in all that is printed
   };
   const output = openOutput(target);
   output.write(`\x1b[31mred\x1b[0m ${hostile}`);
-  output.flush();
   writeText(target, `two\nlines\t\x1b]0;owned\x07 ${hostile}`);
   const escaped = String.raw`a\u202eb\u0085c\u009b31md\u2066e\udb40\udc41f\u2028g\u200bh\ufeff`;
   assert.deepEqual(lines, [

@@ -92,9 +92,9 @@ const wrong: readonly (readonly [text: string, found: string, line: number, hint
   ],
   ['a = "x" "y"', "column 9 of `a = ...`: must be a newline", 1],
   ["a =", "column 4 of `a = ...`: unspecified values are invalid", 1],
+  ["[a # b\n# c\n\nd = 1", "column 7 of `[a ...`: the line is not finished", 1],
+  ["\n'a' # b\n\n[d]", "column 8: the line is not finished", 2],
   ["a = 1\rb = 2", "column 7 of `a = ...`: must be a newline", 1],
-  ["[a # b\n# c\n\nd = 1", "column 7 of `[a ...`: no closing bracket of the header", 1],
-  ["\n'a' # b\n\n[d]", "column 8: no equals sign after the key", 2],
 ];
 
 Deno.test("TOML: an error is reported where it was made, an unfinished line at its end", () => {

@@ -232,6 +232,18 @@ Deno.test("endpoint set: when all are down the fault names each host with its co
   assert.equal(thrown.detail, "a.example: timeout; b.example: malformed");
 });
 
+/** Code of the fault when each endpoint fails so, in the order of preference. */
+const failures: readonly (readonly [RpcFaultCode, RpcFaultCode, RpcFaultCode])[] = [
+  ["unreachable", "pruned", "pruned"],
+  ["pruned", "unreachable", "pruned"],
+];
+for (const [first, second, expected] of failures) {
+  Deno.test(`endpoint set: of ${first} and ${second} the code is ${expected}`, async () => {
+    const all = endpointSet([new Scripted("a", [first]), new Scripted("b", [second])]);
+    assert.equal((await catchFault(request(all, head))).code, expected);
+  });
+}
+
 Deno.test("endpoint set: an endpoint without a method is asked last for it, and stays first for others", async () => {
   const clock = new FakeClock();
   const [a, b] = [new Scripted("a"), new Scripted("b")];

@@ -119,17 +119,26 @@ Deno.test("http: a null result is a result; an answer with neither result nor er
   assert.equal(answers[1]?.kind === "fault" ? answers[1].fault.code : undefined, "malformed");
 });
 
+function answering(body: string, status: number): RpcEndpoint {
+  return new HttpEndpoint(
+    { fetch: () => Promise.resolve(new Response(body, { status })), clock: systemClock },
+    { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
+  );
+}
+
+Deno.test("http: numbers beyond 2^53 arrive exactly", async () => {
+  const exact = answering('{"jsonrpc":"2.0","id":1,"result":18446744073709551615}', 200);
+  const [answer] = await exact.send(one, { signal: never });
+  assert.deepEqual(answer, { kind: "result", result: 18446744073709551615n });
+});
+
 Deno.test("http: an error without an id, also one that is only a text, belongs to the single call", async () => {
   const bodies = [
     '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"rate limit exceeded"}}',
     '{"error":"Too Many Requests"}',
   ];
   for (const body of bodies) {
-    const http = new HttpEndpoint(
-      { fetch: () => Promise.resolve(new Response(body, { status: 400 })), clock: systemClock },
-      { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
-    );
-    const [answer] = await http.send(one, { signal: never });
+    const [answer] = await answering(body, 400).send(one, { signal: never });
     assert.equal(answer?.kind === "fault" ? answer.fault.code : undefined, "throttled");
   }
 });
@@ -230,18 +239,4 @@ Deno.test("http: a refused connection and an unknown host are unreachable", asyn
   assert.equal(refused.code, "unreachable");
   assert.equal(refused.detail, "connection refused");
   assert.equal(refused.where.endpointHost, "127.0.0.1:1");
-});
-
-Deno.test("http: numbers beyond 2^53 arrive exactly", async () => {
-  const exact = new HttpEndpoint(
-    {
-      fetch: () => Promise.resolve(new Response('{"jsonrpc":"2.0","id":1,"result":18446744073709551615}')),
-      clock: systemClock,
-    },
-    { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
-  );
-  assert.deepEqual(await exact.send(one, { signal: never }), [{
-    kind: "result",
-    result: 18446744073709551615n,
-  }]);
 });

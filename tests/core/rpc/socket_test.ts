@@ -1,101 +1,85 @@
 import assert from "node:assert/strict";
-import { type RpcAnswer, RpcFault } from "../../../src/core/rpc/call.ts";
+import { type RpcCall, RpcFault } from "../../../src/core/rpc/call.ts";
 import { platformSocket, SocketEndpoint, type SocketEndpointOptions } from "../../../src/core/rpc/socket.ts";
 import { translateSubstrateError } from "../../../src/core/rpc/substrate_errors.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { ScriptedError, ScriptedNode, SILENCE } from "../../support/scripted_socket.ts";
+import { ScriptedNode, SILENCE } from "../../support/scripted_socket.ts";
 import { faultWith } from "../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
 
-interface Setup {
-  readonly clock: FakeClock;
-  readonly node: ScriptedNode;
-  readonly socket: SocketEndpoint;
-}
-
-function setUp(
-  methods: ConstructorParameters<typeof ScriptedNode>[0],
-  options: Partial<SocketEndpointOptions> = {},
-): Setup {
-  const clock = new FakeClock();
-  const node = new ScriptedNode(methods);
-  const socket = new SocketEndpoint(
-    { clock, openSocket: node.open },
-    {
-      url: "wss://user:pw@node.example:9944/key-0123456789abcdef",
-      chain: "KUSAMA-4009",
-      translate: translateSubstrateError,
-      ...options,
-    },
-  );
-  return { clock, node, socket };
-}
-
-function results(answers: readonly RpcAnswer[]): unknown[] {
-  return answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code);
-}
-
+const options: SocketEndpointOptions = {
+  url: "wss://user:pw@node.example:9944/key-0123456789abcdef",
+  chain: "KUSAMA-4009",
+  translate: translateSubstrateError,
+};
 const head = { method: "chain_getHeader", params: [] };
 
+/** A connection to a node of `methods`. */
+class Setup extends SocketEndpoint {
+  readonly clock: FakeClock;
+  readonly node: ScriptedNode;
+
+  constructor(methods: ConstructorParameters<typeof ScriptedNode>[0], maxPayloadBytes?: number) {
+    const [clock, node] = [new FakeClock(), new ScriptedNode(methods)];
+    super({ clock, openSocket: node.open }, { ...options, maxPayloadBytes });
+    this.clock = clock;
+    this.node = node;
+  }
+
+  /** Results of calls, and codes of faults. */
+  async ask(calls: readonly RpcCall[] = [head], timeoutMs?: number): Promise<readonly unknown[]> {
+    const answers = await this.clock.run(this.send(calls, { signal, timeoutMs }));
+    return answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function silentNode(): Setup {
+  return new Setup({ chain_getHeader: () => SILENCE, state_call: () => SILENCE });
+}
+
 Deno.test("socket: a batch is one message, answered in the order of the calls whatever the node's order", async () => {
-  const { clock, node, socket } = setUp({ add: (a, b) => Number(a) + Number(b) });
-  const calls = [1, 2, 3].map((each) => ({ method: "add", params: [each, 10] }));
-  assert.deepEqual(results(await clock.run(socket.send(calls, { signal }))), [11, 12, 13]);
-  assert.deepEqual(node.exchanges, [{ methods: ["add", "add", "add"], isBatch: true }]);
-  await socket.close();
-});
-
-Deno.test("socket: integers beyond 2^53 arrive without loss", async () => {
-  const { clock, socket } = setUp({ big: () => ({ height: 18446744073709551615n }) });
-  const answers = await clock.run(socket.send([{ method: "big", params: [] }], { signal }));
-  assert.deepEqual(results(answers), [{ height: 18446744073709551615n }]);
-  await socket.close();
-});
-
-Deno.test("socket: an error of one call of a batch is that call's answer", async () => {
-  const { clock, socket } = setUp({
-    good: () => 1,
-    bad: () => {
-      throw new ScriptedError(1014, "Priority is too low: (100 vs 100)");
-    },
-  });
-  const calls = [{ method: "bad", params: [] }, { method: "good", params: [] }];
-  assert.deepEqual(results(await clock.run(socket.send(calls, { signal }))), ["pool_conflict", 1]);
-  await socket.close();
+  await using socket = new Setup({ add: (a, b) => Number(a) + Number(b) });
+  assert.deepEqual(await socket.ask([1, 2, 3].map((each) => ({ method: "add", params: [each, 10] }))), [
+    11,
+    12,
+    13,
+  ]);
+  assert.deepEqual(socket.node.exchanges, [{ methods: ["add", "add", "add"], isBatch: true }]);
 });
 
 Deno.test("socket: a node that takes no batches says so", async () => {
-  const { clock, node, socket } = setUp({ one: () => 1, two: () => 2 });
-  node.refusesBatches = true;
-  const calls = [{ method: "one", params: [] }, { method: "two", params: [] }];
+  await using socket = new Setup({ one: () => 1 });
+  socket.node.refusesBatches = true;
+  const asked = socket.ask([{ method: "one", params: [] }, { method: "one", params: [] }]);
   await assert.rejects(
-    clock.run(socket.send(calls, { signal })),
+    asked,
     (fault: unknown) => fault instanceof RpcFault && fault.where.method === "batch",
   );
-  await socket.close();
 });
 
 Deno.test("socket: an error without an id about a message's length is about the longest one in flight", async () => {
   const released = Promise.withResolvers<number>();
-  const { clock, node, socket } = setUp({ one: () => released.promise, submit: () => 2 });
-  node.maxBytes = 500;
+  await using socket = new Setup({ one: () => released.promise, submit: () => 2 });
+  socket.node.maxBytes = 500;
   const batch = socket.send([{ method: "one", params: [] }, { method: "one", params: [] }], { signal });
-  await clock.settle();
-  const long = socket.send([{ method: "submit", params: ["0".repeat(500)] }], { signal });
-  assert.deepEqual(results(await clock.run(long)), ["too_large"]);
+  await socket.clock.settle();
+  assert.deepEqual(await socket.ask([{ method: "submit", params: ["0".repeat(500)] }]), ["too_large"]);
   released.resolve(1);
-  assert.deepEqual(results(await clock.run(batch)), [1, 1]);
-  assert.deepEqual(node.exchanges.map(({ isBatch }) => isBatch), [true, false]);
-  await socket.close();
+  assert.deepEqual(await batch, [1, 1].map((result) => ({ kind: "result", result })));
+  assert.deepEqual(socket.node.exchanges.map(({ isBatch }) => isBatch), [true, false]);
 });
 
 Deno.test("socket: calls in flight when the connection drops are unreachable, and the next call works", async () => {
-  const { clock, node, socket } = setUp({ chain_getHeader: () => SILENCE });
+  await using socket = silentNode();
   const asked = socket.send([head], { signal });
-  await clock.settle();
-  node.drop("connection closed by the endpoint");
+  await socket.clock.settle();
+  socket.node.drop("connection closed by the endpoint");
   await assert.rejects(asked, (error: unknown) => {
     assert.ok(error instanceof RpcFault);
     assert.equal(error.code, "unreachable");
@@ -103,10 +87,9 @@ Deno.test("socket: calls in flight when the connection drops are unreachable, an
     assert.equal(error.where.endpointHost, "node.example:9944");
     return true;
   });
-  node.answer("chain_getHeader", () => "header");
-  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), ["header"]);
-  assert.equal(node.connections, 2);
-  await socket.close();
+  socket.node.answer("chain_getHeader", () => "header");
+  assert.deepEqual(await socket.ask(), ["header"]);
+  assert.equal(socket.node.connections, 2);
 });
 
 function refusedWith(problem: string): (error: unknown) => boolean {
@@ -114,68 +97,59 @@ function refusedWith(problem: string): (error: unknown) => boolean {
 }
 
 Deno.test("socket: a node that is not there is unreachable at once, one that hangs after eight seconds, until it is back", async () => {
-  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
+  await using socket = new Setup({ chain_getHeader: () => 7 });
+  const { clock, node } = socket;
   const start = clock.now();
   node.refuseWith = "connection refused";
-  await assert.rejects(clock.run(socket.send([head], { signal })), refusedWith("connection refused"));
+  await assert.rejects(socket.ask(), refusedWith("connection refused"));
   assert.equal(clock.now(), start);
   node.refuseWith = undefined;
   node.hangs = true;
-  const hurried = socket.send([head], { signal, timeoutMs: 4_000 });
-  await assert.rejects(clock.run(hurried), refusedWith("no connection in time"));
-  await assert.rejects(clock.run(socket.send([head], { signal })), refusedWith("no connection in time"));
+  await assert.rejects(socket.ask([head], 4_000), refusedWith("no connection in time"));
+  await assert.rejects(socket.ask(), refusedWith("no connection in time"));
   assert.equal(clock.now() - start, 8_000);
   node.hangs = false;
-  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
-  await socket.close();
+  assert.deepEqual(await socket.ask(), [7]);
 });
 
 Deno.test("socket: no connection is opened after the end, whatever is called then", async () => {
-  const { clock, node, socket } = setUp({ chain_getHeader: () => SILENCE });
+  const socket = silentNode();
   const asked = socket.send([head], { signal });
-  await clock.settle();
+  await socket.clock.settle();
   await socket.close();
   await assert.rejects(asked, refusedWith("closed by this program"));
-  await assert.rejects(clock.run(socket.send([head], { signal })), refusedWith("closed by this program"));
-  assert.equal(node.connections, 1);
-});
-
-Deno.test("socket: a call without an answer times out at its deadline", async () => {
-  const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
-  const start = clock.now();
-  await assert.rejects(clock.run(socket.send([head], { signal, timeoutMs: 1_500 })), faultWith("timeout"));
-  assert.equal(clock.now() - start, 1_500);
-  await socket.close();
+  await assert.rejects(socket.ask(), refusedWith("closed by this program"));
+  assert.equal(socket.node.connections, 1);
 });
 
 Deno.test("socket: a large answer that comes too late is passed by, and the connection stays", async () => {
-  const { clock, node, socket } = setUp({
-    state_call: () => clock.sleep(2_000, signal).then(() => "0x" + "00".repeat(1_000_000)),
+  await using socket = new Setup({
+    state_call: () => socket.clock.sleep(2_000, signal).then(() => "0x" + "00".repeat(1_000_000)),
     chain_getHeader: () => 7,
   });
-  const late = socket.send([{ method: "state_call", params: [] }], { signal, timeoutMs: 1_000 });
-  await assert.rejects(clock.run(late), faultWith("timeout"));
-  await clock.advance(2_000);
-  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
-  assert.equal(node.connections, 1);
-  await socket.close();
+  const late = socket.ask([{ method: "state_call", params: [] }], 1_000);
+  await assert.rejects(late, faultWith("timeout"));
+  await socket.clock.advance(2_000);
+  assert.deepEqual(await socket.ask(), [7]);
+  assert.equal(socket.node.connections, 1);
 });
 
 Deno.test("socket: a connection on which nothing comes for the time of a call is replaced, one that is idle stays", async () => {
-  const { clock, node, socket } = setUp({ chain_getHeader: () => 1 });
-  await clock.run(socket.send([head], { signal }));
+  await using socket = new Setup({ chain_getHeader: () => 1 });
+  const { clock, node } = socket;
+  await socket.ask();
   await clock.advance(300_000);
-  await clock.run(socket.send([head], { signal }));
+  await socket.ask();
   assert.equal(node.connections, 1);
   node.answer("chain_getHeader", () => SILENCE);
-  const timeout = faultWith("timeout");
-  await assert.rejects(clock.run(socket.send([head], { signal, timeoutMs: 5_000 })), timeout);
+  const startMs = clock.now();
+  await assert.rejects(socket.ask([head], 5_000), faultWith("timeout"));
+  assert.equal(clock.now() - startMs, 5_000);
   assert.equal(node.live, 1);
-  await assert.rejects(clock.run(socket.send([head], { signal })), timeout);
+  await assert.rejects(socket.ask(), faultWith("timeout"));
   assert.equal(node.live, 0);
   node.answer("chain_getHeader", () => 2);
-  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [2]);
-  await socket.close();
+  assert.deepEqual(await socket.ask(), [2]);
 });
 
 Deno.test("socket: a connection that took most of a call's time to open is not given up for its short silence", async () => {
@@ -197,48 +171,44 @@ Deno.test("socket: a connection that took most of a call's time to open is not g
         };
       },
     },
-    { url: "ws://node.example", chain: "KUSAMA-4009", translate: translateSubstrateError },
+    options,
   );
-  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  const seven = [{ kind: "result", result: 7 }];
+  assert.deepEqual(await clock.run(socket.send([head], { signal })), seven);
   await clock.advance(1_000);
   const hurried = socket.send([head], { signal, timeoutMs: 10_000 });
   await assert.rejects(clock.run(hurried), faultWith("timeout"));
-  assert.deepEqual(results(await clock.run(socket.send([head], { signal }))), [7]);
+  assert.deepEqual(await clock.run(socket.send([head], { signal })), seven);
   assert.equal(opened.length, 2);
   await socket.close();
 });
 
 Deno.test("socket: a request above the payload limit is refused before it is sent", async () => {
-  const { node, socket } = setUp({}, { maxPayloadBytes: 100 });
-  await assert.rejects(
-    socket.send([{ method: "author_submitExtrinsic", params: ["0x" + "00".repeat(100)] }], { signal }),
-    faultWith("too_large"),
-  );
-  assert.equal(node.exchanges.length, 0);
-  await socket.close();
+  await using socket = new Setup({}, 100);
+  const asked = socket.ask([{ method: "author_submitExtrinsic", params: ["0x" + "00".repeat(100)] }]);
+  await assert.rejects(asked, faultWith("too_large"));
+  assert.equal(socket.node.exchanges.length, 0);
 });
 
 Deno.test("socket: an answer above the payload limit is too large", async () => {
-  const { clock, socket } = setUp({ long: () => "x".repeat(1_000) }, { maxPayloadBytes: 500 });
-  const asked = socket.send([{ method: "long", params: [] }], { signal });
-  await assert.rejects(clock.run(asked), faultWith("too_large"));
-  await socket.close();
+  await using socket = new Setup({ long: () => "x".repeat(1_000) }, 500);
+  await assert.rejects(socket.ask([{ method: "long", params: [] }]), faultWith("too_large"));
 });
 
 Deno.test("socket: an answer that does not fit a frame is too large, and what else was in flight unreachable", async () => {
-  const { clock, node, socket } = setUp({ state_call: () => SILENCE, chain_getHeader: () => SILENCE });
+  await using socket = silentNode();
   const state = socket.send([{ method: "state_call", params: [] }], { signal });
   const long = assert.rejects(state, faultWith("too_large"));
   const short = assert.rejects(socket.send([head], { signal }), faultWith("unreachable"));
-  await clock.settle();
-  node.drop("frame too large");
+  await socket.clock.settle();
+  socket.node.drop("frame too large");
   await Promise.all([long, short]);
-  await socket.close();
 });
 
 Deno.test("socket: a frame that is too large for any honest answer to a call ends the connection, once", async () => {
-  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
-  await clock.run(socket.send([head], { signal }));
+  await using socket = new Setup({ chain_getHeader: () => 7 });
+  const { clock, node } = socket;
+  await socket.ask();
   node.drop();
   await clock.advance(500);
   node.answer("chain_getHeader", () => SILENCE);
@@ -249,26 +219,23 @@ Deno.test("socket: a frame that is too large for any honest answer to a call end
   node.answer("chain_getHeader", () => 8);
   const again = socket.send([head], { signal });
   await clock.advance(1_000); // the pause after the second failure; 2 s after a third
-  assert.deepEqual(results(await clock.run(again)), [8]);
+  assert.deepEqual(await clock.run(again), [{ kind: "result", result: 8 }]);
   assert.equal(node.connections, 3);
-  await socket.close();
 });
 
 Deno.test("socket: an aborted call ends with the signal's reason", async () => {
-  const { clock, socket } = setUp({ chain_getHeader: () => SILENCE });
+  await using socket = silentNode();
   const stop = new AbortController();
   const asked = socket.send([head], { signal: stop.signal });
-  await clock.settle();
+  await socket.clock.settle();
   stop.abort(new Error("shutting down"));
   await assert.rejects(asked, /shutting down/);
-  await socket.close();
 });
 
 Deno.test("socket: half an answer is malformed", async () => {
-  const { clock, node, socket } = setUp({ chain_getHeader: () => 7 });
-  node.damage = (text) => [text.slice(0, -5)];
-  await assert.rejects(clock.run(socket.send([head], { signal })), faultWith("malformed"));
-  await socket.close();
+  await using socket = new Setup({ chain_getHeader: () => 7 });
+  socket.node.damage = (text) => [text.slice(0, -5)];
+  await assert.rejects(socket.ask(), faultWith("malformed"));
 });
 
 Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the call is too large", async () => {
@@ -280,11 +247,7 @@ Deno.test("socket: the runtime's WebSocket refuses a frame of 65 MiB, and the ca
   });
   const socket = new SocketEndpoint(
     { clock: systemClock, openSocket: platformSocket },
-    {
-      url: `ws://127.0.0.1:${server.addr.port}`,
-      chain: "KUSAMA-4009",
-      translate: translateSubstrateError,
-    },
+    { ...options, url: `ws://127.0.0.1:${server.addr.port}` },
   );
   const asked = socket.send([{ method: "state_call", params: [] }], { signal });
   await assert.rejects(asked, faultWith("too_large"));
@@ -306,11 +269,7 @@ Deno.test("socket: user and password are sent, and nothing of them or of the pat
   });
   const socket = new SocketEndpoint(
     { clock: systemClock, openSocket: platformSocket },
-    {
-      url: `ws://operator:opensesame@127.0.0.1:${server.addr.port}/rpc/pathkey99`,
-      chain: "KUSAMA-4009",
-      translate: translateSubstrateError,
-    },
+    { ...options, url: `ws://operator:opensesame@127.0.0.1:${server.addr.port}/rpc/pathkey99` },
   );
   const [answer] = await socket.send([{ method: "state_call", params: [] }], { signal });
   assert.equal(sent, `Basic ${btoa("operator:opensesame")}`);

@@ -3,10 +3,15 @@ import { addCommand, addCommonOptions, createCommandLine } from "../../../src/co
 
 /** Parses with a program that has the common options, `--db` and a command `collect` with `--wait`. */
 function parse(...args: readonly string[]): { readonly code: number; readonly stderr: string } | undefined {
-  const { command, parse } = createCommandLine({ name: "program", description: "", afterHelp: "" });
-  command.requiredOption("-d, --db <path>", "database");
+  const { command, parse } = createCommandLine({
+    name: "program",
+    description: "",
+    afterHelp: "",
+    exampleFiles: "",
+  });
+  command.option("-d, --db <path>", "database");
   addCommonOptions(command, "program 0");
-  addCommand(command, { name: "collect", description: "", summary: "", afterHelp: "" })
+  addCommand(command, { name: "collect", description: "" }, "program")
     .option("-w, --wait", "wait")
     .action(() => {});
   return parse(args);

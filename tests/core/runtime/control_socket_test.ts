@@ -1,8 +1,9 @@
 /** The socket of a running program with real Unix sockets: who may use it, and what a bad client can do. */
 import assert from "node:assert/strict";
-import { askControl, ControlFault } from "../../../src/core/runtime/control_client.ts";
 import {
   type AnswerLine,
+  askControl,
+  ControlFault,
   type ControlSocket,
   openControlSocket,
 } from "../../../src/core/runtime/control_socket.ts";

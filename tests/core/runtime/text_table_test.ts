@@ -4,7 +4,7 @@ import { formatDuration, formatTable, shownTime } from "../../../src/core/runtim
 Deno.test("text table: columns are as wide as their widest cell, numbers end at the same place", () => {
   const rows = [["name", "count"], ["a", "1"], ["longer", "1000"], ["none", undefined]];
   assert.equal(
-    formatTable(rows, { toTheRight: (column) => column === 1 }),
+    formatTable(rows),
     "name     count\na            1\nlonger    1000\nnone",
   );
 });

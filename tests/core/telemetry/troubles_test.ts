@@ -1,7 +1,7 @@
 import { deepEqual, doesNotMatch, equal, match, ok } from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { events, type Log } from "../../../src/core/telemetry/log.ts";
-import { openLog } from "../../../src/core/telemetry/open_log.ts";
+import { type LogObserver, openLog } from "../../../src/core/telemetry/open_log.ts";
 import { StandingTroubles } from "../../../src/core/telemetry/troubles.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
@@ -99,6 +99,19 @@ Deno.test("troubles: a chain that is left out is named with its endpoint, the fa
   ]);
 });
 
+Deno.test("troubles: all that keeps a chain out at once is named, until another look finds other things", async () => {
+  const { log, clock, troubles } = open("info");
+  const look = (...found: readonly string[]): readonly (string | undefined)[] => {
+    for (const explanation of found) log.error("chain_suspended", { chain: "A", explanation });
+    return troubles.list().map(({ explanation }) => explanation.split(": ")[1]);
+  };
+  deepEqual(look("no host", "no hub"), ["no host.", "no hub."]);
+  await clock.advance(15_000);
+  deepEqual(look("no hub", "no pallet"), ["no hub.", "no pallet."]);
+  log.info("chain_available", { chain: "A" });
+  deepEqual(look(), []);
+});
+
 Deno.test("troubles: each names what to do, and ends with events that there are", () => {
   for (const [code, { endedBy = [], action }] of Object.entries(events)) {
     for (const end of endedBy) ok(Object.hasOwn(events, end), `${code}: ${end}`);
@@ -111,7 +124,7 @@ function open(
 ): { readonly log: Log; readonly clock: FakeClock; readonly troubles: StandingTroubles } {
   const clock = new FakeClock(START_MS);
   const troubles = new StandingTroubles(clock);
-  const onEvent = (...event: Parameters<StandingTroubles["note"]>): void => troubles.note(...event);
-  const log = openLog({ format: "human", level, write: () => {}, clock, onEvent, secrets: ["hunter22"] });
+  const observer: LogObserver = { noteEvent: (...event) => troubles.note(...event) };
+  const log = openLog({ format: "human", level, write: () => {}, clock, observer, secrets: ["hunter22"] });
   return { log, clock, troubles };
 }

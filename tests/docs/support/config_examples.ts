@@ -108,7 +108,7 @@ export function consensusExample(): string {
   ], [
     { title: "The hub", header: "hub", section: consensus.hub },
     ...HUB_TYPES.map((type) => ({ ...hubSection(type), isComment: type !== EXAMPLE_HUB })),
-    { header: "hub.substrate", section: consensus.hubSubstrate, usual: ["consensus_state_id"] },
+    { header: "hub.substrate", section: consensus.hubSubstrate },
     {
       title: "The relayer",
       header: "relayer",

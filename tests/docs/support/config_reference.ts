@@ -1,6 +1,5 @@
 /** The reference of a configuration file as Markdown, from the schemas. Pure. */
-import { UNUSED } from "../../../src/consensus/config/keys.ts";
-import { allKeys, type Key, type Section } from "../../../src/core/config/schema.ts";
+import { allKeys, type Key, type Section, UNUSED } from "../../../src/core/config/schema.ts";
 import { inlineToml } from "../../../src/core/config/toml.ts";
 import { CONSENSUS_SECTIONS, type ListedSection, MESSAGING_SECTIONS } from "./config_files.ts";
 
@@ -68,14 +67,14 @@ function hostOf({ description }: ListedSection["section"]): string {
 
 /** A table of the keys; those that are `shown` elsewhere as they are here, and those without effect, are named below it. */
 function listKeys(section: Section<unknown>, shown: Map<string, string>): readonly string[] {
-  const { withoutEffect = [] } = section;
-  const used = allKeys(section).filter((key) => !withoutEffect.includes(key));
+  const isIdle = ({ description }: Key<unknown>): boolean => description.startsWith(UNUSED);
+  const used = allKeys(section).filter((key) => !isIdle(key));
   const rows = used.map((key) => ({ name: `\`${key.name}\``, text: rowOf(key) }));
   const fresh = rows.filter(({ text }) => !shown.has(text));
   const known = Map.groupBy(rows.filter((row) => !fresh.includes(row)), ({ text }) => shown.get(text));
   for (const { text } of fresh) shown.set(text, "Above");
   const head = "| key | value | default | meaning |\n| --- | --- | --- | --- |";
-  const idle = withoutEffect.map(({ name, description }) =>
+  const idle = allKeys(section).filter(isIdle).map(({ name, description }) =>
     `\`${name}\` (${description.slice(UNUSED.length, -1)})`
   );
   return [

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { createEvmChain } from "../../../src/core/chains/evm/evm_chain.ts";
 import type { CounterpartyView } from "../../../src/core/chains/reads.ts";
-import { findingRow } from "../../../src/core/checks/check_row.ts";
+import { about, judgeConfiguration } from "../../../src/core/checks/check_row.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
-import { readMachineFacts, recordReads } from "../../../src/core/runtime/machine_facts.ts";
+import { modeOf } from "../../../src/core/runtime/file_access.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { parseArguments } from "../../../src/messaging/arguments.ts";
 import { parseMessagingConfig } from "../../../src/messaging/config/read.ts";
@@ -75,9 +75,8 @@ async function check(setUp: SetUp, isJson = true): Promise<{ readonly code: numb
   await Deno.writeTextFile(keyPath, DEVNET_KEYS.relayer);
   await Deno.chmod(keyPath, setUp.keyMode);
   await Deno.writeTextFile(configPath, "");
-  const reads = recordReads((path) => Deno.readFileSync(path));
-  const { config, problems } = parseMessagingConfig(
-    reads,
+  const reading = parseMessagingConfig(
+    { readFile: Deno.readFileSync, readMode: modeOf },
     `
 [hub]
 state_machine = "KUSAMA-4009"
@@ -98,6 +97,7 @@ signer = "${keyPath}"
 ${setUp.more ?? ""}
 `,
   );
+  const { config, problems } = reading;
   assert.ok(config !== undefined, JSON.stringify(problems));
   const log = new RecordedLog();
   let isReadOnly = false;
@@ -111,7 +111,7 @@ ${setUp.more ?? ""}
   hub.ageSec = setUp.hubAgeSec ?? 60n;
   if (setUp.isUnknown) {
     hub.counterpartyFindings = [
-      findingRow("EVM-1", "chain_unknown", { result: "failed", found: 'knows nothing of "ETH0"' }),
+      about("EVM-1").failed("chain_unknown", 'knows nothing of "ETH0"'),
     ];
   }
   let text = "";
@@ -120,7 +120,11 @@ ${setUp.more ?? ""}
     random: seededRandomness(1),
     log,
     database: `${folder}/relayer.db`,
-    machine: () => readMachineFacts(reads.listKeyFiles(configPath)),
+    // Beside the hub of a test network, Ethereum is remarked upon.
+    configured: () =>
+      judgeConfiguration(configPath, {
+        remarks: reading.remarks.filter(({ place }) => place.endsWith(".signer")),
+      }),
     openLedger: () => assert.fail("check does not open the database as the relayer does"),
     connect: () => ({
       hub,
@@ -218,11 +222,11 @@ Deno.test("check: a set-up with ten different faults gives a line for each, with
       ["price", "etherscan", "warning", /bad_key/, /etherscan_api_key/],
       ["hub_view", null, "warning", /knows height 3 by "ETH0", updated 7 d ago/, /causeway-consensus/],
       [
-        "key_file",
+        "configuration",
         null,
         "warning",
-        /key is a file that every user of this machine can read \(mode 644\)/,
-        /chmod 600 \S+key/,
+        /\[ethereum\]\.signer: found a file that every user of this machine can read \(mode 644\).*chmod 600/,
+        /^$/,
       ],
     ];
     for (const [name, endpoint, outcome, found, advice] of expected) {

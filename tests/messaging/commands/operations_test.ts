@@ -70,7 +70,7 @@ function openScene(): Scene {
 async function ask(scene: Scene, operation: string, input: unknown): Promise<unknown> {
   const server = { commands: operations, context: scene };
   const answer: unknown = JSON.parse(
-    await answerRequest(server, toRequestLine(operation, input), new AbortController().signal),
+    await answerRequest(server, toRequestLine(operation, [input, {}]), new AbortController().signal),
   );
   return field(answer, "output") ?? field(answer, "refusal");
 }
@@ -263,12 +263,11 @@ Deno.test("operations: hold and release keep what the operator named, once", asy
   assert.equal(next, "You hold its module or route: `release` lets it go.");
   ledger.suspensions.write({
     target: bsc,
-    from: new Uint8Array([1]),
-    to: new Uint8Array([2]),
+    sender: new Uint8Array([1]),
+    receiver: new Uint8Array([2]),
     failures: 3,
     isActive: true,
     nextTryAtMs: neverMs,
-    trial: undefined,
     lastTransaction: hashOf(9),
   });
   const nothing = { holds: [], pairs: [], gated: 0, left: [route] };
@@ -382,7 +381,7 @@ Deno.test("operations: the table of profit fits 120 columns, with 32-byte module
     ledger.spending.note(id, { result, gas, price27, revenueUsd18: result === "delivered" ? huge : 0n });
   }
   for (const by of ["chain", "route", "day", "module"]) {
-    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "" });
+    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "", exampleFiles: "" });
     const args = ["--config=c", "profit", `--by=${by}`];
     const asked = parseWithCommands<OperationRun<OperationContext>>(line, [profitCommand], args);
     assert.ok(asked.kind === "command");

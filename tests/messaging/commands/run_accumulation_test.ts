@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
-import {
-  type AccumulateOptions,
-  claimAndWithdraw,
-  formatAccumulated,
-} from "../../../src/messaging/commands/run_accumulation.ts";
+import { formatAccumulated } from "../../../src/messaging/commands/accumulate_fees.ts";
+import { type AccumulateOptions, claimAndWithdraw } from "../../../src/messaging/commands/run_accumulation.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";
@@ -209,7 +206,7 @@ Deno.test("accumulate-fees: --withdraw alone withdraws what was claimed before a
   await scene.blocks(5);
   const { code, printed } = await run(scene, { withdraw: true });
   assert.equal(code, 0);
-  assert.equal(printed, "chain   amount   withdrawal\nEVM-1   10       paid out\n");
+  assert.equal(printed, "chain   amount   withdrawal\nEVM-1       10   paid out\n");
   assert.deepEqual(scene.states()["unclaimed"], 20);
   assert.equal(scene.node(a).deliveries().length, 1);
   assert.equal(scene.hub.accounts.balanceOf(a, scene.address(a)), 0n);

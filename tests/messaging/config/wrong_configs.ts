@@ -139,7 +139,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
     disable_fee_accumulation: ['"yes"'],
   }),
   ...withWrongValues(GOOD_TOML, "evm1", {
-    type: ['"EVM"', '"solana"', '["evm"]', '"tendermint"', '"pharos_evm"', '"op_stack"'],
+    type: ['"EVM"', '"solana"', '["evm"]', '"op_stack"'],
   }),
   ...withWrongValues(GOOD_TOML, "evm1", {
     state_machine: ['"POLKADOT-2000"', '"EVM-mainnet"', "{}"],
@@ -222,20 +222,7 @@ export const wrongConfigs: readonly WrongConfig[] = [
       '"EVM-688689", "KUSAMA-2000"',
     ]),
   ],
-  [
-    "substrate_evm without its Substrate node, with keys of others",
-    edited([
-      EVM1,
-      EVM1.replace('"evm"', '"substrate_evm"\nrpc_ws = "wss://one.example.org"\nhashing = "Blake2"'),
-    ]),
-  ],
-  [
-    "a Substrate node of an evm entry",
-    edited(
-      [EVM1, EVM1.replace('type = "evm"', 'type = "evm"\nws_url = "wss://one.example.org"')],
-      ['consensus_state_id = "ETH0"\n', ""],
-    ),
-  ],
+  ["substrate_evm without its Substrate node", edited(['"evm"', '"substrate_evm"'])],
   ...(["KUSAMA", "POLKADOT"] as const).map((relay) =>
     [
       `Polkadot Hub as ${relay}-1000`,
@@ -340,18 +327,12 @@ export const remarkedConfigs: readonly WrongConfig[] = [
     edited(["0x1111111111111111111111111111111111111111", HOST.replace("c3", "c4")]),
   ],
   [
-    "dead and foreign keys",
-    `${
-      edited(
-        ["[hub]\n", '[hub]\nhashing = "Keccak"\ntype = "grandpa"\n'],
-        [
-          "[relayer]\n",
-          "[relayer]\nconsensus = true\nmessaging = true\nrouter = {}\ndeliver_failed = true\n",
-        ],
-        ["[evm1]\n", '[evm1]\ntransport = "standard"\nrpc-urls = []\nconstructor = 1\n'],
-        ["[para]\n", '[para]\nrpc_urls = ["x"]\nmax_concurrent_queries = 4\n'],
-      )
-    }[para.host]\nepoch_length = 1\n`,
+    "unknown and misspelt keys",
+    edited(
+      ["[hub]\n", '[hub]\nhashing = "Keccak"\n'],
+      ["[evm1]\n", "[evm1]\nrpc-urls = []\nconstructor = 1\n"],
+      ["[para]\n", "[para]\nmax_concurrent_queries = 4\n"],
+    ),
   ],
   [
     "password file beside a remote signer",

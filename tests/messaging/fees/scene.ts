@@ -18,6 +18,7 @@ import { claimStates } from "../../../src/messaging/ledger/deliveries.ts";
 import type { Ledger } from "../../../src/messaging/ledger/ledger.ts";
 import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
 import type { Leg, RelaySettings } from "../../../src/messaging/relay/leg.ts";
+import { confirmForeignReceipts } from "../../../src/messaging/relay/settle/receipt_checks.ts";
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
@@ -292,7 +293,9 @@ export class Scene {
 
   /** Settles deliveries on a chain, as its worker does. */
   async settle(name: StateMachine, signal: AbortSignal): Promise<void> {
-    await settleAll({ ...this.context, target: this.chain(name), signal });
+    const settling = { ...this.context, target: this.chain(name), signal };
+    await settleAll(settling);
+    await confirmForeignReceipts(settling);
   }
 
   #legTo(name: StateMachine): Leg {

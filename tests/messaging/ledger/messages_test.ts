@@ -1,6 +1,7 @@
 import { deepEqual, equal, notEqual, ok, throws } from "node:assert/strict";
 import { type MessageRow, neverMs, onLedger } from "../../support/ledger.ts";
 import { bsc, ethereum, hashOf, hub, newMessage, newSubmission } from "../../support/ledger_rows.ts";
+import * as z from "zod";
 
 /** Here, so that the report names this file. */
 const test = (name: string, work: Parameters<typeof onLedger>[0]): void => Deno.test(name, onLedger(work));
@@ -263,24 +264,21 @@ test(
 test(
   "messages: after the clock was set back, pairs, rewards, journal, losses and notes keep no times that it had either",
   (ledger, clock) => {
-    const pair = { target: bsc, from: new Uint8Array(20), to: new Uint8Array(20).fill(1) };
+    const pair = { target: bsc, sender: new Uint8Array(20), receiver: new Uint8Array(20).fill(1) };
     const reward = { kind: "rotation", chain: bsc, reference: "7" } as const;
     const day = 86_400_000;
     clock.jump(Date.UTC(2027, 0, 1));
     const ahead = clock.now();
     ledger.transaction(() => {
-      const history = { failures: 1, isActive: true, trial: undefined, lastTransaction: hashOf(1) };
+      const history = { failures: 1, isActive: true, lastTransaction: hashOf(1) };
       ledger.suspensions.write({ ...pair, ...history, nextTryAtMs: ahead + day });
       ledger.rewards.record({ ...reward, height: 1n, payload: new Uint8Array() });
       ledger.rewards.update(reward, { state: "pending", nextAttemptAtMs: ahead + 600_000 });
       ledger.submissions.record({ submission: newSubmission(1), kind: "delivery", items: [] });
-      ledger.meta.write("losses on EVM-56", JSON.stringify({ untilMs: ahead, isAhead: true }));
-      ledger.meta.write("one in flight on EVM-56", String(ahead));
-      ledger.meta.write("reconciled on a leg", "123456789");
-      ledger.meta.write(
-        "price on EVM-56",
-        JSON.stringify({ price27: "2".repeat(30), readAtMs: clock.now() - 400 * day }),
-      );
+      ledger.notes.write("loss_stop", bsc, { untilMs: ahead, isAhead: true });
+      ledger.notes.write("one_in_flight", bsc, ahead);
+      ledger.notes.write("reconciled", "a leg", 123456789);
+      ledger.notes.write("price", bsc, { price27: "2".repeat(30), readAtMs: clock.now() - 400 * day });
     });
     clock.jump(-365 * day);
     equal(ledger.messages.wakeFromFuture(), 2);
@@ -288,12 +286,14 @@ test(
     equal(ledger.rewards.find(reward)?.nextAttemptAtMs, clock.now());
     equal(ledger.submissions.find(1)?.createdAtMs, clock.now());
     deepEqual(
-      ["losses on EVM-56", "one in flight on EVM-56", "reconciled on a leg"].map((name) =>
-        ledger.meta.find(name)
-      ),
-      [undefined, undefined, "123456789"],
+      [
+        ledger.notes.find("loss_stop", bsc, z.unknown()),
+        ledger.notes.find("one_in_flight", bsc, z.unknown()),
+        ledger.notes.find("reconciled", "a leg", z.unknown()),
+      ],
+      [undefined, undefined, 123456789],
     );
-    notEqual(ledger.meta.find("price on EVM-56"), undefined);
+    notEqual(ledger.notes.find("price", bsc, z.unknown()), undefined);
     equal(ledger.messages.wakeFromFuture(), 0);
   },
 );

@@ -16,6 +16,7 @@ import type { LedgerFaultCode } from "../../../src/messaging/ledger/fault.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
+import * as z from "zod";
 
 const clock = { now: () => 1_000_000 };
 
@@ -41,7 +42,7 @@ Deno.test("open: a new file is made, and everything is there after closing and o
     const path = `${directory}/relayer.db`;
     const first = openLedger(path, { clock });
     fill(first, 3);
-    first.meta.write("a", "b");
+    first.notes.write("setting", "a", "b");
     first.close();
     first.close();
     deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name).sort(), [
@@ -50,7 +51,7 @@ Deno.test("open: a new file is made, and everything is there after closing and o
     ]);
     const second = openLedger(path, { clock });
     equal(second.messages.find(hashOf(3), hub)?.encoded.length, 1_000);
-    equal(second.meta.find("a"), "b");
+    equal(second.notes.find("setting", "a", z.string()), "b");
     second.close();
   }));
 

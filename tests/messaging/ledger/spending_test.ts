@@ -68,7 +68,6 @@ test(
       0n,
     ]);
     equal(row?.minedAtMs, clock.now());
-    deepEqual(ledger.spending.listChains(0), [bsc]);
     throws(() => ledger.spending.note(99, spent()), /No allowance/);
   },
 );

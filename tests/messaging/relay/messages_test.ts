@@ -35,8 +35,8 @@ Deno.test("message line: messages that end together are one line at info, with a
   const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   const rows = messages.map((message) => relayer.row(message, names.hub));
-  relayer.ledger.transaction(() => endAll(relayer.deps, [], "delivered"));
-  relayer.ledger.transaction(() => endAll(relayer.deps, rows, "delivered", "0xab"));
+  relayer.ledger.transaction(() => endAll(relayer.deps, [], { to: "delivered" }));
+  relayer.ledger.transaction(() => endAll(relayer.deps, rows, { to: "delivered", hash: "0xab" }));
   const [line, ...others] = relayer.log.linesOf("messages_settled.delivered");
   const commitments = messages.map(({ commitment }) => commitment);
   assert.deepEqual([line?.level, line?.fields, others], [

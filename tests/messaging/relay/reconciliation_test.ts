@@ -1,5 +1,6 @@
 /** Reconciliation of the ledger with chains in memory: it finds nothing, unless something was lost. */
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { countGaps, reconcileLeg, reconciliationWorker } from "../../../src/messaging/relay/scan.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { round } from "./rounds.ts";
@@ -47,7 +48,7 @@ Deno.test("reconciliation: a message that is never attempted again ends when its
   await fixture.blocks(5);
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
   relayer.ledger.cursors.reset(names.one, names.hub, view.height);
-  relayer.ledger.meta.write(`reconciled on ${names.one} -> ${names.hub}`, "0");
+  relayer.ledger.notes.write("reconciled", `${names.one} -> ${names.hub}`, "0");
   await reconcileLeg(leg);
   relayer.ledger.messages.transition(message.commitment, names.hub, {
     to: "held",
@@ -68,11 +69,12 @@ Deno.test("reconciliation: the worker waits its time, and a chain that does not 
   const running = reconciliationWorker(relayer.deps, [leg], 3_600).run(stop.signal).catch((error: unknown) =>
     error
   );
-  const key = `reconciled on ${names.one} -> ${names.hub}`;
+  const isNoted = (): boolean =>
+    relayer.ledger.notes.find("reconciled", `${names.one} -> ${names.hub}`, z.unknown()) !== undefined;
   await fixture.clock.advance(3_599_000);
-  assert.equal(relayer.ledger.meta.find(key), undefined);
+  assert.ok(!isNoted());
   await fixture.clock.advance(10_000);
-  assert.ok(relayer.ledger.meta.find(key) !== undefined);
+  assert.ok(isNoted());
   stop.abort();
   await running;
 });

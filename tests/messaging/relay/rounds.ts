@@ -56,7 +56,7 @@ export function trust(context: TargetContext, messages: readonly (Message | unde
       }),
     ]
   );
-  context.ledger.transaction(() => noteExecuted(context, rows as unknown as readonly MessageRow[]));
+  context.ledger.transaction(() => noteExecuted(context, rows as unknown as readonly MessageRow[], Infinity));
 }
 
 /** Looks at every open submission of a target once. */

@@ -13,7 +13,7 @@ import {
 import type { Clock } from "../../../src/core/runtime/clock.ts";
 import type { Log } from "../../../src/core/telemetry/log.ts";
 import type { EvmChainConfig } from "../../../src/messaging/config/schema.ts";
-import type { Evidence } from "../../support/memory_accounts.ts";
+import type { Evidence } from "../../support/relayer_pallet.ts";
 import { forge, type HostState } from "../../support/memory_host.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import type { MemoryNode } from "../../support/memory_node.ts";
@@ -128,7 +128,6 @@ export class SimHub extends MemoryHub {
     super(node, clock, {
       relayer,
       latencyMs,
-      readsAlong: true,
       evidence: (state) => sealedEvidence(state, chains),
       minimumPayment: MIN_PAYMENT,
       sign: (digest) => evmSignature(digest, key),

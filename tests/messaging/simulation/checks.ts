@@ -24,17 +24,13 @@ import { chainNames, type Course, PRICE_27 } from "./course.ts";
 import { type AttackCost, MoneyChecks } from "./money_checks.ts";
 import { OpenMessages } from "./open_messages.ts";
 import { WorldChecks } from "./world_checks.ts";
+import * as z from "zod";
 
 /** Time within which a loss counts, on a bad day, ms. */
 const LOSS_NOTICED_MS = 60_000;
 
 /** Time within which a replaced handler is known: an endpoint four slow blocks behind, and a bad day's delays, ms. */
 const HANDLER_NOTICED_MS = 90_000;
-
-/** True when the row of the ledger says that spending on a chain has been stopped. */
-function isStopped(text: string | undefined): boolean {
-  return text !== undefined && text !== "";
-}
 
 /** Watches one course. */
 export class Checks {
@@ -108,7 +104,10 @@ export class Checks {
         ledger.messages.listHeldSenders({ source, target: chain, reason: "loss_limit", nowMs: 0, limit: 1 })
           .length > 0
       );
-      if (isHeld || this.#isLimitUsedUp(chain) || isStopped(ledger.meta.find(`losses on ${chain}`))) {
+      if (
+        isHeld || this.#isLimitUsedUp(chain) ||
+        ledger.notes.find("loss_stop", chain, z.unknown()) !== undefined
+      ) {
         this.#stopped.add(chain);
       } else this.#stopped.delete(chain);
     }

@@ -7,7 +7,8 @@ import type { MessagingConfig } from "../../../src/messaging/config/schema.ts";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
 import { readStatus } from "../../../src/messaging/status/relay_status.ts";
-import { formatStatus } from "../../../src/messaging/status/status_view.ts";
+import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
+import { relayView } from "../../../src/messaging/status/status_view.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, LedgerFault, openMemoryLedger, withDirectory } from "../../support/ledger.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
@@ -156,7 +157,10 @@ Deno.test("watch: a database that cannot be written is a reason until a write wo
       assert.match(reason?.explanation ?? "", /relayer\.db: no space left on the device\. Nothing is sent/);
       assert.equal(reason?.help, "Free some space.");
       for (
-        const shown of [watch.sources().page(), formatStatus(readStatus({ ledger, config: CONFIG, clock }))]
+        const shown of [
+          watch.sources().page(),
+          formatProgramStatus(readStatus({ ledger, config: CONFIG, clock }), relayView),
+        ]
       ) {
         assert.match(shown, /no space left on the device/);
       }
@@ -166,14 +170,11 @@ Deno.test("watch: a database that cannot be written is a reason until a write wo
       assert.deepEqual(watch.reasons(), []);
       assert.match(await watch.sources().metrics(), /^causeway_database_up 1$/m);
       await clock.advance(20_000);
-      log.info("messages_counted");
+      log.info("program_stopped");
       const told = lines.map((line) => /ERROR .*\[(\w+)\]|can be written again/.exec(line)).map((found) =>
         found?.[1] ?? found?.[0]
       );
-      assert.deepEqual(told, [
-        ...["database_fault", "worker_restarting", "worker_restarting"],
-        ...["can be written again", undefined],
-      ]);
+      assert.deepEqual(told, ["database_fault", "worker_restarting", "can be written again", undefined]);
     }
     stop.abort();
     await probing?.catch(() => {});
@@ -203,7 +204,10 @@ Deno.test("watch: held messages are told with what helps where somebody can end 
       await clock.advance(2 * MINUTE_MS);
       const { reasons } = await (await get("/readyz")).json();
       assert.deepEqual(reasons.map((each: Record<string, unknown>) => [each.code, each.stops]), expected);
-      const text = formatStatus({ ...JSON.parse(await (await get("/status.json")).text()) });
+      const text = formatProgramStatus(
+        { ...JSON.parse(await (await get("/status.json")).text()) },
+        relayView,
+      );
       assert.doesNotMatch(text, /Nothing is in the way/);
       if (expected.length === 0) assert.match(text, /What messages wait for stands beside their legs/);
     });
@@ -213,7 +217,7 @@ Deno.test("watch: held messages are told with what helps where somebody can end 
 Deno.test("watch: a chain that is closed by the loss limit, one that is frozen, and one that stands still are told", () =>
   withServer(async ({ watch, ledger, clock }) => {
     const untilMs = START_MS + 30 * MINUTE_MS;
-    ledger.meta.write(`losses on ${ethereum}`, JSON.stringify({ untilMs, lastReportedMs: START_MS }));
+    ledger.notes.write("loss_stop", ethereum, { untilMs, lastReportedMs: START_MS });
     const connections = connectionsOf(clock);
     const reads = withMethods(connections.hub.reads, {
       fetchView: async (...args) => ({ ...await connections.hub.reads.fetchView(...args), isFrozen: true }),
@@ -304,52 +308,50 @@ Deno.test("watch: a scrape and a look at the page every 100 ms read the database
     assert.equal(reads, 2);
   }));
 
-Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", async () => {
-  const clock = new FakeClock(START_MS);
-  const watch = new RelayWatch(clock);
-  const { checks: board } = watch;
-  const ledger = openMemoryLedger({ clock });
-  watch.open(ledger, watch.observe(connectionsOf(clock)));
-  assert.match(watch.sources().page(), /no checks made yet/);
-  const row = {
-    chain: ethereum,
-    check: "host",
-    result: "failed",
-    found: "Wrong <b>",
-    advice: "Correct it",
-  } as const;
-  board.update([row, { ...row, check: "logs", endpoint: "a.example" }, {
-    ...row,
-    check: "price",
-    result: "ok",
-  }, { ...row, check: "client_expiring", result: "warning" }], START_MS);
-  await clock.advance(5_000);
-  const found = {
-    chain: ethereum,
-    leg: undefined,
-    sinceMs: START_MS,
-    explanation: "Wrong <b>.",
-    help: "Correct it.",
-  };
-  assert.deepEqual(watch.reasons(), [
-    { ...found, code: "check_host", isWarning: false },
-    { ...found, code: "check_client_expiring", isWarning: true },
-  ]);
-  const page = watch.sources().page();
-  assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
-  assert.doesNotMatch(page, /price/);
-  // The check and the messages name one cause.
-  board.update([{ ...row, check: "balance", found: "it has 0" }], START_MS);
-  const explain = async (): Promise<readonly unknown[]> => {
+Deno.test("watch: a failed check is a reason unless it is about one endpoint, and the page shows what is not in order", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const { checks: board } = watch;
+    assert.match(watch.sources().page(), /no checks made yet/);
+    const row = {
+      chain: ethereum,
+      check: "host",
+      result: "failed",
+      found: "Wrong <b>",
+      advice: "Correct it",
+    } as const;
+    board.update([row, { ...row, check: "logs", endpoint: "a.example" }, {
+      ...row,
+      check: "price",
+      result: "ok",
+    }, { ...row, check: "client_expiring", result: "warning" }], START_MS);
     await clock.advance(5_000);
-    return watch.reasons().map(({ code, explanation }) => [code, explanation]);
-  };
-  assert.deepEqual(await explain(), [["wallet_empty", "It has 0."]]);
-  ledger.messages.record(newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }));
-  const held = "Our account cannot pay for gas (balance unknown); a message waits for it.";
-  assert.deepEqual(await explain(), [["wallet_empty", held]]);
-  ledger.close();
-});
+    const found = {
+      chain: ethereum,
+      leg: undefined,
+      sinceMs: START_MS,
+      explanation: "Wrong <b>.",
+      help: "Correct it.",
+    };
+    assert.deepEqual(watch.reasons(), [
+      { ...found, code: "check_host", isWarning: false },
+      { ...found, code: "check_client_expiring", isWarning: true },
+    ]);
+    const page = watch.sources().page();
+    assert.match(page, /EVM-1, a\.example<.*Wrong &lt;b&gt;/);
+    assert.doesNotMatch(page, /price/);
+    // The check and the messages name one cause.
+    board.update([{ ...row, check: "balance", found: "it has 0" }], START_MS);
+    const explain = async (): Promise<readonly unknown[]> => {
+      await clock.advance(5_000);
+      return watch.reasons().map(({ code, explanation }) => [code, explanation]);
+    };
+    assert.deepEqual(await explain(), [["wallet_empty", "It has 0."]]);
+    ledger.messages.record(
+      newMessage(1, { target: ethereum, source: hub, state: "held", reason: "unfunded" }),
+    );
+    const held = "Our account cannot pay for gas (balance unknown); a message waits for it.";
+    assert.deepEqual(await explain(), [["wallet_empty", held]]);
+  }));
 
 Deno.test("watch: a paused leg shows why beside its messages, and its warning fades when it resumes", () =>
   withServer(async ({ get, watch, clock }) => {
@@ -393,64 +395,58 @@ Deno.test("watch: messages are served page by page, by state and by the names of
     assert.match(await (await get("/messages.json")).text(), /No database is open/);
   }));
 
-Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", async () => {
-  const clock = new FakeClock(START_MS);
-  const watch = new RelayWatch(clock);
-  const ledger = openMemoryLedger({ clock });
-  const log = new RecordedLog();
-  const connections = watch.observe(connectionsOf(clock, {
-    fetchBalance: () => {
-      const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
-      return Promise.reject(new RpcFault("timeout", where));
-    },
+Deno.test("watch: balances are read by a worker, and a node that fails is no fault of it", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const log = new RecordedLog();
+    const connections = watch.observe(connectionsOf(clock, {
+      fetchBalance: () => {
+        const where = { chain: ethereum, endpointHost: "a.example", method: "eth_getBalance" };
+        return Promise.reject(new RpcFault("timeout", where));
+      },
+    }));
+    watch.open(ledger, connections);
+    const stop = new AbortController();
+    const balances = watch.workers(log).find(({ name }) => name === "balances");
+    const running = balances?.run(stop.signal).catch(() => {});
+    await clock.advance(0);
+    assert.deepEqual(log.events("debug"), ["read_failed.balance"]);
+    stop.abort();
+    await running;
   }));
-  watch.open(ledger, connections);
-  const stop = new AbortController();
-  const balances = watch.workers(log).find(({ name }) => name === "balances");
-  const running = balances?.run(stop.signal).catch(() => {});
-  await clock.advance(0);
-  assert.deepEqual(log.events("debug"), ["read_failed.balance"]);
-  stop.abort();
-  await running;
-  ledger.close();
-});
 
-Deno.test("watch: a light client that was old at the start has its age, by the word of the chain that holds it", async () => {
-  const clock = new FakeClock(START_MS);
-  const watch = new RelayWatch(clock);
-  const ledger = openMemoryLedger({ clock });
-  const connections = connectionsOf(clock);
-  const storedSec = BigInt(START_MS / 1_000 - 7 * 3_600);
-  const asked: bigint[] = [];
-  let height = 90n;
-  const reads = withMethods(connections.hub.reads, {
-    fetchView: () => Promise.resolve({ height, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false }),
-    fetchUpdateTime: (at: { readonly height: bigint }) => {
-      asked.push(at.height);
-      return Promise.resolve(storedSec);
-    },
-  });
-  const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
-  watch.open(ledger, observed);
-  const stop = new AbortController();
-  const see = async (): Promise<unknown> => {
-    await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), stop.signal);
-    await clock.advance(MINUTE_MS);
-    return watch.status().lightClients.map(({ roseAtMs }) => (clock.now() - roseAtMs) / MINUTE_MS);
-  };
-  const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
-  const running = worker?.run(stop.signal).catch(() => {});
-  assert.deepEqual(await see(), [7 * 60 + 1]);
-  // Named although no message waits for it.
-  const named = (): readonly unknown[] =>
-    watch.reasons().map(({ code, leg, isWarning }) => [code, leg, isWarning]);
-  assert.deepEqual(named(), [["light_client_stalled", `${ethereum} -> ${hub}`, true]]);
-  assert.deepEqual(await see(), [7 * 60 + 2]);
-  height++; // seen to rise: nothing is asked
-  assert.deepEqual(await see(), [1]);
-  assert.deepEqual(named(), []);
-  assert.deepEqual(asked, [90n]);
-  stop.abort();
-  await running;
-  ledger.close();
-});
+Deno.test("watch: a light client that was old at the start has its age, by the word of the chain that holds it", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    const connections = connectionsOf(clock);
+    const storedSec = BigInt(START_MS / 1_000 - 7 * 3_600);
+    const asked: bigint[] = [];
+    let height = 90n;
+    const reads = withMethods(connections.hub.reads, {
+      fetchView: () => Promise.resolve({ height, nowSec: 0n, challengePeriodSec: 0n, isFrozen: false }),
+      fetchUpdateTime: (at: { readonly height: bigint }) => {
+        asked.push(at.height);
+        return Promise.resolve(storedSec);
+      },
+    });
+    const observed = watch.observe({ ...connections, hub: { ...connections.hub, reads } });
+    watch.open(ledger, observed);
+    const stop = new AbortController();
+    const see = async (): Promise<unknown> => {
+      await observed.hub.reads.fetchView(observed.chains[0]?.chain.id ?? assert.fail(), stop.signal);
+      await clock.advance(MINUTE_MS);
+      return watch.status().lightClients.map(({ roseAtMs }) => (clock.now() - roseAtMs) / MINUTE_MS);
+    };
+    const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
+    const running = worker?.run(stop.signal).catch(() => {});
+    assert.deepEqual(await see(), [7 * 60 + 1]);
+    // Named although no message waits for it.
+    const named = (): readonly unknown[] =>
+      watch.reasons().map(({ code, leg, isWarning }) => [code, leg, isWarning]);
+    assert.deepEqual(named(), [["light_client_stalled", `${ethereum} -> ${hub}`, true]]);
+    assert.deepEqual(await see(), [7 * 60 + 2]);
+    height++; // seen to rise: nothing is asked
+    assert.deepEqual(await see(), [1]);
+    assert.deepEqual(named(), []);
+    assert.deepEqual(asked, [90n]);
+    stop.abort();
+    await running;
+  }));

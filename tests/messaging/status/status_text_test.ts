@@ -5,7 +5,8 @@ import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { HourlyMaxima } from "../../../src/core/telemetry/status_sections.ts";
 import { type StatusInput, sumHistory } from "../../../src/messaging/status/relay_facts.ts";
 import { buildStatus, type RelayStatus } from "../../../src/messaging/status/relay_status.ts";
-import { formatStatus } from "../../../src/messaging/status/status_view.ts";
+import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
+import { relayView } from "../../../src/messaging/status/status_view.ts";
 import type { Spent } from "../../../src/messaging/ledger/ledger.ts";
 import { noteBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -64,9 +65,9 @@ function withScene(work: (scene: Scene) => Promise<void>): () => Promise<void> {
         running: () => {
           const status = buildStatus(input(relayer()));
           const [wallet] = status.wallets;
-          return { status, text: formatStatus(status), runwayHours: wallet?.runwayHours };
+          return { status, text: formatProgramStatus(status, relayView), runwayHours: wallet?.runwayHours };
         },
-        stopped: () => formatStatus(buildStatus(input())),
+        stopped: () => formatProgramStatus(buildStatus(input()), relayView),
       });
     } finally {
       ledger.close();

@@ -22,7 +22,7 @@ async function exposeConsensus(clock: FakeClock): Promise<string> {
   watch.updates.noteUpdate(route, { ...update, result: "accepted" });
   watch.updates.noteUpdate(route, { ...update, result: "lost" });
   watch.open();
-  await runALittle(watch.workers(), clock);
+  await runALittle(watch.watchers(), clock);
   return await watch.sources().metrics();
 }
 

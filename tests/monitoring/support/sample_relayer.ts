@@ -1,11 +1,9 @@
 /** A relayer with something of everything on its status page, part of it hostile. */
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
-import { parseStateMachine, type StateMachine } from "../../../src/core/ismp/state_machine.ts";
+import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import type { RpcFaultCode } from "../../../src/core/rpc/call.ts";
 import type { ObservedRequest } from "../../../src/core/rpc/observed_endpoint.ts";
 import { RelayWatch } from "../../../src/messaging/status/relay_watch.ts";
-import type { Chain } from "../../../src/core/chains/port.ts";
-import { withMethods } from "../../support/with_methods.ts";
 import { connectionsOf } from "../../messaging/status/watched_chains.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { type Ledger, openMemoryLedger } from "../../support/ledger.ts";
@@ -34,8 +32,8 @@ export interface SampleRelayer {
   readonly clock: FakeClock;
 }
 
-/** Makes the relayer. @param messages number of delivered messages besides. */
-export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
+/** Makes the relayer. */
+export async function makeSampleRelayer(): Promise<SampleRelayer> {
   const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
   const watch = new RelayWatch(clock, new ChainNames([{ section: "ethereum", stateMachine: ethereum }]));
   const { checks } = watch;
@@ -57,7 +55,6 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
   await readAll(connections);
   noteRequests(watch, clock);
   ledger.transaction(() => undefined);
-  addMessages(ledger, messages);
   await clock.advance(3 * 60 * MINUTE_MS);
   noteRequests(watch, clock);
   await addOpenMessages(ledger, clock);
@@ -71,50 +68,6 @@ export async function makeSampleRelayer(messages = 0): Promise<SampleRelayer> {
     });
   }
   await clock.advance(MINUTE_MS);
-  return { watch, ledger, clock };
-}
-
-/** Makes a relayer of four chains that has delivered every hour of a day, with nothing in its way. */
-export async function makeHealthyRelayer(): Promise<SampleRelayer> {
-  const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5));
-  const others = ["EVM-10", "EVM-8453"].map(parseStateMachine);
-  const watch = new RelayWatch(
-    clock,
-    new ChainNames([
-      { section: "hub", stateMachine: hub },
-      { section: "ethereum", stateMachine: ethereum },
-      ...others.map((stateMachine, index) => ({ section: `rollup-${index}`, stateMachine })),
-    ]),
-  );
-  const [first] = connectionsOf(clock).chains;
-  if (first === undefined) throw new Error("There is a chain");
-  const { chain } = first;
-  const chains = [chain, ...others.map((stateMachine) => ({ ...chain, id: { ...chain.id, stateMachine } }))];
-  const withHeight = (known: Chain): Chain => ({
-    ...known,
-    reads: withMethods(known.reads, {
-      fetchView: async (...args) => ({ ...await known.reads.fetchView(...args), height: 1_000_000n }),
-    }),
-  });
-  const connections = watch.observe({
-    hub: withHeight(connectionsOf(clock).hub),
-    chains: chains.map((each) => ({ chain: withHeight(each) })),
-  });
-  const ledger = watch.open(openMemoryLedger({ clock }), connections);
-  for (let hour = 0; hour < 24; hour++) {
-    ledger.messages.record(newMessage(hour, { source: ethereum, target: hub }));
-    await clock.advance(60 * MINUTE_MS);
-    ledger.messages.transition(hashOf(hour), hub, { to: "delivered", reason: "handled_by_us" });
-    await readAll(connections);
-    watch.status();
-  }
-  for (const known of [connections.hub, ...connections.chains.map((each) => each.chain)]) {
-    watch.endpoints.noteRequest({
-      ...{ chain: known.id.stateMachine, endpointHost: "node-provider.example:8545", tookMs: 40 },
-      ...{ calls: [{ method: "eth_call", outcome: "ok" }], head: 24_000_123n, final: 24_000_059n },
-    });
-  }
-  await clock.advance(10_000);
   return { watch, ledger, clock };
 }
 
@@ -141,22 +94,6 @@ function noteRequests(watch: RelayWatch, clock: FakeClock): void {
   note("down.example", clock.now() % 2 === 0 ? "timeout" : "throttled", {});
   note("signer.example:9000", "ok", { role: "signer", tookMs: 12 });
   note("hub.example", "ok", { chain: hub, head: 9_000_000n, final: 8_999_998n, tookMs: 40 });
-}
-
-function addMessages(ledger: Ledger, count: number): void {
-  const numbers = Array.from({ length: count }, (_, index) => index + 1_000);
-  for (let start = 0; start < count; start += 5_000) {
-    ledger.transaction(() => {
-      for (const number of numbers.slice(start, start + 5_000)) {
-        const target: StateMachine = number % 2 === 0 ? hub : ethereum;
-        const source: StateMachine = number % 2 === 0 ? ethereum : hub;
-        ledger.messages.record(newMessage(number, { source, target }));
-        if (number % 4 < 2) {
-          ledger.messages.transition(hashOf(number), target, { to: "delivered", reason: "handled_by_us" });
-        }
-      }
-    });
-  }
 }
 
 async function addOpenMessages(ledger: Ledger, clock: FakeClock): Promise<void> {

@@ -8,7 +8,7 @@ import { runBlock } from "./shell_block.ts";
 import type { Certificates } from "./tls.ts";
 
 /** The system's store, which the script `deno` of the repository names, too. */
-export const STORE = "/etc/ssl/certs/ca-certificates.crt";
+const STORE = "/etc/ssl/certs/ca-certificates.crt";
 
 /** True where there can be such a machine; else a line on standard error says why not. */
 export async function canInspect(): Promise<boolean> {

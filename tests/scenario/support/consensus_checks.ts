@@ -22,7 +22,6 @@ import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
 import {
   fallingHeights,
   type HostFacts,
-  type HostLimits,
   hostViolations,
   readHeads,
   readHostFacts,
@@ -75,11 +74,9 @@ export interface ConsensusFacts {
 }
 
 /** What a scenario does not keep to. */
-export interface ConsensusLimits extends HostLimits {
+export interface ConsensusLimits {
   /** Chains of which the hub need not have learned anything, or which need not have learned anything of it. */
   readonly withoutUpdates?: readonly string[];
-  /** Relayers that compete: updates may come second. */
-  readonly hasCompetitors?: boolean;
 }
 
 /**
@@ -90,9 +87,6 @@ export const MAX_MB = 400;
 
 const HUB = "the hub";
 
-/** How the hub refuses an update that comes second: what it would bring is known already, or it builds on an older state. */
-const SECOND: ReadonlySet<string> = new Set(["BadProof", "Stale", "AlreadyImported", "TooLowPriority"]);
-
 /** Everything that is wrong, as sentences. */
 export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimits = {}): string[] {
   return [
@@ -101,10 +95,10 @@ export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimi
       ...fallingHeights(`${chain.chain}: ${chain.by ?? HUB}`, chain.latest),
     ]),
     ...facts.chains.flatMap((chain) => [...withoutUpdates(chain, limits)]),
-    ...facts.told.flatMap((chain) => [...followerViolations(chain, limits.hasCompetitors)]),
-    ...refusals(facts, limits),
+    ...facts.told.flatMap((chain) => [...followerViolations(chain)]),
+    ...refusals(facts),
     ...facts.runs.flatMap((run) => [...runViolations(run)]),
-    ...facts.hosts.flatMap((host) => hostViolations(host, limits)),
+    ...facts.hosts.flatMap(hostViolations),
   ];
 }
 
@@ -138,9 +132,8 @@ function* withoutUpdates(
   else if (!stored.some(({ height }) => height === newest)) yield `${chain}: block ${newest} is not stored`;
 }
 
-function* refusals({ rejections }: ConsensusFacts, limits: ConsensusLimits): Iterable<string> {
+function* refusals({ rejections }: ConsensusFacts): Iterable<string> {
   for (const { by = HUB, stage, code, ismp, detail } of rejections) {
-    if (limits.hasCompetitors === true && SECOND.has(code)) continue;
     yield `${by} refused (${stage}): ${code} ${ismp ?? ""} ${detail}`;
   }
 }
@@ -229,7 +222,7 @@ async function readFollower(
 }
 
 /** All commitments of a chain in the hub's newest state. */
-export async function readStored(
+async function readStored(
   hubUrl: string,
   id: StateMachineId,
 ): Promise<readonly StateCommitmentHeight[]> {

@@ -107,12 +107,6 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     /refused \(pool\): BadProof consensus_proof_verification_failed signature/,
   ],
   [
-    "a refusal that no competitor explains",
-    { ...good, rejections: [{ ...refusal, stage: "block", code: "InvalidMessage" }] },
-    /refused \(block\): InvalidMessage/,
-    { hasCompetitors: true },
-  ],
-  [
     "a refusal of a Substrate chain",
     { ...good, rejections: [{ ...refusal, by: "SUBSTRATE-abcd" }] },
     /SUBSTRATE-abcd refused \(pool\): BadProof/,
@@ -129,10 +123,9 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     /block 9 has an update, and the client went from 20 to/,
   ],
   [
-    "an update that moved back, whoever competes",
+    "an update that moved back",
     withUpdate({ after: { height: 19, setId: 3n } }),
     /block 9 has an update, and the client went from 20 to/,
-    { hasCompetitors: true },
   ],
   [
     "a set that was left out",
@@ -166,14 +159,6 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
   ],
   ["a proof that was wasted", withDelivery({ effects: ["none"] }), /1 of .* wasted/],
   [
-    "more of them than a competitor explains",
-    withHost({
-      deliveries: [delivery, { ...delivery, effects: ["none"] }, { ...delivery, effects: ["none"] }],
-    }),
-    /2 of .* wasted/,
-    { competitors: 1 },
-  ],
-  [
     "an epoch that was left out",
     withHost({ epochs: [11n, 13n], sets: [10n, 13n] }),
     /set 13 follows set 11/,
@@ -202,10 +187,6 @@ Deno.test("consensus checks: what is as it should be passes, and so does what a 
   assert.deepEqual(consensusViolations(withChain({ latest: [] }), { withoutUpdates: ["EVM-97/"] }), []);
   const withoutUpdates = { ...good, chains: [{ ...chain, by: "SUBSTRATE-abcd", latest: [] }] };
   assert.deepEqual(consensusViolations(withoutUpdates, { withoutUpdates: ["SUBSTRATE-abcd"] }), []);
-  const second = withUpdate({ after: update.before });
-  assert.deepEqual(consensusViolations(second, { hasCompetitors: true }), []);
-  assert.deepEqual(consensusViolations({ ...good, rejections: [refusal] }, { hasCompetitors: true }), []);
-  assert.deepEqual(consensusViolations(withDelivery({ effects: ["none"] }), { competitors: 1 }), []);
   assert.deepEqual(consensusViolations(withDelivery({ isReverted: false, effects: [] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [10n, 11n, 12n] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [], heights: [], sets: [10n, 10n] })), []);

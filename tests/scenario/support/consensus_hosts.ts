@@ -54,23 +54,14 @@ export interface HostFacts {
   readonly sets: readonly [first: bigint, last: bigint];
 }
 
-/** What a scenario does not keep to. */
-export interface HostLimits {
-  /**
-   * Others that deliver the same proofs: each may come second behind every transaction that advanced a host, since
-   * what is sent in the same moment is not seen. Default 0.
-   */
-  readonly competitors?: number;
-}
-
 /** More consensus proofs than that are never put into one transaction. */
 const MAX_PROOFS = 3;
 
 /** Everything that is wrong, as sentences. */
-export function hostViolations(facts: HostFacts, limits: HostLimits = {}): string[] {
+export function hostViolations(facts: HostFacts): string[] {
   return [
     ...facts.deliveries.flatMap((delivery) => [...deliveryViolations(facts.chain, delivery)]),
-    ...vainDeliveries(facts, limits),
+    ...vainDeliveries(facts),
     ...missingSets(facts),
     ...fallingHeights(`${facts.chain}: the hub's height`, facts.heights),
   ];
@@ -85,20 +76,13 @@ function* deliveryViolations(
   if (effects.length > MAX_PROOFS) yield `${chain}: ${effects.length} proofs of the hub in ${hash}`;
 }
 
-function* vainDeliveries(
-  { chain, deliveries }: HostFacts,
-  { competitors = 0 }: HostLimits,
-): Iterable<string> {
+/** No part of a transaction's proofs may change nothing. */
+function* vainDeliveries({ chain, deliveries }: HostFacts): Iterable<string> {
   const mined = deliveries.filter(({ isReverted }) => !isReverted);
-  const vain = mined.filter(isVain);
-  if (vain.length > competitors * (mined.length - vain.length)) {
+  const vain = mined.filter(({ effects }) => effects.includes("none"));
+  if (vain.length > 0) {
     yield `${chain}: ${vain.length} of ${mined.length} transactions with proofs of the hub were wasted`;
   }
-}
-
-/** True when a part of a transaction's proofs changed nothing. */
-export function isVain({ effects }: Pick<HostDelivery, "effects">): boolean {
-  return effects.includes("none");
 }
 
 /** The host tells of every set once, in order; the first that it tells may be the one that it trusted already. */
@@ -285,41 +269,9 @@ function replay(
 }
 
 /** The handler's calls in a transaction, those in a batch one by one. */
-export function handlerCallsIn(data: Hex): readonly DecodeFunctionDataReturnType<typeof handlerV2Abi>[] {
+function handlerCallsIn(data: Hex): readonly DecodeFunctionDataReturnType<typeof handlerV2Abi>[] {
   const call = decodeFunctionData({ abi: handlerV2Abi, data });
   return call.functionName === "batchCall" ? call.args[0].flatMap(handlerCallsIn) : [call];
-}
-
-/** A transaction that was mined without a revert and carried at least one consensus proof. */
-export interface ConsensusTransaction {
-  readonly hash: Hex;
-  readonly height: bigint;
-  /** Consensus proofs in it. */
-  readonly proofs: number;
-  /** How many of them were stale: paid for, and the host ignored them. */
-  readonly stale: number;
-  /** How many of them rotated the authority set, with a new height of the hub or without. */
-  readonly rotations: number;
-  /** True when messages travelled behind the proofs. */
-  readonly hasMessages: boolean;
-}
-
-/** All of an account after block `after`, oldest first. */
-export async function readConsensusTransactions(
-  host: IsmpHost,
-  account: Address,
-  after: bigint,
-): Promise<readonly ConsensusTransaction[]> {
-  const found = await readDeliveries({ host }, after);
-  return found.filter(({ sender, isReverted }) => sender === account.toLowerCase() && !isReverted)
-    .map(({ hash, block, effects, hasMessages }) => ({
-      hash,
-      height: block,
-      proofs: effects.length,
-      stale: effects.filter((effect) => effect === "none").length,
-      rotations: effects.filter((effect) => effect === "rotation").length,
-      hasMessages,
-    }));
 }
 
 /** A mined transaction. */

@@ -37,15 +37,9 @@ import type { NewConsensusClient } from "../../../devnet/hub/pallets/ismp.ts";
 import assert from "node:assert/strict";
 import * as z from "zod";
 
-/** What plays steps: a test, or a task that is none. */
-interface Steps {
-  /** @returns false when the step has failed */
-  step(name: string, play: () => Promise<void>): Promise<boolean>;
-}
-
 /** Plays steps on a devnet on which only the relayers of the scene tell the hub of anything, then checks. */
 export async function playConsensus(
-  t: Steps,
+  t: Deno.TestContext,
   options: DevnetOptions,
   play: (scene: ConsensusScene) => Promise<void>,
 ): Promise<void> {
@@ -77,7 +71,7 @@ interface Run {
 
 /** See the head of the file. */
 export class ConsensusScene implements AsyncDisposable {
-  readonly #t: Steps;
+  readonly #t: Deno.TestContext;
   readonly #runs: Run[] = [];
   readonly #expected: LineMatch[] = [];
   readonly #since: FactsSince;
@@ -85,7 +79,7 @@ export class ConsensusScene implements AsyncDisposable {
   #hasFailed = false;
 
   /** Not for callers: use {@link playConsensus}. */
-  constructor(t: Steps, readonly devnet: Devnet, since: FactsSince) {
+  constructor(t: Deno.TestContext, readonly devnet: Devnet, since: FactsSince) {
     this.#t = t;
     this.#since = since;
   }

@@ -52,7 +52,7 @@ export async function runCommand(
 }
 
 /** Waits for the end of the command. */
-export async function commandResult(process: RelayerProcess): Promise<CommandResult> {
+async function commandResult(process: RelayerProcess): Promise<CommandResult> {
   const code = await process.exitCode();
   const texts = process.lines.map(({ text }) => text);
   return {

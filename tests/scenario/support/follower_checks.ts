@@ -2,13 +2,12 @@
  * What must hold whenever Substrate chains got updates of the hub: every update that a block has moved the client on, and
  * no set of authorities was left out. Start reading at {@link followerViolations}; the facts are read by {@link readUpdates}.
  */
+import type { Devnet } from "../../../devnet/devnet.ts";
 import type { ConsensusStateId } from "../../../src/core/ismp/state_machine.ts";
 import { type FollowedFinality, readFinality, readUpdatesIn } from "../../../devnet/hub/followed_finality.ts";
 import type { Hub } from "../../../devnet/hub/hub.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { DevnetSubstrateChain } from "../../../devnet/chains/substrate_chains.ts";
-import type { ConsensusScene } from "./consensus_scene.ts";
-import type { RelayerLine } from "./relayer_process.ts";
 
 /** A block of the chain that has updates. */
 export interface ClientUpdate {
@@ -25,17 +24,11 @@ export interface FollowerFacts {
   readonly updates: readonly ClientUpdate[];
 }
 
-/**
- * Everything that is wrong, as sentences.
- * @param hasCompetitors relayers that prove the same block both succeed: the second one changes nothing.
- */
-export function* followerViolations(
-  { chain, updates }: FollowerFacts,
-  hasCompetitors = false,
-): Iterable<string> {
+/** Everything that is wrong, as sentences. */
+export function* followerViolations({ chain, updates }: FollowerFacts): Iterable<string> {
   for (const { block, extrinsics, before, after } of updates) {
     const sets = after.setId - before.setId;
-    if (after.height < before.height || (after.height === before.height && !hasCompetitors)) {
+    if (after.height <= before.height) {
       yield `${chain}: block ${block} has an update, and the client went from ${before.height} to ${after.height}`;
     }
     if (sets < 0n || sets > BigInt(extrinsics)) {
@@ -63,16 +56,16 @@ export async function readUpdates(
 /** See the head of the file. */
 export class HubFollower {
   readonly chain: DevnetSubstrateChain;
-  readonly #scene: ConsensusScene;
+  readonly #devnet: Devnet;
 
-  constructor(scene: ConsensusScene, name: string) {
-    this.#scene = scene;
-    this.chain = scene.devnet.substrateChain(name);
+  constructor({ devnet }: { readonly devnet: Devnet }, name: string) {
+    this.#devnet = devnet;
+    this.chain = devnet.substrateChain(name);
   }
 
   /** Newest height of the hub that the chain knows; 0: none. */
   get height(): bigint {
-    return this.chain.node.latestHeight(this.#scene.devnet.hub.identity) ?? 0n;
+    return this.chain.node.latestHeight(this.#devnet.hub.identity) ?? 0n;
   }
 
   /** Number of the chain's newest block: from where {@link updatesSince} counts. */
@@ -82,7 +75,7 @@ export class HubFollower {
 
   /** What its client trusts now. */
   fetchFinality(): Promise<FollowedFinality> {
-    return readFinality(this.chain.node, this.#scene.devnet.hub.identity.consensusStateId);
+    return readFinality(this.chain.node, this.#devnet.hub.identity.consensusStateId);
   }
 
   /** Waits until the chain knows a height of the hub of at least `height`. */
@@ -101,7 +94,7 @@ export class HubFollower {
 
   /** Waits until the client is in the relay chain's newest set and the chain knows what the hub has made final by now. */
   async untilCurrent(): Promise<void> {
-    const { relay, hub } = this.#scene.devnet;
+    const { relay, hub } = this.#devnet;
     const { grandpaSetId } = relay.session;
     const final = BigInt(hub.finalized.number);
     await waitUntil(
@@ -112,12 +105,6 @@ export class HubFollower {
 
   /** The updates in blocks after `block`. */
   updatesSince(block: number): Promise<readonly ClientUpdate[]> {
-    return readUpdates(this.chain.node, this.#scene.devnet.hub.identity.consensusStateId, block);
-  }
-
-  /** A rule for lines about this chain that hold `text`. */
-  says(text: string): (line: RelayerLine) => boolean {
-    const { stateMachine } = this.chain;
-    return (line) => line.text.includes(`"to":"${stateMachine}"`) && line.text.includes(text);
+    return readUpdates(this.chain.node, this.#devnet.hub.identity.consensusStateId, block);
   }
 }

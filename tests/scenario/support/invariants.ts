@@ -26,28 +26,11 @@ import {
 } from "../../support/relayer_invariants.ts";
 import { type MinedTransaction, readTransactionsOf } from "./consensus_hosts.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
-import { type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
-import {
-  claimsUntrue,
-  creditGone,
-  deliveredAtLoss,
-  minimumProfit,
-  type MoneyFacts,
-} from "./money_invariants.ts";
+import { readLedger } from "./ledger_reader.ts";
+import type { Facts, MoneyFacts, RelayerTrace } from "./invariant_facts.ts";
+import { claimsUntrue, creditGone, deliveredAtLoss, minimumProfit } from "./money_invariants.ts";
 import type { LineMatch, RelayerProcess } from "./relayer_process.ts";
 import { decisionsUnfounded, failuresSpread, waitsSilent } from "./run_invariants.ts";
-
-/** What is looked at of a process; `endedAtMs`: milliseconds since 1970, `undefined` while it runs. */
-export type ProcessTrace = Pick<RelayerProcess, "lines" | "text" | "endedAtMs">;
-
-/** One relayer: an account, a database, and every process that ran with them, in order. */
-export interface RelayerTrace {
-  readonly role: DevnetRole;
-  readonly ledger: LedgerSnapshot;
-  /** Databases that gave way to replicas which were behind, as they were in the end. */
-  readonly lost?: readonly LedgerSnapshot[];
-  readonly processes: readonly (ProcessTrace & Pick<RelayerProcess, "assertNoErrors">)[];
-}
 
 /** What a scenario allows. */
 export interface InvariantOptions {
@@ -60,22 +43,6 @@ export interface InvariantOptions {
   /** Credit on the hub when the scene began. Default none. */
   readonly creditBefore?: HubBooks["credit"];
   /** Names of the relayers on chains that do not know them by the address of their role, lower-case hex, by chain. */
-  readonly accounts?: ReadonlyMap<string, string>;
-}
-
-/** What the invariants of one relayer are checked against. */
-export interface Facts {
-  readonly hub: string;
-  readonly histories: ReadonlyMap<string, ChainHistory>;
-  /** Height of `source` that `target` knows. */
-  readonly told: (source: string, target: string) => bigint;
-  readonly trace: Pick<RelayerTrace, "role" | "ledger" | "lost"> & {
-    readonly processes: readonly ProcessTrace[];
-  };
-  /** The relayer's transactions by EVM chain. */
-  readonly mined: ReadonlyMap<string, readonly MinedTransaction[]>;
-  readonly money: MoneyFacts;
-  /** See {@link InvariantOptions.accounts}. */
   readonly accounts?: ReadonlyMap<string, string>;
 }
 

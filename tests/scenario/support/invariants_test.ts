@@ -6,7 +6,8 @@ import { WITHDRAWAL_MODULE } from "../../../src/messaging/fees/withdrawals/payme
 import type { ChainHistory } from "../../../devnet/traffic/chain_history.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { lossBeyondLimit } from "../../support/relayer_invariants.ts";
-import { type Facts, handledTwice, tooManyReverts, violationsOf } from "./invariants.ts";
+import type { Facts } from "./invariant_facts.ts";
+import { handledTwice, tooManyReverts, violationsOf } from "./invariants.ts";
 import { creditKey } from "./hub_books.ts";
 import type { LedgerMessage, LedgerSnapshot, LedgerSubmission } from "./ledger_reader.ts";
 

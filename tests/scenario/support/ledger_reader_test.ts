@@ -17,9 +17,9 @@ Deno.test("ledger reader: reads a database with its log while another connection
       INSERT INTO cursor VALUES ('EVM-1', 'KUSAMA-4009', 9007199254740993, 0);
       INSERT INTO message VALUES ('${commitment}', 'KUSAMA-4009', 'EVM-1', 'post', '${commitment}', 'EVM-1', 'EVM-2',
         x'01', '00000000000000000007', '0', 5, x'00', 'held', 'no_fee_source', NULL, '10', NULL, 2, 0, NULL, 0, 0, 0);
-      INSERT INTO submission (chain, kind, account, nonce, hash, raw, made_at_height, state, broadcasts,
+      INSERT INTO submission (chain, kind, account, nonce, hash, raw, made_at_height, state,
         created_at_ms, updated_at_ms) VALUES ('EVM-2', 'delivery', '0x01', '00000000000000000003', '${commitment}',
-        x'00', 1, 'broadcast', 1, 0, 0);
+        x'00', 1, 'broadcast', 0, 0);
       INSERT INTO submission_item VALUES (1, 0, '${commitment}', '${commitment}', 'EVM-2', NULL);
       INSERT INTO delivery VALUES ('${commitment}', 'EVM-2', 'EVM-1', x'0aff', NULL, 8, NULL, 1, NULL, 'unclaimed',
         NULL, 0, 0);

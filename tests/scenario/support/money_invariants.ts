@@ -4,14 +4,7 @@
  * Source: docs/architecture/messaging.md, I7 to I9.
  */
 import { creditKey, type HubBooks, type HubPayment, namesOf, paymentsIn } from "./hub_books.ts";
-import type { Facts } from "./invariants.ts";
-
-/** What the hub's records are held against; `before`: its credit when the scene began. */
-export interface MoneyFacts extends HubBooks {
-  readonly before: HubBooks["credit"];
-  /** Fees of requests on their source chains, units of 18 decimals; only of requests that were to pay. */
-  readonly fees: ReadonlyMap<string, bigint>;
-}
+import type { Facts } from "./invariant_facts.ts";
 
 /** I7: a row is claimed when, and only after, the hub says so; and what it has paid for is not given up. */
 export function* claimsUntrue({ trace, money, hub, histories }: Facts): Iterable<string> {

@@ -9,8 +9,6 @@ import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
-import { HostileSenders } from "./hostile_messages.ts";
-import { refusedResult } from "./profile_table.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
 import type { ConsensusScene } from "./consensus_scene.ts";
@@ -24,24 +22,10 @@ interface ProfileCast {
   readonly hub?: Profile<RpcBehaviour>;
 }
 
-/** Outcome of it. */
-export interface ProfileResult {
-  /** How often each behaviour was met, by profile. */
-  readonly strikes: ReadonlyMap<string, ReadonlyMap<string, number>>;
-  /** Bytes of the largest request and answer, by profile. */
-  readonly largest: ReadonlyMap<string, { readonly request: number; readonly answer: number }>;
-  /** What the time went into, in order. */
-  readonly stages: readonly { readonly name: string; readonly ms: number }[];
-}
-
 /** How it is played. */
 interface ProfileSceneOptions {
   /** Has the fees paid out by the command in the end. Default false. */
   readonly withdraws?: boolean;
-  /** Modules that cost relayers gas for nothing get messages, too. Default false. */
-  readonly hostile?: boolean;
-  /** File that gets the whole log of the program. Default none. */
-  readonly logPath?: string;
 }
 
 /** Messages each way, half before the program starts and half while it runs. */
@@ -69,13 +53,14 @@ export function startProfileDevnet(): Promise<Devnet> {
 
 /**
  * Plays it on a devnet with the chains A and B.
- * @throws {Error} when a message does not arrive, a fee does not come home, or an invariant does not hold.
+ * @throws {Error} when a message does not arrive, a fee does not come home, an invariant does not hold, or a behaviour was
+ * never met.
  */
 export async function playProfiles(
   devnet: Devnet,
   { evm, hub }: ProfileCast,
-  { withdraws = false, hostile = false, logPath }: ProfileSceneOptions = {},
-): Promise<ProfileResult> {
+  { withdraws = false }: ProfileSceneOptions = {},
+): Promise<void> {
   await using nodes = new AsyncDisposableStack();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const fronts = new Map<DevnetChain, ProfiledNode>();
@@ -86,72 +71,46 @@ export async function playProfiles(
   }
   const hubFront = hub === undefined ? undefined : nodes.use(startProfiledNode(devnet.hub.httpUrl, hub));
   const changes = changesFor(fronts, hubFront);
-  let result: ProfileResult | undefined;
   await playSceneOn(devnet, async (scene) => {
-    const stages = new Stages();
     outgrow(devnet, hubFront);
     const sections = {
       ...await scene.heightsNow(),
       // What earlier scenes have earned stays where it is.
       relayer: { minimum_withdrawal_amount: 1_000_000 },
     };
-    const hostiles = hostile ? await HostileSenders.settle(scene, FEE) : undefined;
     await Promise.all([a, b].map((chain) => devnet.mine(chain, LEAD_BLOCKS)));
     const early = await sendBoth(scene, MESSAGES / 2);
-    await hostiles?.send();
     const behind = await holdBack(devnet, fronts, early);
-    stages.end("sent and held back");
     await Promise.all([a, b].map(async (chain) => {
       await devnet.mine(chain, behind.chains.includes(chain) ? FORGOTTEN_BLOCKS : BACKLOG_BLOCKS);
     }));
-    stages.end("backlog");
     const relayer = scene.relayer();
-    await using _log = keepsLog(relayer, logPath);
     const credit = [a, b].map((chain) => creditOf(devnet, chain, "relayer"));
     await relayer.startAndWait({ ...changes, sections });
-    stages.end("started");
     await behind.untilMet();
-    stages.end("old states refused");
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
-    await hostiles?.spoil(relayer);
-    stages.end("all sent");
     await scene.untilDelivered(sent);
-    stages.end("arrived");
-    const taken = await hostiles?.untilJudged(relayer) ?? [];
-    await untilClaimed(relayer, [...sent, ...taken]);
-    stages.end("claimed");
+    await untilClaimed(relayer, sent);
     assert.deepEqual(
       [a, b].map((chain) => creditOf(devnet, chain, "relayer")),
-      credit.map((before, at) => {
-        const source = [a, b][at]?.stateMachine;
-        const extra = taken.filter(({ request }) => request.source === source).length;
-        return before + BigInt(MESSAGES + extra) * FEE;
-      }),
+      credit.map((before) => before + BigInt(MESSAGES) * FEE),
       "credit on the hub",
     );
-    await hostiles?.assertWasteBounded(relayer);
     if (withdraws) await bringHome(scene, relayer, changes);
-    await scene.finish(hostiles === undefined ? {} : { mostReverts: hostiles.mostReverts });
-    stages.end("stopped and checked");
-    const all = [...fronts.values(), ...hubFront === undefined ? [] : [hubFront]];
-    const sums = { strikes: strikesOf(all), largest: largestOf(all) };
-    result = { ...sums, stages: stages.all };
+    await scene.finish();
   });
-  if (result === undefined) throw new Error("The scene ended without a result");
-  return result;
+  assertMet([...fronts.values(), ...hubFront === undefined ? [] : [hubFront]]);
 }
 
 /**
  * Starts the program with a node that cannot do what is needed: the chain A, or the hub, has this profile.
- * @returns what was said of it
  * @throws {Error} when the program does not name the reason and the cure, or sends something anyway
  */
 export async function playRefused(
   devnet: Devnet,
   profile: Profile<RpcBehaviour>,
   kind: "evm" | "hub",
-  { logPath }: Pick<ProfileSceneOptions, "logPath"> = {},
-): Promise<string> {
+): Promise<void> {
   const { refusal } = profile;
   if (refusal === undefined) throw new Error(`${profile.name} is not refused`);
   const a = devnet.chain("A");
@@ -163,7 +122,6 @@ export async function playRefused(
     };
     const sent = await sendPing(devnet, { from: "B", to: "A", count: 3, fee: FEE });
     const relayer = scene.relayer();
-    await using _log = keepsLog(relayer, logPath);
     const process = await relayer.start(changes);
     const line = await process.waitForLine(
       ({ text }) => text.includes(refusal.reason) && text.includes(refusal.cure) && text.includes(front.host),
@@ -183,8 +141,7 @@ export async function playRefused(
     assert.deepEqual(submissions.filter(({ chain }) => chain === a.stateMachine), []);
     await scene.finish();
   });
-  assertMet(profile.name, front.strikes);
-  return refusedResult(refusal);
+  assertMet([front]);
 }
 
 /** Endpoints with the profiles in front of them, and the second ones where those are needed. */
@@ -198,18 +155,6 @@ function changesFor(
     })),
     ...hubFront === undefined ? {} : { hubUrl: hubFront.wsUrl },
   };
-}
-
-/** Time of each stage. */
-class Stages {
-  readonly all: { readonly name: string; readonly ms: number }[] = [];
-  #sinceMs = performance.now();
-
-  end(name: string): void {
-    const nowMs = performance.now();
-    this.all.push({ name, ms: nowMs - this.#sinceMs });
-    this.#sinceMs = nowMs;
-  }
 }
 
 /**
@@ -252,20 +197,6 @@ function outgrow({ hub }: Devnet, hubFront: ProfiledNode | undefined): void {
   while (hub.best.number <= 2 * states.limit.played) hub.produceBlock();
 }
 
-/** Writes the log of all processes when the scene ends, however it does. */
-function keepsLog({ processes }: SceneRelayer, path: string | undefined): AsyncDisposable {
-  return {
-    async [Symbol.asyncDispose](): Promise<void> {
-      if (path !== undefined) {
-        await Deno.writeTextFile(
-          path,
-          processes.map(({ text }) => `${text}\n`).join(""),
-        );
-      }
-    },
-  };
-}
-
 async function sendBoth({ devnet }: Scene, count: number): Promise<readonly SentMessage[]> {
   return (await Promise.all([
     sendPing(devnet, { from: "A", to: "B", count, fee: FEE }),
@@ -300,35 +231,15 @@ async function bringHome(scene: Scene, relayer: SceneRelayer, changes: ConfigCha
   );
 }
 
-/** Strikes by profile; the same profile at several nodes counts once. */
-function strikesOf(nodes: readonly ProfiledNode[]): ProfileResult["strikes"] {
-  const all = new Map<string, Map<string, number>>();
-  for (const { profile, strikes } of nodes) {
-    const sums = all.get(profile.name) ?? new Map<string, number>();
-    all.set(profile.name, sums);
-    for (const [kind, count] of strikes) sums.set(kind, (sums.get(kind) ?? 0) + count);
-  }
-  return all;
-}
-
-/** Sizes by profile; of the same profile at several nodes the largest. */
-function largestOf(nodes: readonly ProfiledNode[]): ProfileResult["largest"] {
-  const all = new Map<string, { readonly request: number; readonly answer: number }>();
-  for (const { profile: { name }, largest: { request, answer } } of nodes) {
-    const known = all.get(name) ?? { request: 0, answer: 0 };
-    all.set(name, { request: Math.max(known.request, request), answer: Math.max(known.answer, answer) });
-  }
-  return all;
-}
-
 /**
  * A relayer that asks this node (and, where the profile needs one, a whole node behind it) proves two heights, a period
- * begins, and the committee of the next one is proved. Returns how often each behaviour was met.
+ * begins, and the committee of the next one is proved.
+ * @throws {assert.AssertionError} when a behaviour of the profile was never met
  */
 export async function playBeaconProfile(
   scene: ConsensusScene,
   profile: Profile<RestBehaviour>,
-): Promise<ReadonlyMap<string, number>> {
+): Promise<void> {
   const { beacon } = scene.chain("beacon").proven;
   if (beacon === undefined) throw new Error("The devnet has no beacon chain");
   const isInJson = profile.behaviours.some(({ kind }) => kind === "jsonOnly");
@@ -348,11 +259,23 @@ export async function playBeaconProfile(
     { since },
   );
   await scene.stop(relayer);
-  return front.strikes;
+  assertMet([front]);
 }
 
-/** @throws {assert.AssertionError} when one of these behaviours was never met. */
-export function assertMet(name: string, strikes: ReadonlyMap<string, number>): void {
-  const unmet = [...strikes].filter(([, count]) => count === 0).map(([kind]) => kind);
-  assert.deepEqual(unmet, [], `${name}: behaviours that were never met`);
+/** A node in front of another one, with how often each kind of behaviour of its profile was met. */
+interface PlayedNode {
+  readonly profile: { readonly name: string };
+  readonly strikes: ReadonlyMap<string, number>;
+}
+
+/** The same profile at several nodes counts once. @throws {assert.AssertionError} when a behaviour was never met. */
+function assertMet(nodes: readonly PlayedNode[]): void {
+  const met = new Map<string, number>();
+  for (const { profile, strikes } of nodes) {
+    for (const [kind, count] of strikes) {
+      const behaviour = `${profile.name}: ${kind}`;
+      met.set(behaviour, (met.get(behaviour) ?? 0) + count);
+    }
+  }
+  assert.deepEqual([...met].filter(([, count]) => count === 0).map(([behaviour]) => behaviour), []);
 }

@@ -10,7 +10,7 @@ import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
 import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
-import { type ConsensusTransaction, readConsensusTransactions, readHeads } from "./consensus_hosts.ts";
+import { type HostDelivery, readDeliveries, readHeads } from "./consensus_hosts.ts";
 import { playSceneOn, type Scene } from "./scene.ts";
 
 /** What the hub pays for a rotation, units of its token (12 decimals, a dollar each): far above the cost. */
@@ -59,10 +59,10 @@ export function playRotations(devnet: Devnet): Promise<void> {
       const carried = await carriedTo(scene, chain);
       assert.ok(carried.some(({ hasMessages }) => hasMessages));
       assert.equal(
-        carried.reduce((sum, { rotations }) => sum + rotations, 0),
+        carried.flatMap(({ effects }) => effects).filter((effect) => effect === "rotation").length,
         Number((sets[index] ?? 0n) - (setsBefore[index] ?? 0n)),
       );
-      assert.deepEqual(carried.filter(({ stale }) => stale > 0), []);
+      assert.deepEqual(carried.filter(({ effects }) => effects.includes("none")), []);
     }
   });
 }
@@ -91,15 +91,18 @@ export function playMissedRotations(devnet: Devnet): Promise<void> {
     await untilSetsMatch(devnet);
     await scene.finish(paidTo(scene));
     for (const chain of devnet.chains) {
-      const carried = (await carriedTo(scene, chain)).filter(({ height }) =>
-        height > (caughtUpAt.get(chain.stateMachine) ?? 0n)
+      const carried = (await carriedTo(scene, chain)).filter(({ block }) =>
+        block > (caughtUpAt.get(chain.stateMachine) ?? 0n)
       );
       const groups = carried.filter(({ hasMessages }) => !hasMessages);
-      assert.deepEqual(groups.slice(0, 2).map(({ rotations }) => rotations), [
-        3,
-        Math.min(3, missed - 3),
-      ]);
-      assert.deepEqual(carried.filter(({ stale }) => stale > 0), []);
+      assert.deepEqual(
+        groups.slice(0, 2).map(({ effects }) => effects.filter((effect) => effect === "rotation").length),
+        [
+          3,
+          Math.min(3, missed - 3),
+        ],
+      );
+      assert.deepEqual(carried.filter(({ effects }) => effects.includes("none")), []);
     }
   });
 }
@@ -129,11 +132,9 @@ async function untilSetsMatch(devnet: Devnet): Promise<void> {
   );
 }
 
-/** What the scene's relayer carried to a chain. */
-export function carriedTo(
-  scene: Scene,
-  { host, stateMachine }: DevnetChain,
-): Promise<readonly ConsensusTransaction[]> {
-  const after = scene.startHeights.get(stateMachine) ?? 0n;
-  return readConsensusTransactions(host, DEVNET_ACCOUNTS.relayer.address, after);
+/** What the scene's relayer carried to a chain without a revert. */
+export async function carriedTo(scene: Scene, chain: DevnetChain): Promise<readonly HostDelivery[]> {
+  const found = await readDeliveries(chain, scene.startHeights.get(chain.stateMachine) ?? 0n);
+  const account = DEVNET_ACCOUNTS.relayer.address.toLowerCase();
+  return found.filter(({ sender, isReverted }) => sender === account && !isReverted);
 }

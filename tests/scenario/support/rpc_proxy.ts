@@ -75,24 +75,6 @@ export async function startRpcProxy(options: ProxyOptions): Promise<RpcProxy> {
   return proxy;
 }
 
-/**
- * Length of the longest chain of requests of which each began after the one before it had ended: what a caller pays
- * in round trips. Unanswered requests do not count.
- */
-export function countSequentialTrips(requests: readonly ProxiedRequest[]): number {
-  const ended = requests
-    .flatMap(({ atMs, endedAtMs }) => (endedAtMs === undefined ? [] : [{ atMs, endedAtMs }]))
-    .sort((a, b) => a.endedAtMs - b.endedAtMs);
-  let trips = 0;
-  let lastEndMs = -Infinity;
-  for (const { atMs, endedAtMs } of ended) {
-    if (atMs < lastEndMs) continue;
-    trips++;
-    lastEndMs = endedAtMs;
-  }
-  return trips;
-}
-
 /** A running proxy. */
 export class RpcProxy implements AsyncDisposable {
   readonly #upstream: string;

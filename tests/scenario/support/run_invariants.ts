@@ -3,7 +3,7 @@
  * are, decisions that follow from their numbers. Source: docs/architecture/messaging.md, I11, I12 and I14.
  */
 import type { EventCode } from "../../../src/core/telemetry/log.ts";
-import type { Facts, ProcessTrace } from "./invariants.ts";
+import type { Facts, ProcessTrace } from "./invariant_facts.ts";
 
 /** Every wait speaks every five minutes, the whole program every ten; with some time for a busy machine. */
 const MAX_SILENCE_MS = 630_000;

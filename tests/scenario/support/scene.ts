@@ -18,6 +18,7 @@ import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
+import { runRelayerOnce, type RunResult } from "./run_once.ts";
 
 /**
  * Blocks fast enough for tests, slow enough for two cores: most of a message's way is waiting for them. How chains become
@@ -115,6 +116,19 @@ export class SceneRelayer {
   /** What the databases held that gave way to replicas. */
   lostLedgers(): Promise<readonly LedgerSnapshot[]> {
     return Promise.all(this.lostPaths.map((path) => readLedger(path)));
+  }
+
+  /** Runs a command on the newest process's configuration and database, beside the relayer where it runs. */
+  run(...args: readonly string[]): Promise<RunResult> {
+    const { configPath, dbPath } = this.process;
+    return runRelayerOnce([`--config=${configPath}`, `--db=${dbPath}`, ...args]);
+  }
+
+  /** What a command answers. @throws {Error} when it fails or says anything beside. */
+  async ask(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run("--log-level=error", ...args);
+    if (code !== 0 || stderr !== "") throw new Error(`${args.join(" ")}: ${code}\n${stdout}\n${stderr}`);
+    return stdout;
   }
 
   /** Ends the newest process in order. @throws {Error} when its status is not 0. */

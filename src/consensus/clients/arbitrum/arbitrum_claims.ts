@@ -10,7 +10,7 @@ import {
   NODE_CREATED,
   type NodeCreated,
 } from "./spec/claim_events.ts";
-import { assertionHash, assertionSlot, contestReason, nodeClaimHash, nodeSlot } from "./spec/claim_hashes.ts";
+import { assertionHash, assertionSlot, nodeClaimHash, nodeSlot } from "./spec/claim_hashes.ts";
 import {
   type ArbitrumConsensusState,
   type ArbitrumProof,
@@ -18,28 +18,28 @@ import {
   blacklistedClaimKey,
 } from "./spec/update.ts";
 import { decodeArbitrumUpdate, verifyArbitrumUpdate } from "./spec/verify_update.ts";
-import { type ClaimKind, ClaimRefusal, type RollupDeps } from "../../rollup/claims.ts";
-import type { RollupClaim } from "../../rollup/claim_search.ts";
+import {
+  type ClaimKind,
+  type ClaimLog,
+  ClaimRefusal,
+  type RollupClaim,
+  type RollupDeps,
+} from "../../rollup/claims.ts";
 import { accountNodesOf, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { RollupDataError } from "../../rollup/spec/rollup_client.ts";
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../core/evm/block_header.ts";
 import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 
 /** A claim with what its proof is made of. */
-export interface ArbitrumClaim extends RollupClaim {
-  /** Place among others. */
-  readonly order: bigint;
+export interface ArbitrumClaim {
   /** Name in the hub's blacklist. */
   readonly claimHash: Hash256;
   /** Last block of the claim. */
   readonly blockHash: Hash256;
   /** Slots of `eth_getProof` for the rollup, as {@link build} needs them. */
   readonly slots: readonly Hash256[];
-  /** Slot of the word that shows whether the claim is contested; absent: nothing shows it. */
-  readonly contestSlot?: Hash256;
   /**
    * Builds the proof. @param parts.header the last block. @param parts.rollup answer of `eth_getProof` at the L1 height of
    * the update. @throws {RollupDataError} `wrong_block` @throws {EvmProofError} malformed_answer
@@ -48,17 +48,15 @@ export interface ArbitrumClaim extends RollupClaim {
 }
 
 /** An assertion, which is challenged when its parent has a second child. */
-export function assertionClaim(event: AssertionCreated): Omit<ArbitrumClaim, keyof RollupClaim | "order"> {
-  const { globalState } = event.afterState;
-  const parent = assertionSlot(event.previousAssertionHash);
+export function assertionClaim(event: AssertionCreated): ArbitrumClaim {
+  const { assertionHash: claimHash, afterState, previousAssertionHash, sequencerBatchAcc } = event;
+  const { blockHash } = afterState.globalState;
   return {
-    claimHash: event.assertionHash,
-    blockHash: globalState.blockHash,
-    slots: [assertionSlot(event.assertionHash), parent],
-    contestSlot: parent,
+    claimHash,
+    blockHash,
+    slots: [assertionSlot(claimHash), assertionSlot(previousAssertionHash)],
     build: ({ header, rollup }) => {
-      requireBlock(header, globalState.blockHash);
-      const { afterState, previousAssertionHash, sequencerBatchAcc } = event;
+      requireBlock(header, blockHash);
       const value = {
         header,
         afterState,
@@ -74,7 +72,7 @@ export function assertionClaim(event: AssertionCreated): Omit<ArbitrumClaim, key
 }
 
 /** A node of a rollup contract that predates BoLD. */
-export function nodeClaim(event: NodeCreated): Omit<ArbitrumClaim, keyof RollupClaim | "order"> {
+export function nodeClaim(event: NodeCreated): ArbitrumClaim {
   const { globalState, machineStatus, inboxMaxCount, nodeNumber } = event;
   return {
     claimHash: nodeClaimHash(event),
@@ -93,60 +91,42 @@ function requireBlock(header: EvmBlockHeader, blockHash: Hash256): void {
   if (hashBlockHeader(header) !== blockHash) throw new RollupDataError("wrong_block");
 }
 
-type DecodeClaim = ClaimKind<ArbitrumClaim>["decode"];
+/** Reads a claim with its name; `undefined` for other logs. @throws {RollupDataError} `malformed_event` */
+type ReadClaim = (log: ClaimLog, contract: Address) => ArbitrumClaim & { readonly name: string } | undefined;
 
-/** Generations of the rollup contract. @param contract lower case @param id under the rollup's own client */
-function generationOf(
-  isOrbit: boolean,
-  contract: Address,
-  id: StateMachineId,
-): Pick<ClaimKind<ArbitrumClaim>, "noun" | "topic0" | "decode"> {
-  const blacklisted = (
-    { claimHash }: Pick<ArbitrumClaim, "claimHash">,
-  ): Pick<RollupClaim, "blacklistKey"> => ({
-    blacklistKey: blacklistedClaimKey(id, claimHash),
-  });
-  const decodeNode: DecodeClaim = (log) => {
-    const event = decodeNodeCreated(log, contract);
-    if (event === undefined) return undefined;
-    const claim = nodeClaim(event);
-    const { nodeNumber: order } = event;
-    return { ...claim, ...blacklisted(claim), name: `node ${order}`, order, l1Height: log.blockNumber };
-  };
-  const decodeAssertion: DecodeClaim = (log) => {
-    const event = decodeAssertionCreated(log, contract);
-    if (event === undefined) return undefined;
-    // The contract names assertions by this hash, so a log that does not match is forged.
-    if (assertionHash(event) !== event.assertionHash) throw new RollupDataError("malformed_event");
-    const claim = assertionClaim(event);
-    const { blockNumber: l1Height } = log;
-    const name = `assertion ${event.assertionHash}`;
-    return { ...claim, ...blacklisted(claim), name, order: l1Height, l1Height };
-  };
-  return isOrbit
-    ? { noun: "nodes", topic0: NODE_CREATED, decode: decodeNode }
-    : { noun: "assertions", topic0: ASSERTION_CREATED, decode: decodeAssertion };
-}
+const readNode: ReadClaim = (log, contract) => {
+  const event = decodeNodeCreated(log, contract);
+  return event && { ...nodeClaim(event), name: `node ${event.nodeNumber}` };
+};
 
-/** Claims in a rollup contract of the generation that the client's state names. */
+const readAssertion: ReadClaim = (log, contract) => {
+  const event = decodeAssertionCreated(log, contract);
+  if (event === undefined) return undefined;
+  // The contract names assertions by this hash, so a log that does not match is forged.
+  if (assertionHash(event) !== event.assertionHash) throw new RollupDataError("malformed_event");
+  return { ...assertionClaim(event), name: `assertion ${event.assertionHash}` };
+};
+
+/** Claims in a rollup contract of the generation that the client's state names. @param contract lower case */
 export function arbitrumClaims(
   { l2 }: Pick<RollupDeps, "l2">,
   state: ArbitrumConsensusState,
   contract: Address,
-): ClaimKind<ArbitrumClaim> {
+): ClaimKind<ArbitrumClaim & RollupClaim> {
+  const generation = state.consensusType === "ArbitrumOrbit"
+    ? { noun: "nodes", topic0: NODE_CREATED, read: readNode }
+    : { noun: "assertions", topic0: ASSERTION_CREATED, read: readAssertion };
   return {
-    ...generationOf(state.consensusType === "ArbitrumOrbit", contract, state.stateMachineId),
+    ...generation,
     contract,
-    plan: async (open, keep, { l1, block: { height: at }, signal }) => {
-      const reads = open.flatMap(({ contestSlot: slot }) =>
-        slot === undefined ? [] : [{ kind: "word", account: contract, slot, at } as const]
-      );
-      const words = await l1.fetchReads(reads, signal);
-      const reasonAgainst = (claim: ArbitrumClaim, index: number): string | undefined => {
-        const word = words[index];
-        return claim.contestSlot && contestReason(word === undefined ? undefined : toHash256(word));
-      };
-      return keep(open, reasonAgainst).toReversed().toSorted((a, b) => Number(b.order - a.order));
+    decode: (log) => {
+      const claim = generation.read(log, contract);
+      const { stateMachineId: id } = state;
+      return claim && { ...claim, log, blacklistKey: blacklistedClaimKey(id, claim.claimHash) };
+    },
+    plan: (open) => {
+      const newestFirst = open.toReversed().toSorted((a, b) => Number(b.log.blockNumber - a.log.blockNumber));
+      return Promise.resolve(newestFirst);
     },
     prove: async (claim, { l1, block, hubHeight, signal }) => {
       const found = await l2.fetchHeader(claim.blockHash, signal);

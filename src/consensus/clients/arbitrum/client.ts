@@ -3,9 +3,8 @@ import type { ChainClient } from "../../client.ts";
 import { type ArbitrumClaim, arbitrumClaims } from "./arbitrum_claims.ts";
 import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey } from "./spec/update.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
-import { Claims, type RollupDeps } from "../../rollup/claims.ts";
+import { Claims, type RollupClaim, type RollupDeps } from "../../rollup/claims.ts";
 import {
   checkRollup,
   decodeContract,
@@ -25,8 +24,7 @@ import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  rollupCore: optional(contractAddress, {
-    name: "rollup_core",
+  rollupCore: optional("rollup_core", contractAddress, {
     description: "The RollupCore contract on the L1. Default: the one that the hub stores.",
     example: "0x4DCeB440657f21083db8aDd07665f8ddBe1DCfc0",
   }),
@@ -39,7 +37,6 @@ export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
   host: {
     description: "Of type `arbitrum_orbit`: assertions of the rollup contract on the L1.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
   findL1,
@@ -80,7 +77,7 @@ function arbitrumKind(
   deps: RollupDeps,
   { rollupCore }: ArbitrumOptions,
 ): RollupKind<ArbitrumConsensusState, Address | undefined> {
-  const claims = new Claims<ArbitrumClaim>(deps);
+  const claims = new Claims<ArbitrumClaim & RollupClaim>(deps);
   return {
     clientId: consensusClientIds.arbitrum,
     noun: "assertions of BoLD",

@@ -25,32 +25,31 @@ import { keepsOut } from "../../../core/checks/check_row.ts";
 
 /** Defaults: polytope-labs/hyperbridge: tesseract/prover. */
 const proverKeys = {
-  relayRpcWs: required(webSocketUrl, {
-    name: "relay_rpc_ws",
+  relayRpcWs: required("relay_rpc_ws", webSocketUrl, {
     description: "A node of the relay chain, from which proofs are made.",
     example: "wss://relay.example.org",
   }),
   /** `undefined`: the one of `[hub.substrate]`. */
-  paraRpcWs: optional(webSocketUrl, {
-    name: "para_rpc_ws",
+  paraRpcWs: optional("para_rpc_ws", webSocketUrl, {
     description:
       "A node of the hub that shows which heads hold messages. Without it, the one of [hub.substrate].",
     example: "wss://hub.example.org",
   }),
   paraIds: required(
+    "para_ids",
     listOf(paraId, { expected: "an array of at least one parachain id", min: 1, identity: String }),
     {
-      name: "para_ids",
       description: "Parachains whose heads are proved: the hub's own id (it is added where it is missing).",
       example: [3367],
     },
   ),
-  maxRpcPayloadSizeBytes: withDefault(integer(1, UINT32_MAX, "bytes"), 15 * 1024 * 1024, {
-    name: "max_rpc_payload_size",
-    description: "Maximum size of one RPC request or response.",
-  }),
-  queryBatchSize: withDefault(integer(1, UINT32_MAX, "storage keys"), 200, {
-    name: "query_batch_size",
+  maxRpcPayloadSizeBytes: withDefault(
+    "max_rpc_payload_size",
+    integer(1, UINT32_MAX, "bytes"),
+    15 * 1024 * 1024,
+    { description: "Maximum size of one RPC request or response." },
+  ),
+  queryBatchSize: withDefault("query_batch_size", integer(1, UINT32_MAX, "storage keys"), 200, {
     description: "Maximum number of storage keys of one query.",
   }),
 };
@@ -70,10 +69,6 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
       "Only with a hub of type `beefy`: makes proofs from the relay chain where the hub has none that " +
       "serve. They cost about ten times as much gas.",
     keys: proverKeys,
-    foreign: {
-      proof_variant: "this relayer makes ECDSA proofs only",
-      zk_beefy: "this relayer makes ECDSA proofs only",
-    },
   },
   withoutSection: { values: undefined },
   addHub: (values, hub, location) =>

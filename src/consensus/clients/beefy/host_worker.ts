@@ -47,7 +47,7 @@ export function hostWorker(deps: BeefyWorkerDeps): Worker {
   const watched = { ...deps, log: deps.log.with({ chain: target }) };
   return {
     name: `${chain} -> ${target}`,
-    run: (signal) => runPollLoop(watched, new HostWorker(watched), { signal }),
+    run: (signal) => runPollLoop(watched, new HostWorker(watched), signal),
   };
 }
 

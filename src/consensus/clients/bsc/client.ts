@@ -3,15 +3,7 @@ import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, toProverOptions } from "../../client.ts";
 import { type BscHeaders, findBscUpdate, type SearchResult } from "./find_update.ts";
-import {
-  BscError,
-  type BscNetwork,
-  epochBlock,
-  epochOfBlock,
-  ExtraDataError,
-  findBscNetwork,
-  parseExtraData,
-} from "./spec/extra_data.ts";
+import { BscError, type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/extra_data.ts";
 import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
 import {
   type BscConsensusState,
@@ -23,7 +15,7 @@ import {
   initialBscState,
 } from "./spec/update.ts";
 import { decodeBscState } from "./spec/verify_update.ts";
-import { frequencyKey, hostForeign } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { checkChainIds, fetchEvmHeader, openEvmReader } from "../../evm_reader.ts";
 import {
   BaseProver,
@@ -35,7 +27,7 @@ import {
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import { withDefault } from "../../../core/config/schema.ts";
 import { integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
@@ -52,25 +44,17 @@ interface BscHost {
 /** `type = "bsc"`: votes in the chain's own headers. */
 export const bscClient: ChainClient<BscHost> = {
   knownChains: [56, 97],
+  isClosed: true,
   networks: { bsc_testnet: 97 },
   host: {
     description: "Of type `bsc`: votes in the chain's own headers.",
     keys: {
-      consensusUpdateFrequencySec: frequencyKey,
+      consensusUpdateFrequencySec: frequencyKey(),
       /** polytope-labs/hyperbridge: tesseract/consensus/bsc, `epoch_length`. */
-      epochLength: withDefault(integer(1, UINT32_MAX, "blocks"), 1_000, {
-        name: "epoch_length",
+      epochLength: withDefault("epoch_length", integer(1, UINT32_MAX, "blocks"), 1_000, {
         description: "Length of an epoch.",
       }),
     },
-    foreign: hostForeign,
-  },
-  checkSection: ({ location, stateMachine }) => {
-    if (stateMachine === undefined || findBscNetwork(evmChainId(stateMachine)) !== undefined) return;
-    location.child("state_machine").problem(
-      `"${stateMachine}", which the hub has no BSC client for`,
-      '"EVM-56" or "EVM-97"',
-    );
   },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
     checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
@@ -111,8 +95,6 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
   readonly #network: BscNetwork;
   /** Blocks of an epoch, as last read; `undefined` before the first poll. */
   #epochLength: bigint | undefined;
-  /** Blocks of a turn in the epoch that was read last. */
-  #turn: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   readonly #client: TargetClient<BscConsensusState>;
 
   /** @throws {RangeError} for a chain that the hub's client was not built for. */
@@ -146,7 +128,7 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     if (epochLength === undefined || epochLength === this.options.epochLength) return [];
     const found = `epoch_length is ${this.options.epochLength} in the configuration, but ` +
       `${epochLength} on the hub; the hub's value is used`;
-    return [findingRow(this.chain, "epoch_length_mismatch", { result: "warning", found })];
+    return [about(this.chain).warning("epoch_length_mismatch", found)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
@@ -197,19 +179,6 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     return { ...client, epochLength };
   }
 
-  /** Consecutive blocks of one validator in an epoch; `undefined` where its first header does not contain it. */
-  async #fetchTurnLength(
-    epoch: bigint,
-    epochLength: bigint,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    if (this.#turn?.epoch !== epoch) {
-      const header = await fetchEvmHeader(this.#deps.headers, epochBlock(epoch, epochLength), signal);
-      this.#turn = { epoch, blocks: readTurnLength(this.#network, header) };
-    }
-    return this.#turn.blocks;
-  }
-
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
@@ -219,8 +188,7 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     let { state } = trusted;
     let said = "";
     while (updates.length < MAX_CHAINED_UPDATES) {
-      const turnLength = await this.#fetchTurnLength(state.currentEpoch, epochLength, signal);
-      const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
+      const plan = planBscUpdate(state, { head: head.number, epochLength });
       if (plan.action !== "search") {
         if (updates.length > 0) break;
         return this.#idle(plan);
@@ -284,7 +252,6 @@ function describe({ finalizedHeight, currentEpoch, nextValidators }: BscConsensu
 const waitTexts = {
   no_new_block: "no newer block has usable votes",
   node_behind: "the node is behind the hub",
-  rotation_not_reached: "the next validator set does not sign yet",
 } as const;
 
 const unrecoverableTexts = {
@@ -292,12 +259,3 @@ const unrecoverableTexts = {
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;
-
-function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
-  try {
-    return parseExtraData(network, header).announcement?.turnLength ?? 1;
-  } catch (error) {
-    if (error instanceof ExtraDataError) return undefined;
-    throw error;
-  }
-}

@@ -13,25 +13,21 @@ import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/
 import type { ConsensusClientId } from "../../../core/ismp/state_machine.ts";
 
 const grandpaKeys = {
-  rpc: required(webSocketUrl, {
-    name: "rpc",
+  rpc: required("rpc", webSocketUrl, {
     description: "A node of the relay chain, or of the standalone chain, whose finality is proved.",
     example: "wss://relay.example.org",
   }),
-  slotDurationMs: required(integer(1, UINT32_MAX, "milliseconds"), {
-    name: "slot_duration",
+  slotDurationMs: required("slot_duration", integer(1, UINT32_MAX, "milliseconds"), {
     description: "Expected time of a block of that chain.",
     example: 6_000,
   }),
-  consensusUpdateFrequencySec: frequencyKey,
-  paraIds: required(listOf(paraId, { expected: "an array of parachain ids", identity: String }), {
-    name: "para_ids",
+  consensusUpdateFrequencySec: frequencyKey(),
+  paraIds: required("para_ids", listOf(paraId, { expected: "an array of parachain ids", identity: String }), {
     description: "Parachains whose heads are proved: the hub's own id (it is added where it is missing).",
     example: [3367],
   }),
   /** polytope-labs/hyperbridge: tesseract/consensus/grandpa, `max_block_range`. */
-  maxBlockRange: withDefault(integer(1, UINT32_MAX, "blocks"), 2_400, {
-    name: "max_block_range",
+  maxBlockRange: withDefault("max_block_range", integer(1, UINT32_MAX, "blocks"), 2_400, {
     description: "Maximum number of blocks of the relay chain that one finality proof covers.",
   }),
 };

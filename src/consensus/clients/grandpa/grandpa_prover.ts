@@ -4,7 +4,7 @@
  */
 import { mapError } from "../../spec/client_error.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import {
@@ -78,7 +78,7 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
     const found = await this.#client.findObstacle(signal);
     if (found === undefined) return [];
     const target = this.#deps.target.id.stateMachine;
-    return [findingRow(target, found.event, { result: "warning", found: `${target} ${found.text}` })];
+    return [about(target).warning(found.event, `${target} ${found.text}`)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

@@ -1,12 +1,6 @@
 /** Light client of OP stack chains, as the registry lists it. */
 import type { ChainClient } from "../../client.ts";
-import { DisputeGames, type GameOptions } from "./dispute_games.ts";
-import {
-  fetchOtherImplementations,
-  fetchUnlistedGames,
-  type FoundGame,
-  type KnownDetails,
-} from "./game_reads.ts";
+import { disputeGames, type FoundGame, type GameOptions } from "./dispute_games.ts";
 import { type OutputClaim, outputClaims } from "./outputs.ts";
 import {
   decodeGameRules,
@@ -17,7 +11,6 @@ import {
   type StoredGameRules,
 } from "./spec/update.ts";
 import { decodeOpStackState } from "./spec/verify_update.ts";
-import { hostForeign } from "../../config/keys.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims, type RollupDeps } from "../../rollup/claims.ts";
 import {
@@ -31,36 +24,30 @@ import {
   unlessUnreadable,
 } from "../../rollup/rollup_section.ts";
 import { type RollupKind, type RollupOptions, RollupProver } from "../../rollup/rollup_prover.ts";
-import { findingRow } from "../../../core/checks/check_row.ts";
 import type { FindingCode } from "../../../core/checks/findings.ts";
 import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
 import { contractAddress, integer, UINT32_MAX } from "../../../core/config/values.ts";
 import { type Address, toAddress } from "../../../core/evm/address.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { type StateMachineId, stateMachineIdKey } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import type { StateMachineId } from "../../../core/ismp/state_machine.ts";
 
 const hostKeys = {
   ...rollupHostKeys,
-  disputeGameFactory: optional(contractAddress, {
-    name: "dispute_game_factory",
+  disputeGameFactory: optional("dispute_game_factory", contractAddress, {
     description:
       "The DisputeGameFactory contract on the L1. Games of every type that the hub lists are used. Default: the " +
       "one that the hub stores.",
     example: "0xe5965Ab5962eDc7477C8520243A95517CD252fA9",
   }),
-  respectedGameType: optional(integer(0, UINT32_MAX), {
-    name: "respected_game_type",
+  respectedGameType: optional("respected_game_type", integer(0, UINT32_MAX), {
     description: "The type of games to try first.",
     example: 0,
   }),
-  messageParser: required(contractAddress, {
-    name: "message_parser",
+  messageParser: required("message_parser", contractAddress, {
     description: "The message passer (`L2ToL1MessagePasser`) on the L2 itself.",
     example: "0x4200000000000000000000000000000000000016",
   }),
-  l2Oracle: optional(contractAddress, {
-    name: "l2_oracle",
+  l2Oracle: optional("l2_oracle", contractAddress, {
     description: "The L2OutputOracle contract on the L1, for chains that have no dispute games yet.",
     example: "0xdfe97868233d1aa22e815a266982f2cf17685a27",
   }),
@@ -72,7 +59,6 @@ export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
   host: {
     description: "Of type `op_stack`: dispute games on the L1.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["beacon_rpc_url"],
   findL1,
@@ -132,7 +118,6 @@ function opStackKind(
 ): RollupKind<OpStackConsensusState, OpStackContracts> {
   const gameClaims = new Claims<FoundGame>(deps);
   const outputs = new Claims<OutputClaim>(deps);
-  const details: KnownDetails = new Map();
   return {
     clientId: consensusClientIds.opStack,
     noun: "dispute games",
@@ -154,70 +139,32 @@ function opStackKind(
         return outputs.find(outputClaims(deps, options, { state, oracle }), view, signal);
       }
       if (games === undefined) return undefined;
-      return gameClaims.find(new DisputeGames(deps, options, { state, rules: games, details }), view, signal);
+      return gameClaims.find(disputeGames(deps, options, { state, rules: games }), view, signal);
     },
-    checkStored: async ({ state: { stateMachineId }, stored: { games } }, signal) => {
-      if (games === undefined) return [];
-      const found = [...describeUnknown(games), ...await compareTypes(deps, games, options, signal)];
-      return found.map(([code, text]) => {
-        const named = `${stateMachineIdKey(stateMachineId)}: ${text}`;
-        return findingRow(stateMachineId.stateMachine, code, { result: "warning", found: named });
-      });
-    },
+    checkStored: ({ games }) => games === undefined ? [] : checkRules(games, options),
   };
 }
 
-type Finding = readonly [FindingCode, string];
-
-/** Describes the listed types of games that this version does not know, and what they cost. */
-function describeUnknown({ unknown, unread }: StoredGameRules): readonly Finding[] {
-  if (unknown.length === 0) return [];
-  const types = unknown.map(({ gameType, kind, expectedImplementation }) =>
-    `${gameType} of kind ${kind} (implementation ${expectedImplementation})`
-  );
-  const others = unread === 0 ? "" : `, with ${unread} types behind it that cannot be read`;
-  const text =
-    `the hub lists game type ${types.join(", ")}${others}, which this version does not know: such ` +
-    "games cannot be proved until causeway-consensus is updated";
-  return [["rollup_settings_unknown", text]];
-}
-
-/** Compares the types that the hub lists with the configuration, and with the games that are created now. */
-async function compareTypes(
-  { l1 }: Pick<RollupDeps, "l1">,
-  games: StoredGameRules,
+/** Compares the listed types with this version and with the configuration. */
+function checkRules(
+  { gameTypes, unknown, unread }: StoredGameRules,
   { respectedGameType }: OpStackOptions,
-  signal: AbortSignal,
-): Promise<readonly Finding[]> {
-  const types = games.gameTypes.map(({ gameType }) => gameType);
-  const listed = types.length === 0 ? "no type that can be proved" : types.join(", ");
-  const found: Finding[] = [];
-  try {
-    const at = { l1, at: await l1.fetchHeight(signal), signal };
-    for (
-      const { gameType, found: contract, expectedImplementation } of await fetchOtherImplementations(
-        at,
-        games,
-      )
-    ) {
-      const text = `the L1 creates dispute games of type ${gameType} with ${contract}, and the hub expects ` +
-        `${expectedImplementation}: it refuses them until its governance registers the upgrade; updates continue ` +
-        "then without a restart";
-      found.push(["game_implementation_changed", text]);
-    }
-    const unlisted = await fetchUnlistedGames(at, games);
-    if (unlisted !== undefined) {
-      const created = unlisted.types.map(({ gameType, found }) => `${gameType} (implementation ${found})`);
-      const text = `the newest dispute games (${unlisted.count}) are of type ${created.join(", ")}, and ` +
-        `the hub lists ${listed}: they cannot be proved until the hub's governance adds the type; updates ` +
-        "continue then without a restart";
-      return [...found, ["games_unlisted", text]];
-    }
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault; // which other rows name
+): ReturnType<NonNullable<RollupKind<OpStackConsensusState, OpStackContracts>["checkStored"]>> {
+  const found: (readonly [FindingCode, string])[] = [];
+  if (unknown !== undefined) {
+    const { gameType, kind, expectedImplementation } = unknown;
+    const others = unread === 0 ? "" : `, with ${unread} types behind it that cannot be read`;
+    const text =
+      `the hub lists game type ${gameType} of kind ${kind} (implementation ${expectedImplementation})${others}, ` +
+      "which this version does not know: such games cannot be proved until causeway-consensus is updated";
+    found.push(["rollup_settings_unknown", text]);
   }
-  if (respectedGameType === undefined || types.includes(respectedGameType)) return found;
-  const text = `respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
-    "all types that the hub lists are used";
-  return [...found, ["game_type_missing", text]];
+  const types = gameTypes.map(({ gameType }) => gameType);
+  if (respectedGameType !== undefined && !types.includes(respectedGameType)) {
+    const listed = types.join(", ") || "no type that can be proved";
+    const text = `respected_game_type is ${respectedGameType}, and the hub lists ${listed}: games of ` +
+      "all types that the hub lists are used";
+    found.push(["game_type_missing", text]);
+  }
+  return found;
 }

@@ -1,47 +1,51 @@
-/**
- * Dispute games as claims: the highest valid, unchallenged game of a type that the hub lists is proved. Start reading at
- * {@link DisputeGames.plan}.
- */
-import { fetchClaimedBlock, verifiedUpdate } from "./claimed_block.ts";
-import {
-  checkIsInFactory,
-  fetchBlockAt,
-  fetchChallenges,
-  fetchDetails,
-  fetchHead,
-  fetchOtherImplementations,
-  type FoundGame,
-  type Game,
-  type KnownDetails,
-} from "./game_reads.ts";
+/** Dispute games as claims: the highest valid, unchallenged game of a type that the hub lists is proved. */
+import { fetchClaimedBlock, verifiedUpdate } from "./outputs.ts";
 import {
   buildDisputeGameProof,
   type ClaimedOutput,
   factoryProofSlots,
   readClaim,
 } from "./spec/build_update.ts";
-import { decodeDisputeGameCreated, DISPUTE_GAME_CREATED } from "./spec/claim_events.ts";
-import { challengeWord, type SuperRootClaim } from "./spec/output_root.ts";
-import { blacklistedGameKey, type DisputeGameRules, type OpStackConsensusState } from "./spec/update.ts";
+import {
+  decodeDetails,
+  decodeDisputeGameCreated,
+  type Details,
+  DISPUTE_GAME_CREATED,
+  disputeGameCalls,
+  type DisputeGameCreated,
+} from "./spec/claim_events.ts";
+import { challengeWord, gameImplementationSlot, type SuperRootClaim } from "./spec/output_root.ts";
+import {
+  blacklistedGameKey,
+  type DisputeGameRules,
+  type GameTypeConfig,
+  type OpStackConsensusState,
+} from "./spec/update.ts";
+import { requireGame } from "./spec/verify_update.ts";
 import {
   type ClaimKind,
-  type ClaimPoll,
   ClaimRefusal,
-  type Keep,
-  type ProvenClaim,
+  readL1,
+  type RollupClaim,
   type RollupDeps,
 } from "../../rollup/claims.ts";
-import type { Address } from "../../../core/evm/address.ts";
-import type { RawLog } from "../../../core/evm/host_events.ts";
+import { accountNodesOf, provenStorageRoot, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
+import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
+import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
+import { type Address, toAddress } from "../../../core/evm/address.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import type { AccountProofAnswer } from "../../../core/merkle/evm_proof.ts";
-import { commitmentIdOf } from "../../rollup/spec/rollup_client.ts";
+
+/** A game by the log of its creation. */
+export type FoundGame = DisputeGameCreated & RollupClaim;
 
 /** A game that may be worth a proof. */
-type Candidate = Game & {
+type Candidate = FoundGame & Details & {
+  readonly config: GameTypeConfig;
   readonly claim: ClaimedOutput | SuperRootClaim;
-  /** Height of the block that it is about; of a super root estimated. */
-  readonly l2Height: bigint;
+  /** Height of the block that it is about, of a super root estimated by its time. */
+  readonly estimate: bigint;
+  /** Newest block of the rollup. */
+  readonly newest: bigint;
 };
 
 /** How games are selected and proved. */
@@ -54,174 +58,173 @@ export interface GameOptions {
   readonly messageParser: Address;
 }
 
-/** What the hub holds about the games of a rollup, and what is remembered of them between polls. */
-interface KnownGames {
-  readonly state: OpStackConsensusState;
-  readonly rules: DisputeGameRules;
-  readonly details: KnownDetails;
+/** The games of one rollup; of all types, since the hub may list more types later. */
+export function disputeGames(
+  { l2 }: Pick<RollupDeps, "l2">,
+  options: GameOptions,
+  { state, rules }: { readonly state: OpStackConsensusState; readonly rules: DisputeGameRules },
+): ClaimKind<FoundGame, Candidate> {
+  const { factory: contract, gameTypes } = rules;
+  return {
+    noun: "dispute games",
+    contract,
+    topic0: DISPUTE_GAME_CREATED,
+    decode: (log) => {
+      const game = decodeDisputeGameCreated(log, contract);
+      if (game === undefined) return undefined;
+      const blacklistKey = blacklistedGameKey(state.stateMachineId, game.proxy);
+      return { ...game, name: `game ${game.proxy}`, log, blacklistKey };
+    },
+    plan: async (open, { l1, block, signal }) => {
+      const isListed = (game: FoundGame): boolean =>
+        gameTypes.some(({ gameType }) => gameType === game.gameType);
+      const listed = open.filter(isListed);
+      const unlisted = open.flatMap((game) =>
+        isListed(game) ? [] : `of type ${game.gameType}, which the hub does not list`
+      );
+      if (listed.length === 0) return unlisted;
+      const slots = gameTypes.map(({ gameType }) => gameImplementationSlot(gameType));
+      const [words, details, head] = await Promise.all([
+        l1.fetchProvenWords({ account: contract, slots }, block, signal),
+        fetchDetails(l1, listed, signal),
+        fetchHead(l2, signal),
+      ]);
+      const types = gameTypes.map((config, index) => ({ config, implementation: words[index] }));
+      const judged = listed.map((game, index) =>
+        judgeGame(game, { details: details[index], types, head, chain: options.stateMachine })
+      );
+      const isOther = ({ gameType }: Candidate): number => gameType === options.respectedGameType ? 0 : 1;
+      const candidates = judged.filter((each) => typeof each !== "string").toSorted((a, b) =>
+        isOther(a) - isOther(b) || Number(b.estimate - a.estimate)
+      );
+      return [...unlisted, ...judged.filter((each) => typeof each === "string"), ...candidates];
+    },
+    prove: async (game, { l1, block, hubHeight = -1n, signal }) => {
+      const word = challengeWord(game.config.kind, game.proxy);
+      const requests = [
+        { account: contract, slots: factoryProofSlots(game, game.extraData) },
+        ...word === undefined ? [] : [{ account: word.account, slots: [word.slot] }],
+      ];
+      const [factory, challenge] = await l1.fetchProofs(requests, block, signal);
+      if (factory === undefined) throw new Error("A proof is missing");
+      // Otherwise the L1 endpoint returned invalid data, whatever the rollup says.
+      requireGame(
+        { ...game, timestampSec: game.createdAtSec, disputeGameProof: slotNodesOf(factory, 0) },
+        provenStorageRoot(accountNodesOf(factory), block.stateRoot, contract),
+        game.rootClaim,
+      );
+      const claimed = await findOutput(l2, game, signal);
+      // The hub stores nothing at or below its height.
+      if (claimed.l2Height <= hubHeight) return undefined;
+      const l2Block = await fetchClaimedBlock({ l2, messageParser: options.messageParser }, claimed, signal);
+      const value = buildDisputeGameProof({ ...l2Block, ...game, game, claimed, factory, challenge });
+      const proof = verifiedUpdate(state, block, { tag: "OpFaultProofGames", value }, {
+        disputeGames: rules,
+      });
+      return { proof, height: claimed.l2Height };
+    },
+  };
 }
 
-/** The games of one rollup; of all types, since the hub may list more types later. */
-export class DisputeGames implements ClaimKind<FoundGame, Candidate> {
-  readonly noun = "dispute games";
-  readonly topic0 = DISPUTE_GAME_CREATED;
-  readonly #deps: Pick<RollupDeps, "hub" | "l2">;
-  readonly #options: GameOptions;
-  readonly #known: KnownGames;
+/** What games are judged by. */
+interface GameFacts {
+  /** `undefined`: its contract does not answer as games do. */
+  readonly details: Details | undefined;
+  /** Listed types, with the words of their implementations in the factory, as the L1's state has them. */
+  readonly types: readonly {
+    readonly config: GameTypeConfig;
+    readonly implementation: Hash256 | undefined;
+  }[];
+  readonly head: Head;
+  readonly chain: StateMachine;
+}
 
-  constructor(deps: Pick<RollupDeps, "hub" | "l2">, options: GameOptions, known: KnownGames) {
-    this.#deps = deps;
-    this.#options = options;
-    this.#known = known;
+/** Selects by type, implementation and claim; otherwise the reason to skip the game. */
+function judgeGame(game: FoundGame, { details, types, head, chain }: GameFacts): Candidate | string {
+  const { config, implementation } = types.find((each) => each.config.gameType === game.gameType) ?? {};
+  if (config === undefined || details === undefined) return "unreadable";
+  const found = implementation === undefined ? "none" : toAddress(fromHex(implementation).subarray(12));
+  if (found !== config.expectedImplementation) {
+    return `of type ${game.gameType} with implementation ${found}, and the hub expects ` +
+      config.expectedImplementation;
   }
+  const claim = readClaim(game, { ...details, kind: config.kind }, chain);
+  if (typeof claim === "string") return claim;
+  const estimate = "l2Height" in claim ? claim.l2Height : estimateHeight(claim.timestampSec, head);
+  if (estimate > head.number) return "about a block that the chain does not have";
+  const known = "l2Height" in claim && { l2Height: claim.l2Height };
+  return { ...game, ...details, ...known, config, claim, estimate, newest: head.number };
+}
 
-  get contract(): Address {
-    return this.#known.rules.factory;
-  }
+/** Reads the properties of games; `undefined` for contracts that do not answer as games do. */
+async function fetchDetails(
+  l1: EvmReader,
+  games: readonly FoundGame[],
+  signal: AbortSignal,
+): Promise<readonly (Details | undefined)[]> {
+  const { extraData, createdAt } = disputeGameCalls;
+  const calls = games.flatMap(({ proxy: to }) => [{ to, data: extraData }, { to, data: createdAt }]);
+  const results = await l1.fetchCalls(calls, signal);
+  return games.map((_, index) => {
+    const [data, time] = results.slice(2 * index, 2 * index + 2);
+    return data === undefined || time === undefined ? undefined : readL1(l1, () => decodeDetails(data, time));
+  });
+}
 
-  decode(log: RawLog & { readonly blockNumber: bigint }): FoundGame | undefined {
-    const game = decodeDisputeGameCreated(log, this.contract);
-    if (game === undefined) return undefined;
-    const blacklistKey = blacklistedGameKey(this.#known.state.stateMachineId, game.proxy);
-    return { ...game, name: `game ${game.proxy}`, l1Height: log.blockNumber, blacklistKey };
-  }
+/** Number and time of a block. */
+export interface BlockTime {
+  readonly number: bigint;
+  readonly timestampSec: bigint;
+}
 
-  /** Selects by type, claim, height, implementation and challenges, in the order of their cost. */
-  async plan(
-    open: readonly FoundGame[],
-    keep: Keep<FoundGame>,
-    poll: ClaimPoll,
-  ): Promise<readonly Candidate[]> {
-    const { l1, signal, block: { height: at } } = poll;
-    const placed = await this.#place(await this.#readGames(open, keep, poll), keep, poll);
-    if (placed.length === 0) return [];
-    const others = await fetchOtherImplementations({ l1, at, signal }, this.#known.rules);
-    const usual = keep(
-      placed,
-      (game) =>
-        others.some(({ gameType }) => gameType === game.gameType)
-          ? "of an implementation that the hub does not expect"
-          : undefined,
-    );
-    const statuses = await fetchChallenges({ l1, at, signal }, usual);
-    const sound = keep(usual, (_, index) => statuses[index] === "unchallenged" ? undefined : "challenged");
-    const isOther = ({ gameType }: Candidate): number => gameType === this.#options.respectedGameType ? 0 : 1;
-    return sound.toSorted((a, b) => isOther(a) - isOther(b) || Number(b.l2Height - a.l2Height));
-  }
+/** The rollup's newest block. */
+interface Head extends BlockTime {
+  /** Seconds since the block before it, at least one. */
+  readonly blockSec: bigint;
+}
 
-  /** Reads the properties of the games of listed types. */
-  async #readGames(
-    open: readonly FoundGame[],
-    keep: Keep<FoundGame>,
-    { l1, signal }: ClaimPoll,
-  ): Promise<readonly Game[]> {
-    const { details, rules: { gameTypes } } = this.#known;
-    const listed = keep(
-      open,
-      (game) =>
-        gameTypes.some(({ gameType }) => gameType === game.gameType)
-          ? undefined
-          : "of a type that the hub does not list",
-    );
-    await fetchDetails(l1, listed.map(({ proxy }) => proxy), details, signal);
-    const readable = keep(listed, ({ proxy }) => details.has(proxy) ? undefined : "unreadable");
-    return readable.flatMap((game) => {
-      const config = gameTypes.find(({ gameType }) => gameType === game.gameType);
-      const known = details.get(game.proxy);
-      return config === undefined || known === undefined ? [] : [{ ...game, ...known, config }];
-    });
-  }
+async function fetchHead(l2: EvmReader, signal: AbortSignal): Promise<Head> {
+  const { number, timestampSec, parentHash } = await fetchEvmHeader(l2, "latest", signal);
+  const parent = number === 0n ? undefined : await l2.fetchHeader(parentHash, signal);
+  const blockSec = timestampSec - (parent?.header.timestampSec ?? timestampSec);
+  return { number, timestampSec, blockSec: blockSec > 0n ? blockSec : 1n };
+}
 
-  /** Finds the heights of the blocks that games are about, and skips games about blocks of no use. */
-  async #place(
-    games: readonly Game[],
-    keep: Keep<FoundGame>,
-    { hubHeight, signal }: ClaimPoll,
-  ): Promise<readonly Candidate[]> {
-    const claims = games.map((game) => ({
-      ...game,
-      claim: readClaim(game, { ...game, kind: game.config.kind }, this.#options.stateMachine),
-    }));
-    const readable = keep(claims, ({ proxy, claim }) => {
-      if (typeof claim !== "string") return undefined;
-      // What the hash of the data proves needs no second read.
-      if (!claim.startsWith("super_root")) this.#known.details.delete(proxy);
-      return claim;
-    });
-    if (readable.length === 0) return [];
-    const isAboutTime = readable.some(({ claim }) => typeof claim !== "string" && "timestampSec" in claim);
-    const [newest, heightAt] = await Promise.all([
-      this.#deps.l2.fetchHeight(signal),
-      isAboutTime ? this.#heightsByTime(hubHeight, signal) : undefined,
-    ]);
-    const placed = readable.flatMap(({ claim, ...game }): Candidate[] => {
-      if (typeof claim === "string") return [];
-      const l2Height = "l2Height" in claim ? claim.l2Height : heightAt?.(claim.timestampSec);
-      return l2Height === undefined ? [] : [{ ...game, claim, l2Height }];
-    });
-    return keep(placed, ({ l2Height }) => {
-      if (hubHeight !== undefined && l2Height <= hubHeight) return "not above the hub's height";
-      return l2Height > newest ? "about a block that the chain does not have" : undefined;
-    });
-  }
+/** Estimates which block a second means: as if all blocks took as long as the newest. */
+function estimateHeight(timestampSec: bigint, { number, timestampSec: headSec, blockSec }: Head): bigint {
+  const agoSec = headSec - timestampSec;
+  return number - (agoSec > 0n ? agoSec + blockSec - 1n : agoSec) / blockSec;
+}
 
-  /** Returns estimates of the heights of blocks by their time: above the hub's height only for later times. */
-  async #heightsByTime(
-    hubHeight: bigint | undefined,
-    signal: AbortSignal,
-  ): Promise<(timestampSec: bigint) => bigint> {
-    const { l2, hub: { reads } } = this.#deps;
-    const hubBlock = { id: commitmentIdOf(this.#known.state), height: hubHeight ?? 0n };
-    const known = hubHeight === undefined ? undefined : await reads.fetchCommitment(hubBlock, signal);
-    const { head, blockSec } = await fetchHead(l2, signal);
-    return (timestampSec) => {
-      if (known !== undefined && timestampSec < known.timestampSec + blockSec) return hubBlock.height;
-      const agoSec = head.timestampSec - timestampSec;
-      const height = head.number - (agoSec > 0n ? agoSec + blockSec - 1n : agoSec) / blockSec;
-      return height > hubBlock.height ? height : hubBlock.height + 1n;
-    };
-  }
+/** Finds the block that a game is about. */
+async function findOutput(l2: EvmReader, game: Candidate, signal: AbortSignal): Promise<ClaimedOutput> {
+  const { claim } = game;
+  if ("l2Height" in claim) return claim;
+  const l2Height = await findBlockAt(claim.timestampSec, game, async (number) => {
+    const [block, next] = await l2.fetchHeaders([number, number + 1n], signal);
+    if (block === undefined || next === undefined) throw new Error("A header without an answer");
+    return [block.header, next.header];
+  });
+  if (l2Height === undefined) throw new ClaimRefusal("block_does_not_exist", "claim");
+  return { l2Height, outputRoot: claim.outputRoot };
+}
 
-  async prove(game: Candidate, poll: ClaimPoll): Promise<ProvenClaim> {
-    const { state, rules } = this.#known;
-    const { factory, challenge } = await this.#fetchProofs(game, poll);
-    const claimed = await this.#findOutput(game, poll);
-    const rollup = { l2: this.#deps.l2, messageParser: this.#options.messageParser };
-    const l2Block = await fetchClaimedBlock(rollup, claimed, poll.signal);
-    const value = buildDisputeGameProof({ ...l2Block, ...game, game, claimed, factory, challenge });
-    const proof = verifiedUpdate(state, poll.block, { tag: "OpFaultProofGames", value }, {
-      disputeGames: rules,
-    });
-    return { proof, height: claimed.l2Height };
+/**
+ * Finds the newest block at or before a second; `undefined`: it is before the first. @param around.estimate block to
+ * begin with, of the newest one it is the result. @param read times of a block and the next one.
+ */
+export async function findBlockAt(
+  timestampSec: bigint,
+  { estimate, newest }: { readonly estimate: bigint; readonly newest: bigint },
+  read: (number: bigint) => Promise<readonly [BlockTime, BlockTime]>,
+): Promise<bigint | undefined> {
+  if (estimate >= newest) return newest;
+  let [low, high] = [0n, newest];
+  for (let at = estimate < 0n ? 0n : estimate; low < high; at = (low + high) / 2n) {
+    const [block, next] = await read(at);
+    if (block.timestampSec > timestampSec) high = at;
+    else if (next.timestampSec > timestampSec) return at;
+    else low = at + 1n;
   }
-
-  /** Fetches the proofs of the game in the factory, which are checked, and of its challenge word. */
-  async #fetchProofs(
-    game: Candidate,
-    { block, l1, signal }: ClaimPoll,
-  ): Promise<{ readonly factory: AccountProofAnswer; readonly challenge: AccountProofAnswer | undefined }> {
-    const word = challengeWord(game.config.kind, game.proxy);
-    const requests = [
-      { account: this.contract, slots: factoryProofSlots(game, game.extraData) },
-      ...word === undefined ? [] : [{ account: word.account, slots: [word.slot] }],
-    ];
-    const [factory, challenge] = await l1.fetchProofs(requests, block, signal);
-    if (factory === undefined) throw new Error("A proof is missing");
-    try {
-      checkIsInFactory(game, { factory: this.contract, answer: factory, stateRoot: block.stateRoot });
-    } catch (error) {
-      this.#known.details.delete(game.proxy);
-      throw error;
-    }
-    return { factory, challenge };
-  }
-
-  /** Finds the block that a game is about. */
-  async #findOutput({ claim }: Candidate, { hubHeight, signal }: ClaimPoll): Promise<ClaimedOutput> {
-    if ("l2Height" in claim) return claim;
-    const l2Height = await fetchBlockAt(this.#deps.l2, claim.timestampSec, signal);
-    if (typeof l2Height === "string") throw new ClaimRefusal(`block_${l2Height}`, "claim");
-    if (hubHeight !== undefined && l2Height <= hubHeight) throw new ClaimRefusal("block_not_new", "claim");
-    return { l2Height, outputRoot: claim.outputRoot };
-  }
+  return undefined;
 }

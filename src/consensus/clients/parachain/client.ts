@@ -1,11 +1,11 @@
 /** Light client of parachains on chains of the same relay chain, as the registry lists it: of siblings, of Polkadot Hub. */
-import { cappedSeconds, webSocketUrl } from "../../../core/config/values.ts";
-import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
+import { webSocketUrl } from "../../../core/config/values.ts";
+import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { isPolkadotHub, POLKADOT_HUB_PARA_ID, polkadotHubBeside } from "../../../core/ismp/polkadot_hub.ts";
+import { POLKADOT_HUB_PARA_ID } from "../../../core/ismp/polkadot_hub.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, type ParachainClient, toProverOptions } from "../../client.ts";
-import { hostForeign, updateFrequency } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { openEvmReader } from "../../evm_reader.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
@@ -19,36 +19,24 @@ export const parachainClient: ParachainClient = {
 
 /** polytope-labs/hyperbridge: tesseract/consensus/parachain/src/lib.rs, `ParachainConfig`, `CONSENSUS_UPDATE_FREQUENCY`. */
 const hostKeys = {
-  relayRpcWs: required(webSocketUrl, {
-    name: "relay_rpc_ws",
+  relayRpcWs: required("relay_rpc_ws", webSocketUrl, {
     description: "A node of the relay chain of hub and chain. Any full node: the newest blocks are enough.",
     example: "wss://relay.example.org",
   }),
-  consensusUpdateFrequencySec: withDefault(cappedSeconds, 30, updateFrequency),
+  consensusUpdateFrequencySec: frequencyKey(30),
 };
 
 /** `type = "substrate_evm"`: Polkadot Hub, a sibling of the hub that is stored as an EVM chain. */
 export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
   knownChains: [420420419, 420420417],
+  isClosed: true,
   typeText: "`substrate_evm` of Polkadot Hub, by its heads on the relay chain",
   networks: {},
   host: {
     description: "Of type `substrate_evm`: heads of Polkadot Hub in the state of the relay chain.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["relay_rpc_ws"],
-  checkSection: ({ location, stateMachine }, hub) => {
-    if (stateMachine === undefined) return;
-    const at = location.child("state_machine");
-    const expected = hub && polkadotHubBeside(hub);
-    if (!isPolkadotHub(stateMachine)) {
-      const names = expected === undefined ? '"EVM-420420419" or "EVM-420420417"' : `"${expected}"`;
-      at.problem(`"${stateMachine}", which is not Polkadot Hub`, names);
-    } else if (expected !== undefined && stateMachine !== expected) {
-      at.problem(`"${stateMachine}", which is on another relay chain than ${hub}`, `"${expected}"`);
-    }
-  },
   createChecks: (deps, { section, stateMachine: chain, rpcUrls: urls, ismpHost, host }) => {
     const endpoints = checkEvmEndpoints(deps, {
       chain,

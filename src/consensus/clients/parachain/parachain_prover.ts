@@ -9,7 +9,7 @@ import type { Address } from "../../../core/evm/address.ts";
 import { hostEventTopics } from "../../../core/evm/host_abi.ts";
 import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import type { ConsensusClientView, ConsensusTarget } from "../../../core/chains/consensus_target.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {
@@ -133,7 +133,7 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
     const result = this.#isOfHub || this.#isPolkadotHub ? "warning" : "ok";
     const obstacle = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
     if (obstacle === undefined) return [];
-    return [findingRow(this.chain, obstacle.event, { result, found: `${this.#target} ${obstacle.text}` })];
+    return [about(this.chain)[result](obstacle.event, `${this.#target} ${obstacle.text}`)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

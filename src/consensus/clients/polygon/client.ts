@@ -16,7 +16,7 @@ import {
   polygonUpdateCodec,
 } from "./spec/update.ts";
 import { decodePolygonState } from "./spec/verify_update.ts";
-import { hostForeign, updateFrequency } from "../../config/keys.ts";
+import { frequencyKey } from "../../config/keys.ts";
 import { checkChainIds, type EvmReader, openEvmReader } from "../../evm_reader.ts";
 import {
   BaseProver,
@@ -27,24 +27,22 @@ import {
 } from "../../prover.ts";
 import { type ClientState, TargetClient, UNTIL_FINAL } from "../../target_client.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import type { CheckRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
-import { boolean, cappedSeconds, httpUrl } from "../../../core/config/values.ts";
+import { boolean, httpUrl } from "../../../core/config/values.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/polygon/src/lib.rs, `HostConfig`. */
 const hostKeys = {
-  heimdallRpcUrl: required(httpUrl, {
-    name: "heimdall_rpc_url",
+  heimdallRpcUrl: required("heimdall_rpc_url", httpUrl, {
     description:
       "A node of Heimdall v2 (CometBFT's JSON-RPC). One that keeps old blocks can catch up on days.",
     example: "https://heimdall.example.org",
   }),
-  consensusUpdateFrequencySec: withDefault(cappedSeconds, 30, updateFrequency),
-  disable: withDefault(boolean, false, {
-    name: "disable",
+  consensusUpdateFrequencySec: frequencyKey(30),
+  disable: withDefault("disable", boolean, false, {
     description: "Proves nothing of the chain, which then only receives.",
   }),
 };
@@ -52,21 +50,14 @@ const hostKeys = {
 /** `type = "polygon"`: milestones in the state of Heimdall. */
 export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
   knownChains: [137, 80002],
+  isClosed: true,
   networks: {},
   host: {
     description: "Of type `polygon`: milestones of Heimdall, which make blocks of the chain final.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["heimdall_rpc_url"],
   isSwitchedOff: ({ disable }) => disable,
-  checkSection: ({ location, stateMachine }) => {
-    if (stateMachine === undefined || findPolygonNetwork(evmChainId(stateMachine)) !== undefined) return;
-    location.child("state_machine").problem(
-      `"${stateMachine}", which the hub has no Polygon client for`,
-      '"EVM-137" or "EVM-80002"',
-    );
-  },
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
     const bor = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
     const { heimdallChain } = networkOf(chain);
@@ -121,8 +112,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     const [rows, heimdall] = await Promise.all([ofBor, this.#isOfNetwork(signal)]);
     if (heimdall) return rows;
     const found = `does not serve ${this.#network.heimdallChain}`;
-    const row = { chain: this.chain, endpoint: node.host, check: "endpoint", result: "failed" } as const;
-    return [...rows, { ...row, found, advice: "fix heimdall_rpc_url" }];
+    return [...rows, about(this.chain, node.host).failed("endpoint", found, "fix heimdall_rpc_url")];
   }
 
   /** Nothing beside the light client, which has a row of its own. */
@@ -142,8 +132,9 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const trusted = await this.#fetchTrusted(signal);
+    const trusted = await this.#client.fetchFinal(signal);
     if (trusted === undefined) return UNTIL_FINAL;
+    this.#requireTrust(trusted);
     const { node, bor } = this.#deps;
     const status = await node.fetchStatus(signal);
     if (status.isCatchingUp) {
@@ -158,8 +149,8 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     const isBehind = head.signed.header.validatorsHash !== trusted.state.heimdall.nextValidatorsHash;
     const dueInMs = this.intervalMs - trusted.ageMs;
     if (!isBehind && dueInMs > 0) return this.early(dueInMs, "update");
-    const found = await this.#served(() => collectUpdates(place, { trusted: trusted.state, head }, signal));
-    return this.#toFinding(trusted, head, found);
+    const found = await collectUpdates(place, { trusted: trusted.state, head }, signal);
+    return this.#toFinding(trusted, found);
   }
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
@@ -209,33 +200,11 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
   /** Fetches the newest block, and the milestone in the state that its header names: that after the block before. */
   async #fetchHead(height: bigint, signal: AbortSignal): Promise<HeimdallHead> {
     const { node } = this.#deps;
-    return await this.#served(async () => {
-      const [signed, milestone] = await Promise.all([
-        node.fetchSignedHeader(height, signal),
-        node.fetchMilestone(height - 1n, signal),
-      ]);
-      return { signed, milestone };
-    });
-  }
-
-  /** Runs reads of the node. @throws {ProverFault} `not_served` when it has pruned what they need. */
-  async #served<T>(readNode: () => Promise<T>): Promise<T> {
-    try {
-      return await readNode();
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
-      const detail =
-        "the node has pruned a block or a state that an update needs: set heimdall_rpc_url to a " +
-        `node that keeps them (${error.where.method})`;
-      throw this.fault("not_served", detail, { endpoint: error.where.endpointHost, cause: error });
-    }
-  }
-
-  /** Fetches the client's state; `undefined` while it is not final. */
-  async #fetchTrusted(signal: AbortSignal): Promise<TrustedState | undefined> {
-    const client = await this.#client.fetchFinal(signal);
-    if (client !== undefined) this.#requireTrust(client);
-    return client;
+    const [signed, milestone] = await Promise.all([
+      node.fetchSignedHeader(height, signal),
+      node.fetchMilestone(height - 1n, signal),
+    ]);
+    return { signed, milestone };
   }
 
   /** @throws {ProverFault} `expired` when the header that the client trusts is too old for any update. */
@@ -250,9 +219,11 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
     throw this.fault("expired", detail);
   }
 
-  #toFinding(trusted: TrustedState, head: HeimdallHead, found: UpdateChain): ProverFinding {
-    const { updates, state, milestone, end } = found;
-    if (updates.length === 0) return { kind: "nothing", reason: idleReasonOf(end, head) };
+  #toFinding(
+    trusted: TrustedState,
+    { updates, state, milestone, hasMore, reason }: UpdateChain,
+  ): ProverFinding {
+    if (reason !== undefined && updates.length === 0) return { kind: "nothing", reason };
     return {
       kind: "updates",
       proofs: updates.map((update) => polygonUpdateCodec.enc(update)),
@@ -261,25 +232,7 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
       summary: milestone === undefined
         ? `Heimdall block ${state.heimdall.height}, for the trust in its validators`
         : `milestone ${milestone.number} in Heimdall block ${state.heimdall.height}`,
-      hasMore: end === "full",
+      hasMore,
     };
-  }
-}
-
-/** Reason that nothing is proved. */
-function idleReasonOf(end: UpdateChain["end"], { milestone, signed }: HeimdallHead): string {
-  const block = milestone?.milestone.endBlock;
-  switch (end) {
-    case "no_new_block":
-      return `the hub knows Heimdall block ${signed.header.height}, the node's newest`;
-    case "no_new_milestone":
-      return block === undefined
-        ? "Heimdall has no milestone yet"
-        : `the hub knows block ${block}, which milestone ${milestone?.number} made final`;
-    case "no_bor_block":
-      return `no endpoint of rpc_urls has block ${block} of milestone ${milestone?.number} yet`;
-    case "head":
-    case "full":
-      throw new Error(`No update at the end "${end}"`);
   }
 }

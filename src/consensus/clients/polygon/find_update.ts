@@ -33,8 +33,10 @@ export interface UpdateChain {
   readonly state: PolygonConsensusState;
   /** Milestone of the last one. */
   readonly milestone: StoredMilestone | undefined;
-  /** Why they end: the newest block is reached, the extrinsic is full, or there is nothing (more) to prove. */
-  readonly end: "head" | "full" | "no_new_block" | "no_new_milestone" | "no_bor_block";
+  /** True: the extrinsic is full, and the newest block is not reached. */
+  readonly hasMore: boolean;
+  /** Reason that there is nothing (more) to prove; absent: the newest block is proved, or there is more. */
+  readonly reason?: string;
 }
 
 /** Newest block, with its milestone. */
@@ -52,28 +54,32 @@ export async function collectUpdates(
 ): Promise<UpdateChain> {
   const updates: PolygonUpdate[] = [];
   let state = trusted;
-  const milestoneEnd = head.milestone?.milestone.endBlock;
-  const { header } = head.signed;
+  const end = (rest: Partial<UpdateChain> = {}): UpdateChain => ({
+    updates,
+    state,
+    milestone: undefined,
+    hasMore: false,
+    ...rest,
+  });
   while (updates.length < MAX_CHAINED_UPDATES) {
-    const plan = planPolygonUpdate(state, { head: header, milestoneEnd, nowSec: place.hub.nowSec });
-    if (plan.action === "wait") return { updates, state, milestone: undefined, end: plan.reason };
-    if (plan.action === "catch_up") {
-      const signed = await findLastOfSet(place, state, header.height, signal);
-      const update = await complete(place, { signed, milestone: undefined }, signal);
-      state = verified(place, state, update);
-      updates.push(update);
-      continue;
+    const plan = planUpdate(state, head, place.hub.nowSec);
+    if (plan.action === "wait") return end({ reason: plan.reason });
+    const isCatchingUp = plan.action === "catch_up";
+    const { stored } = plan;
+    const milestone = stored && await findMilestone(place, stored, signal);
+    if (stored !== undefined && milestone === undefined) {
+      const reason =
+        `no endpoint of rpc_urls has block ${stored.milestone.endBlock} of milestone ${stored.number} yet`;
+      return end({ reason });
     }
-    const milestone = plan.withMilestone ? await findMilestone(place, head.milestone, signal) : undefined;
-    if (plan.withMilestone && milestone === undefined) {
-      return { updates, state, milestone: undefined, end: "no_bor_block" };
-    }
-    const update = await complete(place, { signed: head.signed, milestone }, signal);
+    const { signed: { header: { height } } } = head;
+    const signed = isCatchingUp ? await findLastOfSet(place, state, height, signal) : head.signed;
+    const update = await complete(place, { signed, milestone }, signal);
     state = verified(place, state, update);
     updates.push(update);
-    return { updates, state, milestone: milestone && head.milestone, end: "head" };
+    if (!isCatchingUp) return end({ milestone: stored });
   }
-  return { updates, state, milestone: undefined, end: "full" };
+  return end({ hasMore: true });
 }
 
 /** Finds the highest block below `head` that the client's next validators signed. The block after the trusted one is. */
@@ -103,10 +109,9 @@ async function findLastOfSet(
 /** Adds the Bor header; `undefined`: no endpoint has the block yet. */
 async function findMilestone(
   { bor }: SearchPlace,
-  stored: StoredMilestone | undefined,
+  stored: StoredMilestone,
   signal: AbortSignal,
 ): Promise<ProvenMilestone | undefined> {
-  if (stored === undefined) return undefined;
   const found = await bor.fetchHeader(stored.milestone.hash, signal);
   return found && { ...stored, borHeader: found.header };
 }
@@ -140,23 +145,14 @@ const MAX_CHAINED_UPDATES = 8;
 /** Parts of the trusting period after which a header is proved though there is no new milestone. */
 const RENEWALS_PER_PERIOD = 4n;
 
-/** What is known of the newest block. */
-export interface PolygonPlanInput {
-  readonly head: Pick<CometHeader, "height" | "validatorsHash">;
-  /** Height of the Bor block that the newest milestone makes final; `undefined`: there is no milestone. */
-  readonly milestoneEnd: bigint | undefined;
-  /** Clock of the hub, Unix seconds. */
-  readonly nowSec: bigint;
-}
-
 /** What is to be proved. */
-export type PolygonPlan =
+type Plan =
   /** Nothing. */
-  | { readonly action: "wait"; readonly reason: "no_new_block" | "no_new_milestone" }
+  | { readonly action: "wait"; readonly reason: string }
   /** Older blocks first: the validators changed since the trusted block, and the client does not know them. */
-  | { readonly action: "catch_up" }
+  | { readonly action: "catch_up"; readonly stored?: undefined }
   /** The newest block: for its milestone, or for the trust in it alone. */
-  | { readonly action: "advance"; readonly withMilestone: boolean };
+  | { readonly action: "advance"; readonly stored: StoredMilestone | undefined };
 
 /** True when the client's next validators signed the block. */
 function isSignedByNextSet(
@@ -166,18 +162,25 @@ function isSignedByNextSet(
   return validatorsHash === nextValidatorsHash;
 }
 
-/** Decides what is to be proved. */
-export function planPolygonUpdate(
+/** Decides what is to be proved. @param nowSec clock of the hub, Unix seconds. */
+function planUpdate(
   { heimdall, finalizedBlock }: PolygonConsensusState,
-  { head, milestoneEnd, nowSec }: PolygonPlanInput,
-): PolygonPlan {
-  if (head.height <= heimdall.height) return { action: "wait", reason: "no_new_block" };
-  if (!isSignedByNextSet(heimdall, head)) return { action: "catch_up" };
-  if (milestoneEnd !== undefined && milestoneEnd > finalizedBlock) {
-    return { action: "advance", withMilestone: true };
+  { signed: { header }, milestone: stored }: HeimdallHead,
+  nowSec: bigint,
+): Plan {
+  if (header.height <= heimdall.height) {
+    return { action: "wait", reason: `the hub knows Heimdall block ${header.height}, the node's newest` };
+  }
+  if (!isSignedByNextSet(heimdall, header)) return { action: "catch_up" };
+  if (stored !== undefined && stored.milestone.endBlock > finalizedBlock) {
+    return { action: "advance", stored };
   }
   const ageSec = nowSec - heimdall.timestampSec;
-  return ageSec * RENEWALS_PER_PERIOD < heimdall.trustingPeriodSec
-    ? { action: "wait", reason: "no_new_milestone" }
-    : { action: "advance", withMilestone: false };
+  if (ageSec * RENEWALS_PER_PERIOD >= heimdall.trustingPeriodSec) {
+    return { action: "advance", stored: undefined };
+  }
+  const reason = stored === undefined
+    ? "Heimdall has no milestone yet"
+    : `the hub knows block ${stored.milestone.endBlock}, which milestone ${stored.number} made final`;
+  return { action: "wait", reason };
 }

@@ -18,14 +18,7 @@ import { HttpEndpoint } from "../../../core/rpc/http.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import { hashCometHeader, type HeimdallValidator } from "./spec/comet_header.ts";
 import { joinCommitmentProofs } from "./spec/commitment_proof.ts";
-import {
-  type HeimdallStatus,
-  parseHeimdallStatus,
-  parseSignedHeader,
-  parseStoreEntry,
-  parseValidatorsPage,
-  type StoreEntry,
-} from "./spec/heimdall_json.ts";
+import { heimdallAnswers, type HeimdallStatus, type StoreEntry } from "./spec/heimdall_json.ts";
 import {
   decodeMilestone,
   type Milestone,
@@ -37,7 +30,7 @@ import {
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
 import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
-import { silenceRow } from "../../../core/checks/check_row.ts";
+import { about, silenceRow } from "../../../core/checks/check_row.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */
@@ -77,20 +70,10 @@ export function openHeimdallNode(deps: EvmEndpointSetDeps, options: HeimdallNode
     endpoints: [endpoint],
     identity: {
       call: statusQuery.call,
-      isExpected: (json) => readChain(json) === options.heimdallChain,
+      isExpected: (json) => heimdallAnswers.status.safeParse(json).data?.chainId === options.heimdallChain,
     },
   });
   return new HeimdallNode(endpoints);
-}
-
-/** Name of the chain in a status; `undefined`: it has none. */
-function readChain(json: Json): string | undefined {
-  try {
-    return parseHeimdallStatus(json).chainId;
-  } catch (error) {
-    if (error instanceof z.ZodError) return undefined;
-    throw error;
-  }
 }
 
 /** A node. Every method may throw an `RpcFault`. */
@@ -121,7 +104,7 @@ export class HeimdallNode {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const answer = await callOne(
         this.#endpoints,
-        queryOf("validators", [`${height}`, `${page}`, `${PAGE_SIZE}`], parseValidatorsPage),
+        queryOf("validators", [`${height}`, `${page}`, `${PAGE_SIZE}`], heimdallAnswers.validators.parse),
         { signal },
       );
       validators.push(...answer.validators);
@@ -157,7 +140,7 @@ export class HeimdallNode {
     let isAbsent = false;
     const params = [`/store/${MILESTONE_STORE}/key`, bytesToHex(key), `${height}`, isProven];
     const query = queryOf("abci_query", params, (json) => {
-      const entry = parseStoreEntry(json);
+      const entry = heimdallAnswers.abci_query.parse(json);
       isAbsent = entry.code !== 0;
       return isAbsent ? undefined : { value: readEntry(entry) };
     });
@@ -192,11 +175,11 @@ function queryOf<T>(method: string, params: readonly Json[], parse: (json: Json)
   return { call: { method, params }, read };
 }
 
-const statusQuery: Query<HeimdallStatus> = queryOf("status", [], parseHeimdallStatus);
+const statusQuery: Query<HeimdallStatus> = queryOf("status", [], heimdallAnswers.status.parse);
 
 function signedHeaderQuery(height: bigint): Query<SignedHeimdallHeader> {
   return queryOf("commit", [`${height}`], (json) => {
-    const signed = parseSignedHeader(json);
+    const signed: SignedHeimdallHeader = heimdallAnswers.commit.parse(json);
     const { header, commit } = signed;
     const isAsked = header.height === height && commit.height === height;
     if (!isAsked) throw new RangeError(`block ${header.height} for ${height}`);
@@ -212,22 +195,14 @@ export function checkHeimdallNode(
   node: Pick<HeimdallNode, "host" | "fetchStatus">,
 ): () => readonly CheckJob[] {
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
-    const row = { chain, endpoint: node.host, check: "endpoint" } as const;
+    const { ok, warning } = about(chain, node.host);
     const startMs = clock.now();
     try {
       const { chainId, latestHeight, isCatchingUp } = await node.fetchStatus(signal);
       const tookMs = Math.round(clock.now() - startMs);
       const found = `answers in ${tookMs} ms, serves ${chainId} up to block ${latestHeight}`;
-      return [
-        isCatchingUp
-          ? {
-            ...row,
-            result: "warning",
-            found: `${found}, and is still syncing`,
-            advice: "wait until the node is in sync",
-          }
-          : { ...row, result: "ok", found },
-      ];
+      if (!isCatchingUp) return [ok("endpoint", found)];
+      return [warning("endpoint", `${found}, and is still syncing`, "wait until the node is in sync")];
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       return [silenceRow(chain, fault, false)];

@@ -3,19 +3,19 @@
  * update costs with all of them.
  */
 import {
+  about,
   adviseOnFault,
   type CheckJob,
   type CheckRow,
   checkSubjects,
   describeFault,
-  findingRow,
   REQUEST_TIMEOUT_MS,
+  type RowsAbout,
   silenceRow,
 } from "../../../core/checks/check_row.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
-import type { FindingCode } from "../../../core/checks/findings.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { isAbsence, keepFault } from "./beacon_endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
@@ -83,51 +83,35 @@ export async function checkBeaconNodes(
 /** Checks each node independently of the others, and all of them together. */
 async function checkNodes(
   clock: Clock,
-  { chain, network, nodes, timeoutMs }: BeaconCheckOptions,
+  options: BeaconCheckOptions,
   probe: (endpoint: RestEndpoint, signal: AbortSignal) => Promise<ServedRoutes>,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
+  const { chain, network, nodes, timeoutMs } = options;
   const probed: ProbedNode[] = [];
-  const rows = await Promise.all(nodes.map(async (endpoint): Promise<readonly CheckRow[]> => {
+  const checkOne = async (endpoint: RestEndpoint): Promise<readonly CheckRow[]> => {
     const { host } = endpoint;
-    const row = { chain, endpoint: host } as const;
+    const at = about(chain, host);
     const startMs = clock.now();
+    const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
+    const root = await node.fetchGenesisValidatorsRoot();
+    const answering = at.ok("endpoint", `answers in ${Math.round(clock.now() - startMs)} ms`);
+    if (root !== network.genesisValidatorsRoot) {
+      const advice = "correct or remove its URL in beacon_http_urls";
+      return [answering, at.failed("chain_id", "is of another network", advice)];
+    }
+    const known = [answering, at.ok("chain_id", `serves ${chain}`)];
+    const routes = await probe(endpoint, signal).catch(keepFault);
+    if (routes instanceof RpcFault) {
+      const found = `what it serves is not known: ${routes.where.method} failed: ${describeFault(routes)}`;
+      return [...known, at.warning("beacon_routes", found, adviseOnFault(routes))];
+    }
+    probed.push({ host, routes });
+    return [...known, at.ok("beacon_routes", describeRoutes(routes)), judgeForks(at, routes)];
+  };
+  const rows = await Promise.all(nodes.map(async (endpoint) => {
     try {
-      const root = await new BeaconNode(endpoint, { network, signal, timeoutMs })
-        .fetchGenesisValidatorsRoot();
-      const found = `answers in ${Math.round(clock.now() - startMs)} ms`;
-      const answering: CheckRow = { ...row, check: "endpoint", result: "ok", found };
-      if (root !== network.genesisValidatorsRoot) {
-        const advice = "correct or remove its URL in beacon_http_urls";
-        return [answering, {
-          ...row,
-          check: "chain_id",
-          result: "failed",
-          found: "is of another network",
-          advice,
-        }];
-      }
-      const known: CheckRow[] = [
-        answering,
-        { ...row, check: "chain_id", result: "ok", found: `serves ${chain}` },
-      ];
-      const routes = await probe(endpoint, signal).catch(keepFault);
-      if (routes instanceof RpcFault) {
-        const found = `what it serves is not known: ${routes.where.method} failed: ${describeFault(routes)}`;
-        return [...known, {
-          ...row,
-          check: "beacon_routes",
-          result: "warning",
-          found,
-          advice: adviseOnFault(routes),
-        }];
-      }
-      probed.push({ host, routes });
-      return [
-        ...known,
-        { ...row, check: "beacon_routes", result: "ok", found: describeRoutes(routes) },
-        { ...row, check: "beacon_forks", ...judgeForks(routes) },
-      ];
+      return await checkOne(endpoint);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       return [silenceRow(chain, fault, nodes.length > 1)];
@@ -136,31 +120,22 @@ async function checkNodes(
   return [...rows.flat(), ...adviseOnNodes(chain, probed)];
 }
 
-/** Routes of a node, and the size of an update that is made from this node alone. Sizes are those of Ethereum. */
-function describeRoutes({ lightClient, updates, stateProofs, states, isGloas }: ServedRoutes): string {
-  const served = `light clients ${lightClient}${updates === "no" ? " without updates of periods" : ""}, ` +
-    `state proofs ${stateProofs}, states ${states}`;
-  if (stateProofs === "yes") return `${served}: 5 KB an update`;
-  if (lightClient === "yes" && isGloas) return `${served}: 60 KB an update`;
-  if (lightClient === "yes" && (states === "bytes" || states === "slow")) return `${served}: 3 MB an update`;
-  if (states === "no") return `${served}: no update can be made from this node alone`;
-  if (states === "unknown") return `${served}: the size of an update is not known`;
-  return `${served}: a whole state (300 MB) an update`;
+function describeRoutes({ lightClient, updates, stateProofs, states }: ServedRoutes): string {
+  const periods = updates === "no" ? " without updates of periods" : "";
+  return `light clients ${lightClient}${periods}, state proofs ${stateProofs}, states ${states}`;
 }
 
 /** Forks of a node's schedule, by its newest finalized slot. */
-function judgeForks({ network, slot }: ServedRoutes): Pick<CheckRow, "result" | "found" | "advice"> {
-  if (network === undefined) return { result: "ok", found: "serves no schedule of forks" };
+function judgeForks({ ok, warning }: RowsAbout, { network, slot }: ServedRoutes): CheckRow {
+  if (network === undefined) return ok("beacon_forks", "serves no schedule of forks");
   const unfollowed = findUnfollowedFork(network, slot, undefined);
   if (unfollowed !== undefined) {
     const advice = "upgrade this program before the fork, and see that the hub is upgraded";
-    return { result: "warning", found: describeUnfollowedFork(unfollowed), advice };
+    return warning("beacon_forks", describeUnfollowedFork(unfollowed), advice);
   }
   const next = network.forks.find(({ epoch }) => epoch > epochOfSlot(network, slot));
-  return {
-    result: "ok",
-    found: next ? `next fork ${next.name} at epoch ${next.epoch}` : "no fork has a date",
-  };
+  const found = next === undefined ? "no fork has a date" : `next fork ${next.name} at epoch ${next.epoch}`;
+  return ok("beacon_forks", found);
 }
 
 /** Support of a route: `unknown` where the node's answer is inconclusive. */
@@ -265,53 +240,40 @@ const LIGHT_CLIENTS =
   "Grandine do not";
 
 /**
- * Rows about the cost of an update of `chain` with these nodes, and its feasibility. Capabilities that no node
+ * Rows about the cost of an update of `chain` with these nodes together, and its feasibility. Capabilities that no node
  * reported are not mentioned.
  */
 export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): readonly CheckRow[] {
   if (nodes.length === 0) return [];
+  const { ok, warning } = about(chain);
   const hosts = nodes.map(({ host }) => host).join(", ");
   const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
-  const row = (event: FindingCode, result: CheckRow["result"], found: string): CheckRow =>
-    findingRow(chain, event, { result, found });
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
-  const hasProofs = may(({ stateProofs }) => stateProofs !== "no");
-  const hasStates = may(({ states }) => states !== "no");
-  const isGloas = may((routes) => routes.isGloas);
-  if (hasProofs || (hasLightClient && isGloas)) {
+  if (may(({ stateProofs }) => stateProofs !== "no") || (hasLightClient && may(({ isGloas }) => isGloas))) {
     if (!hasLightClient) {
-      return [
-        row("light_client_unavailable", "ok", `${where} serve no light client routes. ${LIGHT_CLIENTS}`),
-      ];
+      return [ok("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
     }
-    return may(({ updates }) => updates !== "no") ? [] : [
-      row(
-        "light_client_updates_missing",
-        "ok",
-        `${where} serve no light_client/updates: a change of the period is read from a state`,
-      ),
-    ];
+    const found = `${where} serve no light_client/updates: a change of the period is read from a state`;
+    return may(({ updates }) => updates !== "no") ? [] : [ok("light_client_updates_missing", found)];
   }
-  if (!hasStates) {
-    const text =
+  if (!may(({ states }) => states !== "no")) {
+    const found =
       `${where} serve neither states nor proofs of them, so that no update can be made. Add a node that ` +
       `does: ${SMALL_SOURCES}; the debug routes of any other node serve whole states`;
-    return [row("beacon_states_unavailable", "warning", text)];
+    return [warning("beacon_states_unavailable", found)];
   }
   const isBytes = may(({ states }) => states !== "no" && states !== "json");
   if (hasLightClient && isBytes) {
     const slow = may(({ states }) => states === "bytes" || states === "unknown")
       ? ""
       : ", and the first byte may come only after ten minutes";
-    return [
-      row("partial_states_read", "ok", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`),
-    ];
+    return [ok("partial_states_read", `${where}: an update reads 3 MB of a state${slow}. ${SMALL_SOURCES}`)];
   }
   const form = isBytes
     ? ""
     : " in JSON, which is more than twice as long; a node that serves bytes is better";
-  const text = `${where}: an update reads whole states (300 MB on Ethereum)${form}. ${SMALL_SOURCES}` +
+  const found = `${where}: an update reads whole states (300 MB on Ethereum)${form}. ${SMALL_SOURCES}` +
     (hasLightClient ? "" : `. ${LIGHT_CLIENTS}`);
-  return [row("whole_states_read", "warning", text)];
+  return [warning("whole_states_read", found)];
 }

@@ -1,24 +1,23 @@
 /** Light client of beacon chains, as the registry lists it. */
 import { openEvmReader } from "../../evm_reader.ts";
-import { cappedSeconds, httpUrls } from "../../../core/config/values.ts";
+import { httpUrls } from "../../../core/config/values.ts";
 import { required, type SectionValues } from "../../../core/config/schema.ts";
 import { evmChainId } from "../../../core/ismp/state_machine.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, toProverOptions } from "../../client.ts";
-import { hostForeign, updateFrequency } from "../../config/keys.ts";
+import { requiredFrequency } from "../../config/keys.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import { checkBeaconEndpoints } from "./beacon_checks.ts";
 import { beaconNetworkOf, chiado, ethereumMainnet, gnosisMainnet, sepolia } from "./spec/beacon_network.ts";
 import { SyncCommitteeProver } from "./sync_committee_prover.ts";
 
 const hostKeys = {
-  beaconHttpUrls: required(httpUrls, {
-    name: "beacon_http_urls",
+  beaconHttpUrls: required("beacon_http_urls", httpUrls, {
     description:
       "Beacon nodes (REST), in the order of preference. Best are nodes that serve the light client routes.",
     example: ["https://beacon.example.org"],
   }),
-  consensusUpdateFrequencySec: required(cappedSeconds, { ...updateFrequency, example: 300 }),
+  consensusUpdateFrequencySec: requiredFrequency,
 };
 
 /** `type = "evm"`: chains with beacon nodes. */
@@ -35,7 +34,6 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
   host: {
     description: "Of type `evm`: the finality of a chain with beacon nodes.",
     keys: hostKeys,
-    foreign: hostForeign,
   },
   nodeKeys: ["beacon_http_urls"],
   cachedAs: "summaries",

@@ -3,7 +3,7 @@
  * SyncCommitteeProver.next}: the light client strategy first, the block state strategy where nodes serve no light
  * clients.
  */
-import { type CheckRow, findingRow } from "../../../core/checks/check_row.ts";
+import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
@@ -150,9 +150,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     try {
       await this.#fetchTrusted(signal);
       const found = this.#forkWarning;
-      return found === undefined
-        ? []
-        : [findingRow(this.chain, "fork_not_followed", { result: "warning", found })];
+      return found === undefined ? [] : [about(this.chain).warning("fork_not_followed", found)];
     } catch (fault) {
       if (!(fault instanceof ProverFault)) throw fault;
       // The row of the light client tells these.

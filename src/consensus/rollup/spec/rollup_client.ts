@@ -6,7 +6,7 @@
 import { ClientError, mapError } from "../../spec/client_error.ts";
 import { type ProofNodes, provenStorageRoot, provenWord } from "./l1_storage.ts";
 import { concatBytes, type Hash256, type Hex } from "../../../core/encoding/bytes.ts";
-import { type Codec, u8 } from "../../../core/encoding/scale.ts";
+import { type Codec, u64, u8 } from "../../../core/encoding/scale.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import type { RawLog } from "../../../core/evm/host_events.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
@@ -20,7 +20,7 @@ import {
 } from "../../../core/ismp/state_machine.ts";
 import { blake2Concat, storagePrefix } from "../../../core/ismp/storage_keys.ts";
 import { EvmProofError } from "../../../core/merkle/evm_proof.ts";
-import { enhanceCodec } from "scale-ts";
+import { type CodecType, enhanceCodec } from "scale-ts";
 import {
   type AbiParameter,
   concatHex,
@@ -29,15 +29,20 @@ import {
   encodeAbiParameters,
 } from "viem";
 
-/** Leading part of the consensus state of every rollup client. */
-export interface RollupClientState {
+/** Leading fields of the consensus state of every rollup client. */
+export const rollupStateFields = {
   /** Height of the last accepted claim; a later update may lower it again. */
-  readonly finalizedHeight: bigint;
+  finalizedHeight: u64,
   /** The rollup under the id of its own client, e.g. `EVM-10/OPT0`: contracts and blacklists are kept under it. */
-  readonly stateMachineId: StateMachineId;
+  stateMachineId: stateMachineIdCodec,
   /** The L1 as its own client knows it, e.g. `EVM-1/ETH0`: claims are proved in its state. */
-  readonly l1StateMachineId: StateMachineId;
-}
+  l1StateMachineId: stateMachineIdCodec,
+};
+
+/** Leading part of the consensus state of every rollup client. */
+export type RollupClientState = {
+  readonly [Field in keyof typeof rollupStateFields]: CodecType<(typeof rollupStateFields)[Field]>;
+};
 
 /** Key of an item of one rollup in a pallet. @param id under the rollup's own client. */
 export function rollupKey(pallet: string, item: string, id: StateMachineId): Uint8Array {

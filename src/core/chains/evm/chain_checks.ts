@@ -1,25 +1,13 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import {
-  type CheckJob,
-  type CheckRow,
-  findingRow,
-  keepsOut,
-  REQUEST_TIMEOUT_MS,
-} from "../../checks/check_row.ts";
+import { about, type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
-import {
-  type ChainCheckContext,
-  type ChainChecks,
-  createReach,
-  formatAge,
-  whileReachable,
-} from "../chain_checks.ts";
+import { type ChainCheckContext, type ChainChecks, formatAge } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { bad, checkEndpoints, doubtful, good, type Verdict } from "./endpoint_checks.ts";
+import { checkEndpoints } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
 import { EvmHubClient } from "./hub_client.ts";
@@ -50,66 +38,62 @@ export function planEvmChecks(
     answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
       new EvmContext({ ...context.at, endpoints: endpoint })
     );
-  const isReachable = createReach(findAnswering);
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
-  const endpointJob = job("endpoint", (signal) =>
-    checkEndpoints(endpoints, {
-      clock,
-      chain,
-      chainId: BigInt(chainId),
-      key: "rpc_urls",
-      logsOf: host,
-      blocksPerQuery: blocksPerEventQuery,
-      simulateFrom: context.signs ? sender : undefined,
-    }, signal));
-  const hostJob = job("host", async (signal) => {
-    const own = await findAnswering(signal);
-    const rows = await checkChain(own, hub, signal);
-    return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
-  });
-  const hubJob = job("host_view", async (signal) => {
-    const client = new EvmHubClient(await findAnswering(signal));
-    const view = await client.fetchConsensusView(hub, signal);
-    const kind = await client.fetchClientKind(view.consensusClient, signal);
-    const judged = judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" });
-    return [{ chain, check: "host_view", ...judged }];
-  });
-  const proofJob = job("state_proof", async (signal) => {
-    const height = await fetchKnownHeight(signal);
-    if (height === undefined) return [];
-    return await probe(height, signal);
-  });
-  const accountJob = job("balance", async (signal) => {
-    const gas = new EvmGas(await findAnswering(signal));
-    const [balanceWei, { gasPriceWei }] = await Promise.all([
-      gas.fetchBalance(signal),
-      gas.fetchGasQuote(signal),
-    ]);
-    return [judgeBalance(chain, { account: sender, balanceWei, gasPriceWei })];
-  });
-  const signerJob = job("signer", async (signal) => [await checkSigner(chain, account, signal)]);
-  const nonceJob = judgeNonces && job("nonce", async (signal) => {
-    return [judgeNonces(await new EvmReplacement(await findAnswering(signal)).fetchNonces(signal))];
-  });
-  // A remote signer is there or not whether the chain answers or not.
-  const isRemote = account.remoteHost !== undefined;
-  const others = [
-    hostJob,
-    hubJob,
-    proofJob,
-    isRemote ? undefined : signerJob,
-    ...context.signs ? [accountJob, nonceJob] : [],
-  ].filter((job) => job !== undefined);
-  return {
-    jobs: [
-      endpointJob,
-      ...isRemote ? [signerJob] : [],
-      ...others.map((job) => whileReachable(isReachable, job)),
+  const answered = (
+    check: CheckJob["check"],
+    run: (own: EvmContext, signal: AbortSignal) => Promise<readonly CheckRow[]>,
+  ): CheckJob => job(check, async (signal) => await run(await findAnswering(signal), signal));
+  const jobs = [
+    job("endpoint", (signal) =>
+      checkEndpoints(endpoints, {
+        clock,
+        chain,
+        chainId: BigInt(chainId),
+        key: "rpc_urls",
+        logsOf: host,
+        blocksPerQuery: blocksPerEventQuery,
+        simulateFrom: context.signs ? sender : undefined,
+      }, signal)),
+    job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
+    answered("host", async (own, signal) => {
+      const rows = await checkChain(own, hub, signal);
+      return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
+    }),
+    answered("host_view", async (own, signal) => {
+      const client = new EvmHubClient(own);
+      const view = await client.fetchConsensusView(hub, signal);
+      const kind = await client.fetchClientKind(view.consensusClient, signal);
+      return [judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
+    }),
+    answered("state_proof", async (_, signal) => {
+      const height = await fetchKnownHeight(signal);
+      return height === undefined ? [] : await probe(height, signal);
+    }),
+  ];
+  const paying = [
+    answered("balance", checkBalance),
+    ...judgeNonces === undefined ? [] : [
+      answered(
+        "nonce",
+        async (own, signal) => [judgeNonces(await new EvmReplacement(own).fetchNonces(signal))],
+      ),
     ],
-    isReachable,
+  ];
+  return {
+    jobs: context.signs ? [...jobs, ...paying] : jobs,
     fetchRouterPrice: async (signal) =>
       await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
   };
+}
+
+async function checkBalance(own: EvmContext, signal: AbortSignal): Promise<readonly CheckRow[]> {
+  const { id: { stateMachine: chain }, sender: account } = own.at;
+  const gas = new EvmGas(own);
+  const [balanceWei, { gasPriceWei }] = await Promise.all([
+    gas.fetchBalance(signal),
+    gas.fetchGasQuote(signal),
+  ]);
+  return [judgeBalance(chain, { account, balanceWei, gasPriceWei })];
 }
 
 /**
@@ -142,32 +126,36 @@ async function describeHost(context: EvmContext, signal: AbortSignal): Promise<C
   const decimals = await new EvmFees(context).fetchFeeTokenDecimals(signal);
   const found =
     `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
-  return { chain, check: "host", result: "ok", found };
+  return about(chain).ok("host", found);
 }
 
-/** Verdict about the hub's light client in the host. */
+/** Row about the hub's light client in the host. */
 export function judgeHostView(
   view: HostConsensusView,
   { chain, hub, isRouter }: { readonly chain: string; readonly hub: string; readonly isRouter: boolean },
-): Verdict | CheckRow {
+): CheckRow {
+  const { ok, warning, failed } = about(chain);
   const ageSec = view.nowSec - view.updatedSec;
   const client = `consensus client ${view.consensusClient}`;
   if (view.state === undefined) {
-    return doubtful(
+    return warning(
+      "host_view",
       `${client} keeps a state of ${view.stateBytes} bytes, a layout that this version does not know: ` +
         `no proofs of ${hub} can be sent, only those of other relayers arrive`,
       "update this program",
     );
   }
   if (!isRouter) {
-    return doubtful(
+    return warning(
+      "host_view",
       `${client} accepts no proofs of ${hub} from this program: only those of other relayers arrive`,
       "run a relayer for that client, or wait for the chain's governance",
     );
   }
   const updated = `updated ${formatAge(ageSec)} ago`;
   if (ageSec >= view.unstakingSec) {
-    return bad(
+    return failed(
+      "host_view",
       `${client} has expired: ${updated}, ${formatAge(view.unstakingSec)} are allowed`,
       "ask the chain's governance to set the client again: no relayer can update it",
     );
@@ -176,16 +164,17 @@ export function judgeHostView(
     ? `no height of ${hub} yet, the first proof of it brings one`
     : `height ${view.hubHeight} of ${hub}, ${updated}`;
   if (view.isFrozen) {
-    return doubtful(
+    return warning(
+      "host_view",
       `the host is frozen: it accepts no messages; ${age}`,
       "nothing can be delivered until the chain's governance unfreezes the host",
     );
   }
   if (ageSec * 2n > view.unstakingSec) {
     const found = `${client} expires ${formatAge(view.unstakingSec)} after its last update: ${age}`;
-    return findingRow(chain, "client_expiring", { result: "warning", found });
+    return warning("client_expiring", found);
   }
-  return good(`${age}, challenge period ${view.challengePeriodSec} s`);
+  return ok("host_view", `${age}, challenge period ${view.challengePeriodSec} s`);
 }
 
 /** Row about the balance of the account that pays for deliveries. */
@@ -197,20 +186,20 @@ export function judgeBalance(
     readonly gasPriceWei: bigint;
   },
 ): CheckRow {
-  const row = { chain, check: "balance" } as const;
+  const { ok, warning, failed } = about(chain);
   const costWei = gasPriceWei * DELIVERY_GAS;
   const wantedWei = costWei * COMFORTABLE_DELIVERIES;
   const balance = `${account} has ${formatDecimal(balanceWei, 18)}`;
   const price = `${formatDecimal(gasPriceWei, 9)} gwei`;
   if (balanceWei > 0n && balanceWei >= wantedWei) {
     const deliveries = costWei === 0n ? "" : `, enough for about ${balanceWei / costWei} deliveries`;
-    return { ...row, ...good(`${balance} native tokens${deliveries} at ${price}`) };
+    return ok("balance", `${balance} native tokens${deliveries} at ${price}`);
   }
   const wanted = formatDecimal(wantedWei, 18);
   const found =
     `${balance} native tokens; ${COMFORTABLE_DELIVERIES} deliveries cost about ${wanted} at ${price}`;
-  const judged = balanceWei === 0n || balanceWei < costWei ? bad : doubtful;
-  return { ...row, ...judged(found, `send ${account} native tokens of ${chain}`) };
+  const judged = balanceWei === 0n || balanceWei < costWei ? failed : warning;
+  return judged("balance", found, `send ${account} native tokens of ${chain}`);
 }
 
 /** A message that asks nothing of anybody. */
@@ -223,16 +212,14 @@ export async function checkSigner(
   signal: AbortSignal,
 ): Promise<CheckRow> {
   const { address, remoteHost: endpoint } = account;
-  const row = { chain, check: "signer" } as const;
-  if (account === readOnlyAccount) return { ...row, ...good("no signer: nothing is sent to this chain") };
-  if (endpoint === undefined) return { ...row, ...good(`${address} signs`) };
   // About the signer's host: that it is away is a reason of the chain, which ends when it signs again.
+  const { ok, failed } = about(chain, endpoint);
+  if (account === readOnlyAccount) return ok("signer", "no signer: nothing is sent to this chain");
   try {
-    await account.sign(PROBE, signal);
-    return { ...row, endpoint, ...good(`${address} signs`) };
+    if (endpoint !== undefined) await account.sign(PROBE, signal);
+    return ok("signer", `${address} signs`);
   } catch (error) {
     if (!(error instanceof SignerFault)) throw error;
-    const found = `${address}: ${error.where.method}: ${error.found}`;
-    return { ...row, endpoint, ...bad(found, error.advice) };
+    return failed("signer", `${address}: ${error.where.method}: ${error.found}`, error.advice);
   }
 }

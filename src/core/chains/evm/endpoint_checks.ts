@@ -6,8 +6,15 @@ import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { callTracerOptions } from "../../evm/trace.ts";
-import type { CheckCode, CheckRow } from "../../checks/check_row.ts";
-import { adviseOnFault, describeFault, REQUEST_TIMEOUT_MS, silenceRow } from "../../checks/check_row.ts";
+import {
+  about,
+  adviseOnFault,
+  type CheckRow,
+  describeFault,
+  REQUEST_TIMEOUT_MS,
+  type RowsAbout,
+  silenceRow,
+} from "../../checks/check_row.ts";
 import { isOfEndpoint, RpcFault } from "../../rpc/call.ts";
 import { findLag, type HeadReading } from "../../rpc/head_watch.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
@@ -45,24 +52,6 @@ export interface EndpointCheckOptions {
   readonly simulateFrom?: Address | undefined;
 }
 
-/** What a row says, without the place that it is about. */
-export type Verdict = Pick<CheckRow, "result" | "found" | "advice">;
-
-/** Verdict about what is in order. */
-export function good(found: string): Verdict {
-  return { result: "ok", found };
-}
-
-/** Verdict about what works, but needs attention. */
-export function doubtful(found: string, advice: string): Verdict {
-  return { result: "warning", found, advice };
-}
-
-/** Verdict about what must be fixed. */
-export function bad(found: string, advice: string): Verdict {
-  return { result: "failed", found, advice };
-}
-
 /** First answers of an endpoint. */
 interface FirstAnswers {
   /** A set of one. */
@@ -74,6 +63,15 @@ interface FirstAnswers {
   readonly final: shape.Block | RpcFault | undefined;
 }
 
+/** An endpoint with its first answers, what they are compared with, and rows about it. */
+interface Judged extends FirstAnswers, RowsAbout {
+  readonly options: EndpointCheckOptions;
+  /** True: at least one endpoint serves the chain. */
+  readonly hasOwn: boolean;
+  /** Newest block of all; `undefined`: it is the only one. */
+  readonly best: shape.Block | undefined;
+}
+
 /** Checks every endpoint of a set by itself, all at once; and this machine's clock by the newest block. */
 export async function checkEndpoints(
   endpoints: RpcEndpointSet,
@@ -82,54 +80,29 @@ export async function checkEndpoints(
 ): Promise<readonly CheckRow[]> {
   const { chain, clock } = options;
   const all = await Promise.all(endpoints.each().map((endpoint) => askFirst(endpoint, clock, signal)));
-  const best = findBest(all, options.chainId);
+  const newest = findBest(all, options.chainId);
   const isAnswered = all.some((each) => findSilence(each) === undefined);
   const hasOwn = all.some(({ id }) => id === options.chainId);
-  const comparison = { options, hasOwn, best: all.length > 1 ? best : undefined };
+  const best = all.length > 1 ? newest : undefined;
   const rows = await Promise.all(all.map(async (first): Promise<readonly CheckRow[]> => {
     const silence = findSilence(first);
     if (silence !== undefined) return [silenceRow(chain, silence, isAnswered)];
-    const endpoint = first.endpoint.hosts.join();
-    const verdicts = await judge(first, comparison, signal);
-    return verdicts.map(([check, verdict]) => ({ chain, endpoint, check, ...verdict }));
+    const at = about(chain, first.endpoint.hosts.join());
+    return await judge({ ...first, ...at, options, hasOwn, best }, signal);
   }));
-  if (best === undefined) return rows.flat();
-  return [...rows.flat(), judgeClock(chain, best.timestamp, { nowMs: clock.now() })];
+  if (newest === undefined) return rows.flat();
+  return [...rows.flat(), judgeClock(chain, newest.timestamp, { nowMs: clock.now() })];
 }
 
-/** What one endpoint is compared with. */
-interface Comparison {
-  readonly options: EndpointCheckOptions;
-  /** True: at least one endpoint serves the chain. */
-  readonly hasOwn: boolean;
-  /** Newest block of all; `undefined`: it is the only one. */
-  readonly best: shape.Block | undefined;
-}
-
-async function judge(
-  { endpoint, latencyMs, id, head, final }: FirstAnswers,
-  { options, hasOwn, best }: Comparison,
-  signal: AbortSignal,
-): Promise<readonly (readonly [CheckCode, Verdict])[]> {
-  const first: readonly (readonly [CheckCode, Verdict])[] = [
-    ["endpoint", judgeLatency(latencyMs)],
-    ["chain_id", judgeChainId(id, options, hasOwn)],
-  ];
-  if (id !== options.chainId) return first;
-  const { simulateFrom: from } = options;
-  const [batch, width, simulation] = await Promise.all([
-    checkBatch(endpoint, signal),
-    head instanceof RpcFault ? undefined : checkLogs(endpoint, { ...options, height: head.number }, signal),
-    from === undefined ? undefined : checkSimulation(endpoint, from, signal),
+async function judge(at: Judged, signal: AbortSignal): Promise<readonly CheckRow[]> {
+  const first = [judgeLatency(at), judgeChainId(at, at.options, at.hasOwn)];
+  if (at.id !== at.options.chainId) return first;
+  const probes = await Promise.all([
+    checkBatch(at, signal),
+    checkLogs(at, signal),
+    checkSimulation(at, signal),
   ]);
-  return [
-    ...first,
-    ["head", judgeHead(head, best, options.clock.now())],
-    ["finalized", judgeFinalized(final, head)],
-    ["batch", batch],
-    ...width === undefined ? [] : [["logs", width] as const],
-    ...simulation === undefined ? [] : [["simulation", simulation] as const],
-  ];
+  return [...first, judgeHead(at), judgeFinalized(at), ...probes.flat()];
 }
 
 async function askFirst(
@@ -160,81 +133,76 @@ function isSilence(answer: unknown): answer is RpcFault {
   return answer instanceof RpcFault && answer.code !== "malformed" && isOfEndpoint(answer.code);
 }
 
-function unknownVerdict(what: string, fault: RpcFault): Verdict {
-  return doubtful(`${what} could not be checked: ${describeFault(fault)}`, adviseOnFault(fault));
-}
-
 function findBest(all: readonly FirstAnswers[], wanted: bigint): shape.Block | undefined {
   const heads = all.flatMap(({ id, head }) => id !== wanted || head instanceof RpcFault ? [] : [head]);
   return heads.toSorted((a, b) => a.number < b.number ? 1 : a.number > b.number ? -1 : 0).at(0);
 }
 
-function judgeLatency(latencyMs: number): Verdict {
-  const found = `answers in ${Math.round(latencyMs)} ms`;
-  if (latencyMs <= MAX_LATENCY_MS) return good(found);
-  return doubtful(found, "use a faster endpoint, or list one ahead of it");
+function judgeLatency({ ok, warning, latencyMs }: Judged): CheckRow {
+  const judged = latencyMs <= MAX_LATENCY_MS ? ok : warning;
+  const advice = "use a faster endpoint, or list one ahead of it";
+  return judged("endpoint", `answers in ${Math.round(latencyMs)} ms`, advice);
 }
 
-/** Compares the chain of an endpoint with the configured one. @param hasOthers true: others serve that one */
+/** Compares the chain of an endpoint with the configured one, which others may serve. */
 export function judgeChainId(
-  id: bigint | RpcFault,
+  { ok, warning, failed, id }: RowsAbout & Pick<FirstAnswers, "id">,
   { chain, serves = chain, chainId: wanted, key }: Omit<EndpointCheckOptions, "clock">,
-  hasOthers: boolean,
-): Verdict {
-  if (id instanceof RpcFault) return bad(`eth_chainId: ${describeFault(id)}`, adviseOnFault(id));
-  if (id === wanted) return good(`serves ${serves}`);
-  const judged = hasOthers ? doubtful : bad;
-  return judged(`serves EVM-${id}, not ${serves}`, `remove it from ${key}, or correct state_machine`);
+  hasOwn: boolean,
+): CheckRow {
+  if (id instanceof RpcFault) {
+    return failed("chain_id", `eth_chainId: ${describeFault(id)}`, adviseOnFault(id));
+  }
+  if (id === wanted) return ok("chain_id", `serves ${serves}`);
+  const judged = hasOwn ? warning : failed;
+  const advice = `remove it from ${key}, or correct state_machine`;
+  return judged("chain_id", `serves EVM-${id}, not ${serves}`, advice);
 }
 
 /** By the rule that decides about the order of endpoints. */
-function judgeHead(
-  head: shape.Block | RpcFault,
-  best: shape.Block | undefined,
-  readAtMs: number,
-): Verdict {
-  if (head instanceof RpcFault) return bad(describeFault(head), adviseOnFault(head));
-  if (best === undefined) return good(`block ${head.number}`);
+function judgeHead({ ok, warning, failed, head, best, options }: Judged): CheckRow {
+  if (head instanceof RpcFault) return failed("head", describeFault(head), adviseOnFault(head));
+  if (best === undefined) return ok("head", `block ${head.number}`);
   const blocks = best.number - head.number;
-  if (blocks === 0n) return good(`block ${head.number}, the newest`);
-  const found = `block ${head.number}, ${blocks} blocks (${
-    best.timestamp - head.timestamp
-  } s) behind the newest`;
+  if (blocks === 0n) return ok("head", `block ${head.number}, the newest`);
+  const behindSec = best.timestamp - head.timestamp;
+  const found = `block ${head.number}, ${blocks} blocks (${behindSec} s) behind the newest`;
+  const readAtMs = options.clock.now();
   const read = ({ number: height, timestamp }: shape.Block): HeadReading => {
     return { height, timeSec: Number(timestamp), readAtMs, blockSec: 0 };
   };
-  if (findLag(read(head), [read(best)], false) === undefined) return good(found);
-  return doubtful(found, "let the node catch up, or use another endpoint");
+  const judged = findLag(read(head), [read(best)], false) === undefined ? ok : warning;
+  return judged("head", found, "let the node catch up, or use another endpoint");
 }
 
-function judgeFinalized(final: FirstAnswers["final"], head: shape.Block | RpcFault): Verdict {
+function judgeFinalized({ ok, warning, final, head }: Judged): CheckRow {
   if (final !== undefined && !(final instanceof RpcFault)) {
     const behind = head instanceof RpcFault ? "" : `, ${head.number - final.number} behind its head`;
-    return good(`block ${final.number}${behind}`);
+    return ok("finalized", `block ${final.number}${behind}`);
   }
   const reason = final === undefined ? "no final block" : describeFault(final);
-  return doubtful(
-    `the tag "finalized" is not served: ${reason}; 64 blocks below the head count as final`,
-    "use an endpoint that serves the tag",
-  );
+  const found = `the tag "finalized" is not served: ${reason}; 64 blocks below the head count as final`;
+  return warning("finalized", found, "use an endpoint that serves the tag");
 }
 
-async function checkBatch(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<Verdict> {
+async function checkBatch({ ok, warning, endpoint }: Judged, signal: AbortSignal): Promise<CheckRow> {
   const probe = Array.from({ length: BATCH_PROBE }, () => blockNumber);
   await probeAll(endpoint, probe, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   const { batchLimit: max } = endpoint;
-  if (max === Infinity) return good(`at least ${BATCH_PROBE} calls in one request`);
+  if (max === Infinity) return ok("batch", `at least ${BATCH_PROBE} calls in one request`);
   const found = max === 1 ? "no batches: every call is a request" : `${max} calls in one request`;
-  if (max >= FEW_CALLS) return good(found);
-  return doubtful(found, "use an endpoint that accepts batches: this one needs many requests");
+  const judged = max >= FEW_CALLS ? ok : warning;
+  return judged("batch", found, "use an endpoint that accepts batches: this one needs many requests");
 }
 
+/** Without a contract or a newest block there is nothing to ask for. */
 async function checkLogs(
-  endpoint: RpcEndpointSet,
-  { logsOf: address, blocksPerQuery, height }: EndpointCheckOptions & { readonly height: bigint },
+  { ok, warning, failed, endpoint, head, options }: Judged,
   signal: AbortSignal,
-): Promise<Verdict | undefined> {
-  if (address === undefined) return undefined;
+): Promise<readonly CheckRow[]> {
+  const { logsOf: address, blocksPerQuery } = options;
+  if (address === undefined || head instanceof RpcFault) return [];
+  const height = head.number;
   const wanted = blocksPerQuery === undefined
     ? LOG_WIDTHS
     : [blocksPerQuery, ...LOG_WIDTHS.filter((width) => width < blocksPerQuery)];
@@ -248,19 +216,22 @@ async function checkLogs(
   const width = answers.find(({ answer }) => !(answer instanceof RpcFault))?.width;
   const faults = answers.flatMap(({ answer }) => answer instanceof RpcFault ? [answer] : []);
   const silence = faults.find(isSilence);
-  if (width === undefined && silence !== undefined) return unknownVerdict("eth_getLogs", silence);
   const [refusal] = faults.map(describeFault);
   if (width === undefined) {
-    return bad(
-      `eth_getLogs is refused for a single block: ${refusal}`,
-      "allow eth_getLogs at the node, or use an endpoint that offers it",
-    );
+    const advice = "allow eth_getLogs at the node, or use an endpoint that offers it";
+    return [
+      silence === undefined
+        ? failed("logs", `eth_getLogs is refused for a single block: ${refusal}`, advice)
+        : warning("logs", `could not be checked: ${describeFault(silence)}`, adviseOnFault(silence)),
+    ];
   }
-  if (blocksPerQuery === undefined || width === blocksPerQuery) return good(`eth_getLogs of ${width} blocks`);
-  return doubtful(
-    `query_batch_size = ${blocksPerQuery} is refused (${refusal}), ${width} blocks work`,
-    `set query_batch_size to ${width} or more, up to the limit of the endpoint`,
-  );
+  if (blocksPerQuery === undefined || width === blocksPerQuery) {
+    return [ok("logs", `eth_getLogs of ${width} blocks`)];
+  }
+  const found = `query_batch_size = ${blocksPerQuery} is refused (${refusal}), ${width} blocks work`;
+  return [
+    warning("logs", found, `set query_batch_size to ${width} or more, up to the limit of the endpoint`),
+  ];
 }
 
 /** Init code that emits one empty log and ends: PUSH1 0 PUSH1 0 LOG0 STOP. */
@@ -273,10 +244,10 @@ function hasLogs(result: Json): boolean {
 }
 
 async function checkSimulation(
-  endpoint: RpcEndpointSet,
-  from: Address,
+  { ok, warning, endpoint, options: { simulateFrom: from } }: Judged,
   signal: AbortSignal,
-): Promise<Verdict> {
+): Promise<readonly CheckRow[]> {
+  if (from === undefined) return [];
   const call = { from, data: LOGGING_CODE, gas: "0x30d40" };
   const traced: Query<boolean> = {
     call: { method: "debug_traceCall", params: [call, "latest", callTracerOptions] },
@@ -292,20 +263,18 @@ async function checkSimulation(
     probeAll(endpoint, [traced], conditions),
     probeAll(endpoint, [simulated], conditions),
   ]);
-  if (trace === true) return good("debug_traceCall, with logs");
+  if (trace === true) return [ok("simulation", "debug_traceCall, with logs")];
   const silence = [trace, simulate].find(isSilence);
-  if (silence !== undefined) return unknownVerdict("simulations", silence);
+  if (silence !== undefined) {
+    return [warning("simulation", `could not be checked: ${describeFault(silence)}`, adviseOnFault(silence))];
+  }
   const why = trace === false
     ? "debug_traceCall shows no logs"
     : `no debug_traceCall (${describeFault(trace)})`;
   if (simulate === true) {
-    return doubtful(
-      `${why}; eth_simulateV1 is used, which does not show the cost of each message of a batch`,
-      "use an endpoint with debug_traceCall for exact costs",
-    );
+    const found = `${why}; eth_simulateV1 is used, which does not show the cost of each message of a batch`;
+    return [warning("simulation", found, "use an endpoint with debug_traceCall for exact costs")];
   }
-  return doubtful(
-    `${why}, nor eth_simulateV1; eth_call is used: failing modules are noticed only after paying`,
-    "use an endpoint with debug_traceCall or eth_simulateV1",
-  );
+  const found = `${why}, nor eth_simulateV1; eth_call is used: failing modules are noticed only after paying`;
+  return [warning("simulation", found, "use an endpoint with debug_traceCall or eth_simulateV1")];
 }

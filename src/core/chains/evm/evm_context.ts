@@ -8,19 +8,16 @@ import type { StateMachineId } from "../../ismp/state_machine.ts";
 import { ENDPOINT_FAULTS, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { dropOldest } from "../../runtime/slices.ts";
+import { Sightings } from "../../runtime/refreshed.ts";
 import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { chainGasLimit, type GasMarket, type GasPrice, lowest } from "./gas.ts";
+import { chainGasLimit, type GasPrice, lowest } from "./gas.ts";
 import { GasPrices } from "./gas_prices.ts";
-import { GasExpectation } from "./message_gas.ts";
 import { NonceChoice } from "./nonces.ts";
 import { accountBalance, contractRead, gasPrice, type Query } from "./queries.ts";
 import { callAll, callOne } from "./rpc_batch.ts";
 
-/** A price that was read longer ago hardly is the one that a transaction will have. */
-const MARKET_TTL_MS = 10 * 60_000;
 /** How far ahead of a block that was seen the next one is estimated, ms. */
 const HEAD_TTL_MS = 60_000;
 /** Missing capabilities of an endpoint are tried again after this time. */
@@ -50,12 +47,6 @@ export interface EvmDependencies {
 export interface TraceOptions {
   readonly gas: bigint;
   readonly price: GasPrice | undefined;
-}
-
-/** What a transaction cost and what our account had when it was read last. */
-export interface KnownMarket {
-  readonly costs: GasMarket;
-  readonly balanceWei: bigint;
 }
 
 /** Block that a transaction may be mined in. */
@@ -100,14 +91,15 @@ export type Capability =
   /** The OP stack's price oracle, which other chains do not have. */
   | "opStack";
 
+/** Maximum wait for a competitor's transaction: it may never be mined. */
+const MEMPOOL_PATIENCE_MS = 60_000;
 /** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
 const REPORT_INTERVAL_MS = 10 * 60_000;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
-  /** Price and balance as a simulation read them last. */
-  readonly market: Cached<KnownMarket>;
-  readonly #headCache: Cached<SeenBlock & { readonly atMs: number }>;
+  /** The newest block that was seen last. */
+  #head: SeenBlock & { readonly atMs: number } | undefined;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
   /** By endpoint and event. */
@@ -116,14 +108,12 @@ export class EvmContext {
   readonly batchingHandlers = new Map<Address, boolean>();
   /** The host's parameters. */
   readonly hostParams: HostParamsReader;
-  /** Deliveries of competitors seen in the mempool. */
-  readonly mempoolSightings: Sightings;
+  /** Messages and proofs of competitors seen in the mempool. */
+  readonly #contested: Sightings;
   /** Gas prices that endpoints name, bounded by comparison. */
   readonly prices: GasPrices;
   /** The nonce of the next transaction. */
   readonly nonces: NonceChoice;
-  /** What deliveries used, so that the next ones are simulated with the right gas limit at once. */
-  readonly gasExpectation = new GasExpectation();
   /** True once the OP stack's price oracle was seen; that it is missing is believed for a while only. */
   isOpStack = false;
   /** True while the endpoint that was asked last knew the block tag `finalized`. */
@@ -137,9 +127,7 @@ export class EvmContext {
   constructor(readonly at: EvmDependencies) {
     this.hostParams = new HostParamsReader(at);
     this.nonces = new NonceChoice(at);
-    this.market = new Cached(at.clock, MARKET_TTL_MS);
-    this.#headCache = new Cached(at.clock, HEAD_TTL_MS);
-    this.mempoolSightings = new Sightings(at.clock);
+    this.#contested = new Sightings(at.clock);
     this.prices = new GasPrices(this);
   }
 
@@ -149,7 +137,7 @@ export class EvmContext {
    */
   get nextBlock(): BlockPlace | undefined {
     const { clock, endpoints } = this.at;
-    const seen = this.#headCache.fresh;
+    const seen = this.newest;
     if (seen === undefined || endpoints.hosts.some((host) => this.isUnsupported("overriding", host))) {
       return undefined;
     }
@@ -157,17 +145,19 @@ export class EvmContext {
   }
 
   /** The newest block that was seen recently. */
-  get newest(): BlockPlace | undefined {
-    return this.#headCache.fresh;
+  get newest(): SeenBlock & { readonly atMs: number } | undefined {
+    return this.#head !== undefined && this.at.clock.now() - this.#head.atMs < HEAD_TTL_MS
+      ? this.#head
+      : undefined;
   }
 
   /** Records the newest block. */
   noteHead({ number, timestamp }: BlockPlace): void {
-    const before = this.#headCache.last;
+    const before = this.#head;
     const blocks = number - (before?.number ?? number);
     const seconds = timestamp - (before?.timestamp ?? timestamp);
     const perSec = blocks > 0n && seconds > 0n ? Number(blocks) / Number(seconds) : before?.perSec ?? 0;
-    this.#headCache.set({ number, timestamp, perSec, atMs: this.at.clock.now() });
+    this.#head = { number, timestamp, perSec, atMs: this.at.clock.now() };
   }
 
   /**
@@ -189,6 +179,11 @@ export class EvmContext {
     const nowMs = this.at.clock.now();
     const hosts = host === undefined ? this.at.endpoints.hosts : [host];
     return hosts.every((each) => nowMs < (this.#lacking.get(`${capability} ${each}`) ?? 0));
+  }
+
+  /** Records what is in the mempool; false when it has been there for too long to be waited for. */
+  isWorthWaiting(what: Hash256): boolean {
+    return this.#contested.ageMs(what) < MEMPOOL_PATIENCE_MS;
   }
 
   /** Creates a fault of the chain that is no single endpoint's. */
@@ -227,11 +222,9 @@ const HOST_PARAMS_TTL_MS = 5 * 60_000;
 
 /** Parameters of one host. */
 class HostParamsReader {
-  readonly #cache: Cached<HostParams>;
+  #known: { readonly params: HostParams; readonly atMs: number } | undefined;
 
-  constructor(readonly at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {
-    this.#cache = new Cached(at.clock, HOST_PARAMS_TTL_MS);
-  }
+  constructor(readonly at: Pick<EvmDependencies, "endpoints" | "clock" | "log" | "host">) {}
 
   /** Query of the parameters; pass its result to {@link note}. */
   get query(): Query<HostParams> {
@@ -240,19 +233,19 @@ class HostParamsReader {
 
   /** Returns the parameters, at most five minutes old; usually no request. */
   async read(signal: AbortSignal): Promise<HostParams> {
-    return await this.#cache.get(async () => {
-      const params = await callOne(this.at.endpoints, this.query, { signal });
-      this.#logChanges(params);
-      return params;
-    });
+    const known = this.#known;
+    if (known !== undefined && this.at.clock.now() - known.atMs < HOST_PARAMS_TTL_MS) return known.params;
+    const params = await callOne(this.at.endpoints, this.query, { signal });
+    this.note(params);
+    return params;
   }
 
   /** Records parameters that were just read. True when the handler changed. */
   note(params: HostParams): boolean {
-    const before = this.#cache.last;
-    this.#logChanges(params);
-    this.#cache.set(params);
-    return before !== undefined && before.handler !== params.handler;
+    const before = this.#known?.params ?? params;
+    this.#logChanges(before, params);
+    this.#known = { params, atMs: this.at.clock.now() };
+    return before.handler !== params.handler;
   }
 
   /**
@@ -268,8 +261,7 @@ class HostParamsReader {
   }
 
   /** Logs contracts and accounts that matter to a relayer and are others now. */
-  #logChanges(params: HostParams): void {
-    const before = this.#cache.last ?? params;
+  #logChanges(before: HostParams, params: HostParams): void {
     const changes = REPORTED.filter((name) => before[name] !== params[name])
       .map((name) => [name, `${before[name]} -> ${params[name]}`]);
     if (changes.length > 0) this.at.log.info("host_changed", Object.fromEntries(changes));
@@ -278,65 +270,3 @@ class HostParamsReader {
 
 /** Parameters of a host that are reported when they change. */
 const REPORTED = ["handler", "consensusClient", "feeToken", "hostManager"] as const;
-
-/** Maximum wait for a competitor's transaction: it may never be mined. */
-const PATIENCE_MS = 60_000;
-/** Maximum number of sights remembered; the oldest is forgotten first. */
-const MAX_REMEMBERED = 1000;
-
-/** Times at which messages, or doubts, were first seen. */
-export class Sightings {
-  readonly #firstSeenMs = new Map<string, number>();
-
-  constructor(readonly clock: Clock) {}
-
-  /** Records what is seen now, and returns since when it has been, ms. */
-  ageMs(what: string): number {
-    const nowMs = this.clock.now();
-    const firstMs = this.#firstSeenMs.get(what) ?? nowMs;
-    this.#firstSeenMs.set(what, firstMs);
-    dropOldest(this.#firstSeenMs, MAX_REMEMBERED);
-    return nowMs - firstMs;
-  }
-
-  /** Records a message in the mempool; false when it has been there for too long to be waited for. */
-  isWorthWaiting(commitment: Hash256): boolean {
-    return this.ageMs(commitment) < PATIENCE_MS;
-  }
-
-  /** What is seen next is seen for the first time. */
-  forget(what: string): void {
-    this.#firstSeenMs.delete(what);
-  }
-}
-
-/** One value with an age limit. */
-class Cached<T> {
-  #entry: { readonly value: T; readonly untilMs: number } | undefined;
-
-  constructor(readonly clock: Clock, readonly ttlMs: number) {}
-
-  /** Latest value, however old. */
-  get last(): T | undefined {
-    return this.#entry?.value;
-  }
-
-  /** The value, while it is not too old. */
-  get fresh(): T | undefined {
-    return this.#entry !== undefined && this.clock.now() < this.#entry.untilMs
-      ? this.#entry.value
-      : undefined;
-  }
-
-  set(value: T): void {
-    this.#entry = { value, untilMs: this.clock.now() + this.ttlMs };
-  }
-
-  async get(fetchValue: () => Promise<T>): Promise<T> {
-    const known = this.fresh;
-    if (known !== undefined) return known;
-    const value = await fetchValue();
-    this.set(value);
-    return value;
-  }
-}

@@ -8,7 +8,8 @@ import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts"
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
-import { EvmPart, Sightings } from "./evm_context.ts";
+import { EvmPart } from "./evm_context.ts";
+import { Sightings } from "../../runtime/refreshed.ts";
 import { lowest } from "./gas.ts";
 import { blockNumber, contractReadAt, logs, readable } from "./queries.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";

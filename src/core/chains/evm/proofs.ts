@@ -3,7 +3,7 @@
  * hub stores for the block. How state is proved is up to a {@link SlotProver}. Source: docs/protocol/evm-host.md section
  * 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
-import { type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { about, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
 import { locateSlot, requestFeeSlot, requestReceiptSlot, requestSenderSlot } from "../../evm/host_storage.ts";
@@ -26,7 +26,6 @@ import {
   type ReceiptProof,
   UnprovableKeyError,
 } from "../proofs.ts";
-import { bad, doubtful, good } from "./endpoint_checks.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { stateRootAt, storageProof } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
@@ -210,15 +209,12 @@ export function createProofProbe(
     );
     const isServed = probed.some(({ failure }) => failure === undefined);
     const consequence = isServed ? "the other endpoints are used" : CONSEQUENCE;
-    const judged = isServed ? doubtful : bad;
-    return probed.filter(({ failure }) => !SILENCE.has(failure)).map((
-      { endpoint, failure, what },
-    ): CheckRow => ({
-      chain,
-      endpoint,
-      check: "state_proof",
-      ...failure === undefined ? good(what) : judged(`no ${what} (${failure}); ${consequence}`, nodes),
-    }));
+    return probed.filter(({ failure }) => !SILENCE.has(failure)).map(({ endpoint, failure, what }) => {
+      const { ok, [isServed ? "warning" : "failed"]: refused } = about(chain, endpoint);
+      return failure === undefined
+        ? ok("state_proof", what)
+        : refused("state_proof", `no ${what} (${failure}); ${consequence}`, nodes);
+    });
   };
 }
 

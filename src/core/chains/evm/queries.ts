@@ -166,11 +166,6 @@ function readHeader(result: Json, which: BlockReference, method: string): Hashed
   return block;
 }
 
-/** Word in a contract's storage at a block; zero for an empty slot. */
-export function storageWord(account: Address, slot: Hash256, tag: BlockTag): Query<Hash256> {
-  return query("eth_getStorageAt", [account, slot, tagOf(tag)], shape.hash);
-}
-
 /** Root of the account trie at a block; `undefined` when the node does not have it. */
 export function stateRootAt(height: bigint): Query<Hash256 | undefined> {
   return query(

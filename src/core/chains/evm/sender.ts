@@ -9,19 +9,16 @@ import { linkedAbort } from "../../runtime/linked_abort.ts";
 import {
   type BroadcastResult,
   type Delivery,
-  isFresh,
   type Refusal,
   type RefusalCode,
   type Sender,
   type SignedSubmission,
-  type SigningFacts,
   type SigningInput,
   type SigningResult,
 } from "../submission.ts";
 import { signTransaction } from "./account.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
-import { addCallCosts } from "./fees.ts";
 import {
   capAfterDataCost,
   capPrice,
@@ -32,9 +29,9 @@ import {
 } from "./gas.ts";
 import { accountBalance, blockNumber, rawTransaction } from "./queries.ts";
 import { poolRefusal } from "./refusals.ts";
-import { askWitnesses, callAll, callOne, RpcBatch, WITNESS_TIMEOUT_MS, WITNESSES } from "./rpc_batch.ts";
+import { askWitnesses, callAll, callOne, WITNESS_TIMEOUT_MS, WITNESSES } from "./rpc_batch.ts";
 import { priceOf, toPriceFields, type TransactionToSign } from "./signed_transaction.ts";
-import { addSigningFacts, findContested, type ReadFacts } from "./signing_facts.ts";
+import { type DeliveryCall, findContested, type ReadFacts, readSigningFacts } from "./signing_facts.ts";
 
 /** Time that other endpoints have for bytes that one has taken, ms. */
 const LATE_AFTER_MS = 2_000;
@@ -42,34 +39,16 @@ const LATE_AFTER_MS = 2_000;
 /** Signing and broadcasting from our account. */
 export class EvmSender extends EvmPart implements Sender {
   /**
-   * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request, unless the simulation
-   * has just done so, and signs. Nothing is sent. The same request checks whether a competitor's delivery of one of the
-   * messages is in the node's mempool; if so, a second one finds out which. One more where the nonce is not the one that
-   * the journal expects.
+   * Reads receipts, the host's view of the hub, handler, nonce, price and balance in one request, and signs. Nothing is
+   * sent. The same request checks whether a competitor's delivery of one of the messages is in the node's mempool; if so,
+   * a second one finds out which. One more where the nonce is not the one that the journal expects.
    */
   async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
-    const { facts, gasLimit } = input.simulation;
-    if (facts !== undefined && isFresh(facts, { delivery, nowMs: this.context.at.clock.now() })) {
-      return await facts.sign(input, signal);
-    }
-    const read = await this.#readFacts(delivery, gasLimit, signal);
-    return await signWith(this.context, { facts: read, input }, signal);
-  }
-
-  /** Reads what a signature needs. One request. */
-  async #readFacts(delivery: Delivery, gasLimit: bigint, signal: AbortSignal): Promise<ReadFacts> {
-    const { endpoints, host, sender } = this.context.at;
-    const { handler } = await this.context.hostParams.read(signal);
-    const data = encodeDelivery(delivery, host);
-    const call = { to: handler, data, gas: gasLimit };
-    const of = { delivery, messages: collectMessages(delivery), call };
-    const batch = new RpcBatch(endpoints);
-    const costs = addCallCosts(this.context, batch, call);
-    const market = { costs, balance: batch.add(accountBalance(sender)) };
-    const facts = addSigningFacts(this.context, batch, { of, market });
-    await batch.send({ signal });
-    const read = facts();
-    return { ...read, costs: await this.context.prices.bound(read.costs, batch.host, signal) };
+    const { handler: to } = await this.context.hostParams.read(signal);
+    const call = { to, data: encodeDelivery(delivery, this.context.at.host), gas: input.simulation.gasLimit };
+    const planned = { delivery, messages: collectMessages(delivery), call };
+    const facts = await readSigningFacts(this.context, planned, signal);
+    return await signWith(this.context, { planned, facts, input }, signal);
   }
 
   /**
@@ -169,20 +148,21 @@ function verdictOf(fault: RpcFault): BroadcastResult | undefined {
   }
 }
 
-/** Facts of a simulation, for a signature soon after it. */
-export function signingFactsOf(context: EvmContext, facts: ReadFacts): SigningFacts {
-  const sign = (input: SigningInput, signal: AbortSignal): Promise<SigningResult> =>
-    signWith(context, { facts, input }, signal);
-  return { atMs: facts.atMs, delivery: facts.of.delivery, sign };
+/** A delivery as it is to be signed, and everything that was read about it. */
+interface SigningRound {
+  readonly planned: DeliveryCall;
+  readonly facts: ReadFacts;
+  readonly input: SigningInput;
 }
 
 /** Signs a delivery about which everything was read. */
 async function signWith(
   context: EvmContext,
-  { facts, input }: { readonly facts: ReadFacts; readonly input: SigningInput },
+  { planned, facts, input }: SigningRound,
   signal: AbortSignal,
 ): Promise<SigningResult> {
-  const { of: { messages: all, call }, receipts, knownFrom, params, costs } = facts;
+  const { messages: all, call } = planned;
+  const { receipts, knownFrom, params, costs } = facts;
   if (receipts.some((relayer) => relayer !== undefined)) return { kind: "overtaken", receipts };
   if (knownFrom !== undefined) return { kind: "proofs_known", from: knownFrom };
   if (context.hostParams.note(params) || params.handler !== call.to) {
@@ -193,7 +173,7 @@ async function signWith(
     const detail = "a delivery of it is pending in the mempool";
     return { kind: "refused", refusal: { code: "duplicate", detail, messages } };
   }
-  const price = findPrice(context, facts, input);
+  const price = findPrice(context, { planned, facts, input });
   if (price.type === "none") return refused(price.code, price.detail);
   const nonce = await context.nonces.choose(facts, input, signal);
   if (typeof nonce !== "bigint") {
@@ -253,8 +233,8 @@ export async function signFor(
 /** The price to offer, or why there is none. */
 function findPrice(
   { at: { gasPriceBufferPercent, maximumGasPriceWei, sender } }: EvmContext,
-  { of: { call: { gas } }, costs, balanceWei }: ReadFacts,
-  { simulation, maxGasPriceWei }: SigningInput,
+  { planned: { call: { gas } }, facts: { costs, balanceWei }, input: { simulation, maxGasPriceWei } }:
+    SigningRound,
 ): GasPrice | { readonly type: "none" } & Pick<Refusal, "code" | "detail"> {
   const { dataCostWei } = costs;
   const nowWei = currentPriceWei(costs);

@@ -1,6 +1,6 @@
 /**
  * What has to be known right before a delivery is signed: receipts, the host's view of the hub and its handler, the
- * mempool, nonce, price and balance. Read in one request, by itself or together with the simulation before it.
+ * mempool, nonce, price and balance. Read in one request.
  */
 import { BeefyError } from "../../beefy/commitment.ts";
 import { readProofSubject } from "../../beefy/naive_proof.ts";
@@ -12,12 +12,12 @@ import { toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { Delivery } from "../submission.ts";
 import type { EvmContext } from "./evm_context.ts";
-import type { Costs } from "./fees.ts";
+import { addCallCosts, type Costs } from "./fees.ts";
 import { addNonces, type SeenNonces } from "./nonces.ts";
-import { type BlockTag, callResult, contractReadAt, type SimulatedCall } from "./queries.ts";
+import { accountBalance, type BlockTag, callResult, contractReadAt, type SimulatedCall } from "./queries.ts";
 import { relayerQuery } from "./reads.ts";
 import { faultToRefusal } from "./refusals.ts";
-import { callAll, type RpcBatch } from "./rpc_batch.ts";
+import { callAll, RpcBatch } from "./rpc_batch.ts";
 
 /** A delivery as a call of the host's handler; its gas limit is that of the transaction. */
 export interface DeliveryCall {
@@ -26,18 +26,8 @@ export interface DeliveryCall {
   readonly call: SimulatedCall & { readonly gas: bigint };
 }
 
-/** Money of a transaction: what it costs, and what our account has. */
-export interface Market {
-  readonly costs: () => Costs;
-  readonly balance: () => bigint;
-}
-
 /** What was read about one delivery, at one endpoint. */
 export interface ReadFacts extends SeenNonces {
-  /** Time before the request, ms since 1970. */
-  readonly atMs: number;
-  /** What it was read for. */
-  readonly of: DeliveryCall;
   /** Per message the relayer that delivered it already. */
   readonly receipts: readonly (Uint8Array | undefined)[];
   readonly knownFrom: KnownFrom;
@@ -48,32 +38,32 @@ export interface ReadFacts extends SeenNonces {
   readonly balanceWei: bigint;
 }
 
-/** Adds the queries to a batch that also has those of `market`; the result is available after it was sent. */
-export function addSigningFacts(
+/** Reads everything about a delivery. One request, and what the comparison of prices needs. */
+export async function readSigningFacts(
   context: EvmContext,
-  batch: RpcBatch,
-  { of, market }: { readonly of: DeliveryCall; readonly market: Market },
-): () => ReadFacts {
-  const atMs = context.at.clock.now();
-  const { delivery, messages, call: { to, data, gas } } = of;
-  const { sender: from } = context.at;
-  const receipts = messages.map((message) => batch.add(relayerQuery(context.at.host, message, "latest")));
+  { delivery, messages, call }: DeliveryCall,
+  signal: AbortSignal,
+): Promise<ReadFacts> {
+  const { endpoints, host, sender: from } = context.at;
+  const batch = new RpcBatch(endpoints);
+  const costs = addCallCosts(context, batch, call);
+  const balance = batch.add(accountBalance(from));
+  const receipts = messages.map((message) => batch.add(relayerQuery(host, message, "latest")));
   const known = addKnownProofs(context, batch, delivery);
-  const isContested = addMempoolCheck(context, batch, { delivery, call: { from, to, data, gas } });
+  const isContested = addMempoolCheck(context, batch, { delivery, call: { ...call, from } });
   const params = batch.add(context.hostParams.query);
   const nonces = addNonces(from, batch);
-  return () => ({
-    atMs,
-    of,
+  await batch.send({ signal });
+  return {
     receipts: receipts.map((receipt) => receipt()),
     knownFrom: known(),
     isContested: isContested(),
     params: params(),
     nonces: nonces(),
     host: batch.host,
-    costs: market.costs(),
-    balanceWei: market.balance(),
-  });
+    costs: await context.prices.bound(costs(), batch.host, signal),
+    balanceWei: balance(),
+  };
 }
 
 /** Source of the host's knowledge; `undefined`: the proofs are new. */
@@ -106,7 +96,7 @@ function addKnownProofs(context: EvmContext, batch: RpcBatch, delivery: Delivery
     if (inBlocks() === true) return "blocks";
     if (inMempool?.() !== true) return undefined;
     // A transaction that is never mined is not waited for indefinitely.
-    return context.mempoolSightings.isWorthWaiting(news.key) ? "mempool" : undefined;
+    return context.isWorthWaiting(news.key) ? "mempool" : undefined;
   };
 }
 
@@ -184,6 +174,6 @@ export async function findContested(
   const queries = messages.map((message) => relayerQuery(host, message, "pending"));
   const found = await callAll(endpoints, queries, { signal });
   return messages.flatMap(({ commitment }, index) =>
-    found[index] !== undefined && context.mempoolSightings.isWorthWaiting(commitment) ? [index] : []
+    found[index] !== undefined && context.isWorthWaiting(commitment) ? [index] : []
   );
 }

@@ -8,7 +8,8 @@ import { RpcFault } from "../../rpc/call.ts";
 import { Limit } from "../../runtime/limit.ts";
 import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
 import { collectMessages, encodeDelivery } from "./calldata.ts";
-import { type EvmContext, EvmPart, type KnownMarket, Sightings } from "./evm_context.ts";
+import { type EvmContext, EvmPart } from "./evm_context.ts";
+import { Sightings } from "../../runtime/refreshed.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
 import {
   chainGasLimit,
@@ -16,15 +17,13 @@ import {
   type GasPrice,
   gasPriceFor,
   highestPriceWei,
-  isArbitrum,
   lowest,
   untracedGasLimit,
 } from "./gas.ts";
-import { attributeGas, isFittingLimit } from "./message_gas.ts";
+import { attributeGas } from "./message_gas.ts";
 import { callResult, gasEstimate, type SimulatedCall } from "./queries.ts";
 import { revertToRefusal } from "./refusals.ts";
 import { RpcBatch } from "./rpc_batch.ts";
-import { signingFactsOf } from "./sender.ts";
 import type { DeliveryCall } from "./signing_facts.ts";
 import {
   handledBy,
@@ -78,10 +77,9 @@ export class EvmSimulator extends EvmPart implements Simulator {
 
   /**
    * Simulates a delivery on top of the newest block, with exactly the gas limit and the price that the transaction will
-   * have, so that no contract can distinguish them. One request (with cached host parameters), which also reads the
-   * costs and what a signature needs. A first one, with all the gas that there is, finds out the limit where such
-   * deliveries were not seen before, or something is wrong with this one. One more for each method that turns out to be
-   * missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
+   * have, so that no contract can distinguish them. Two requests (with cached host parameters), each of which also reads
+   * the costs: the first one, with all the gas that there is, finds out the limit. One more for each method that turns
+   * out to be missing, every ten minutes, and a few over two seconds where a node does not know the proof's height.
    */
   async #simulateOnce(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     const { hostParams, at } = this.context;
@@ -89,7 +87,7 @@ export class EvmSimulator extends EvmPart implements Simulator {
     const data = encodeDelivery(delivery, at.host);
     const call = { from: at.sender, to: handler, data, ...await this.context.traceOptions(signal) };
     const messages = collectMessages(delivery);
-    const input = { delivery, messages, call, isFirst: true, readsFacts: false };
+    const input = { delivery, messages, call, isFirst: true };
     const traced = await this.#simulateBy({ ...input, method: "tracing" }, signal);
     if (traced.kind !== "missing") return traced;
     const ran = await this.#simulateBy({ ...input, method: "simulating" }, signal);
@@ -108,24 +106,19 @@ export class EvmSimulator extends EvmPart implements Simulator {
 
   /** Simulates by one method. */
   async #simulateBy(input: SimulationInput, signal: AbortSignal): Promise<Simulation | Missing> {
-    const first = await this.#simulateExpected(input, signal) ?? await this.#runs.runMethod(input, signal);
+    const first = await this.#runs.runMethod(input, signal);
     if (first.kind !== "shown") return first;
     this.#blind.forget("all");
     const { costs, layer1Gas } = first;
     const wideGas = first.outcome.gasUsed + layer1Gas;
     const refusal = refusalOf(this.context, input, { ...first.outcome, gasUsed: wideGas });
     if (refusal !== undefined) return { kind: "refused", refusal };
-    const needed = lowest(gasLimitFor(wideGas), input.call.gas);
-    const limit = first.facts?.of.call.gas;
-    if (limit !== undefined && isFittingLimit(limit, needed)) {
-      return this.#accept(input, first, { gasUsed: wideGas, gasLimit: limit, costs });
-    }
-    const wideTerms = { gasUsed: wideGas, gasLimit: needed, costs };
-    const wide = this.#accept(input, { ...first, facts: undefined }, wideTerms);
+    const gasLimit = lowest(gasLimitFor(wideGas), input.call.gas);
+    const wide = accept(input, first.outcome, { gasUsed: wideGas, gasLimit, costs });
     // Without receiving modules nothing can behave differently; if some fail, the caller tries without them.
     if (input.messages.length === 0 || !wide.handled.every((handled) => handled)) return wide;
-    const terms = exactTerms(this.context, first, needed);
-    const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false, readsFacts: true };
+    const terms = exactTerms(this.context, first, gasLimit);
+    const exactInput = { ...input, call: { ...input.call, ...terms }, isFirst: false };
     const exact = await this.#runs.runMethod(exactInput, signal);
     if (exact.kind !== "shown") return exact;
     const { outcome } = exact;
@@ -133,45 +126,8 @@ export class EvmSimulator extends EvmPart implements Simulator {
       return { kind: "refused", refusal: revertToRefusal(outcome.revertData, input.delivery.steps.length) };
     }
     // Only a trace shows what each message uses: without one, all the gas that may be paid for counts.
-    const gasUsed = input.method === "tracing" ? outcome.gasUsed + layer1Gas : needed;
-    return this.#accept(input, exact, { gasUsed, gasLimit: needed, costs });
-  }
-
-  /**
-   * Simulates with the gas limit that is expected to do and the price known last. `undefined` where nothing is known or
-   * not every message is handled: then a simulation without a limit shows why. Without facts when the price has changed
-   * much since.
-   */
-  async #simulateExpected(input: SimulationInput, signal: AbortSignal): Promise<Shown | undefined> {
-    const { market: { fresh: known }, gasExpectation, at: { chainId, gasPriceBufferPercent } } = this.context;
-    // Without traces nothing is known about modules; Arbitrum's limit has a part that traces do not show.
-    // Where no block was seen recently, a simulation without a limit shows one; the exact one runs in the next block.
-    const isBlockKnown = this.context.nextBlock !== undefined ||
-      this.context.at.endpoints.hosts.some((host) => this.context.isUnsupported("overriding", host));
-    if (known === undefined || !isBlockKnown || input.method !== "tracing" || isArbitrum(chainId)) {
-      return undefined;
-    }
-    const limit = gasExpectation.expectLimit(input.delivery, input.call.data);
-    if (limit === undefined || limit > input.call.gas) return undefined;
-    const terms = exactTerms(this.context, known, limit);
-    const call = { ...input.call, ...terms };
-    const result = await this.#runs.runMethod({ ...input, call, readsFacts: true }, signal);
-    if (result.kind !== "shown" || result.outcome.revertData !== undefined) return undefined;
-    if (!input.messages.every((message) => handledBy(result.outcome, message))) return undefined;
-    const now = gasPriceFor(result.costs, gasPriceBufferPercent);
-    const isOfNow = isSimilar(highestPriceWei(now), highestPriceWei(terms.price));
-    return isOfNow ? result : { ...result, facts: undefined };
-  }
-
-  #accept(input: SimulationInput, result: Shown, terms: AcceptedTerms): AcceptedSimulation {
-    const { outcome, facts, costs, balanceWei } = result;
-    this.context.market.set({ costs, balanceWei });
-    const accepted = accept(input, outcome, terms);
-    if (outcome.steps !== undefined && accepted.handled.every((handled) => handled)) {
-      const { delivery, call: { data } } = input;
-      this.context.gasExpectation.note({ delivery, data, gasUsed: outcome.gasUsed });
-    }
-    return facts === undefined ? accepted : { ...accepted, facts: signingFactsOf(this.context, facts) };
+    const gasUsed = input.method === "tracing" ? outcome.gasUsed + layer1Gas : gasLimit;
+    return accept(input, outcome, { gasUsed, gasLimit, costs });
   }
 
   /**
@@ -216,19 +172,13 @@ type ExactTerms = Pick<SimulatedCall, "baseFeeWei" | "balanceWei"> & {
   readonly price: GasPrice;
 };
 
-/** True when two prices differ by a quarter of the lower one at most. */
-function isSimilar(a: bigint, b: bigint): boolean {
-  const [lower, upper] = a < b ? [a, b] : [b, a];
-  return (upper - lower) * 4n <= lower;
-}
-
 /**
  * Gas and price of the transaction that would be signed now. The sender's balance is overridden only if it could not
  * pay for it.
  */
 function exactTerms(
   { at: { gasPriceBufferPercent } }: EvmContext,
-  { costs, balanceWei }: KnownMarket,
+  { costs, balanceWei }: Pick<Shown, "costs" | "balanceWei">,
   gasLimit: bigint,
 ): ExactTerms {
   const price = gasPriceFor(costs, gasPriceBufferPercent);

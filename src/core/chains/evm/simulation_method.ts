@@ -21,7 +21,7 @@ import {
 } from "./queries.ts";
 import { faultToRefusal } from "./refusals.ts";
 import { callOne, faultAt, RpcBatch } from "./rpc_batch.ts";
-import { addSigningFacts, type DeliveryCall, type ReadFacts } from "./signing_facts.ts";
+import type { DeliveryCall } from "./signing_facts.ts";
 
 /** Tracing a hundred deliveries is the slowest request to a node. */
 const TRACE_TIMEOUT_MS = 120_000;
@@ -37,8 +37,6 @@ export interface SimulationInput extends DeliveryCall {
   readonly method: Extract<Capability, "tracing" | "simulating">;
   /** False when the layer 1 part of its gas is known already. */
   readonly isFirst: boolean;
-  /** True: gas and price are those of the transaction, so what a signature needs is read along. */
-  readonly readsFacts: boolean;
 }
 
 /** Effects of a simulated delivery; its steps, and the number of its logs, where inner calls are visible. */
@@ -56,7 +54,6 @@ export type MethodResult =
     readonly costs: Costs;
     /** Balance of the sender. */
     readonly balanceWei: bigint;
-    readonly facts: ReadFacts | undefined;
   }
   | Extract<Simulation, { kind: "refused" }>
   /** No endpoint supports the method; `isSilent`: one that may did not tell. */
@@ -110,16 +107,12 @@ export class SimulationRuns extends EvmPart {
   async #runOnce(input: SimulationInput, signal: AbortSignal): Promise<MethodResult | RpcFault> {
     const { endpoints, sender, chainId } = this.context.at;
     const batch = new RpcBatch(endpoints);
-    // First, so that a node which works through a batch in order reads the facts after it.
     const query = this.#queryOf(input);
     const shown = batch.addOptional(readable(query));
     const isEstimated = input.isFirst && isArbitrum(chainId);
     const estimated = isEstimated ? batch.addOptional(gasEstimate(input.call)) : undefined;
     const read = addCallCosts(this.context, batch, input.call);
     const balance = batch.add(accountBalance(sender));
-    const facts = input.readsFacts
-      ? addSigningFacts(this.context, batch, { of: input, market: { costs: read, balance } })
-      : undefined;
     let isHeard = false;
     const check = (place: FaultPlace): RpcFault | undefined => {
       isHeard = true;
@@ -166,7 +159,6 @@ export class SimulationRuns extends EvmPart {
       layer1Gas: known === undefined ? costs.layer1Gas : highest(0n, known - outcome.gasUsed),
       costs,
       balanceWei: balance(),
-      facts: facts && { ...facts(), costs },
     };
   }
 

@@ -2,8 +2,7 @@
  * Checks that an EVM chain must pass: whether endpoints, host contract and configuration fit together. Source:
  * docs/protocol/messaging.md section 4.
  */
-import type { CheckRow } from "../../checks/check_row.ts";
-import { findingRow, silenceRow } from "../../checks/check_row.ts";
+import { about, type CheckRow, silenceRow } from "../../checks/check_row.ts";
 import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
 import { RpcFault } from "../../rpc/call.ts";
@@ -53,8 +52,8 @@ export async function checkChain(
     ...silent.map((fault) => silenceRow(chain, fault, true)),
     ...answers.flatMap(({ id, host }): CheckRow[] => {
       if (id instanceof RpcFault || id === BigInt(chainId)) return [];
-      const verdict = judgeChainId(id, { chain, chainId: BigInt(chainId), key: "rpc_urls" }, hasOwn);
-      return [{ chain, endpoint: host, check: "chain_id", ...verdict }];
+      const wanted = { chain, chainId: BigInt(chainId), key: "rpc_urls" };
+      return [judgeChainId({ ...about(chain, host), id }, wanted, hasOwn)];
     }),
   ];
   const [best] = own.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
@@ -81,8 +80,7 @@ function unsyncedRow(
 ): readonly CheckRow[] {
   if (code !== "0x") return [];
   const found = `no contract at ismp_host ${host} yet, others have it`;
-  const advice = "wait until the node is synced, or remove it";
-  return [{ chain, endpoint, check: "head", result: "warning", found, advice }];
+  return [about(chain, endpoint).warning("head", found, "wait until the node is synced, or remove it")];
 }
 
 async function askEndpoint(
@@ -118,7 +116,7 @@ function hostRows(
   hub: StateMachineId,
 ): readonly CheckRow[] {
   const failed = (event: FindingCode, found: string): readonly CheckRow[] => [
-    findingRow(chain, event, { result: "failed", found: `${found} (asked ${asked})` }),
+    about(chain).failed(event, `${found} (asked ${asked})`),
   ];
   if (code === "0x") return failed("host_not_found", `no contract at ismp_host ${host}`);
   if (params instanceof RpcFault) {
@@ -132,7 +130,7 @@ function hostRows(
   const isKnown = params.stateMachines.includes(BigInt(toParaId(hub.stateMachine)));
   if (isKnown && hubHeight !== 0n) return [];
   const found = `host ${host} does not accept ${hub.stateMachine}; nothing can be delivered to this chain`;
-  return [findingRow(chain, "hub_not_accepted", { result: "warning", found })];
+  return [about(chain).warning("hub_not_accepted", found)];
 }
 
 /** True for faults that say nothing about the contract. */
@@ -146,7 +144,7 @@ async function contractRows(
   { params, endpoint }: { readonly params: HostParams; readonly endpoint: RpcEndpointSet },
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const chain = context.at.id.stateMachine;
+  const { ok, failed } = about(context.at.id.stateMachine);
   const [code, decimals, support] = await callAll(endpoint, [
     ask.contractCode(params.handler),
     orFault(ask.readable(ask.contractRead(params.feeToken, feeTokenDecimals))),
@@ -154,19 +152,19 @@ async function contractRows(
   ], { signal });
   if (code === "0x") {
     const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
-    return [findingRow(chain, "handler_not_found", { result: "failed", found })];
+    return [failed("handler_not_found", found)];
   }
   if (decimals instanceof RpcFault && isTransient(decimals)) throw decimals;
   const rows: CheckRow[] = [];
   if (typeof decimals !== "number") {
     const found = `the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
-    rows.push(findingRow(chain, "fee_token_unreadable", { result: "failed", found }));
+    rows.push(failed("fee_token_unreadable", found));
   }
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
   if (!(support instanceof RpcFault)) context.batchingHandlers.set(params.handler, hasBatchCall);
   if (!hasBatchCall) {
     const found = `handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
-    rows.push(findingRow(chain, "batch_call_unavailable", { result: "ok", found }));
+    rows.push(ok("batch_call_unavailable", found));
   }
   return rows;
 }

@@ -68,20 +68,23 @@ export interface Assumptions {
   readonly mayLack: boolean;
 }
 
-const needed = { isOptional: false, mayLack: false } as const;
-const optional = { isOptional: true, mayLack: true } as const;
+function needed(without: string, needs: Assumptions["needs"]): Assumptions {
+  return { without, needs, isOptional: false, mayLack: false };
+}
+
+function optional(without: string, needs: Assumptions["needs"]): Assumptions {
+  return { without, needs, isOptional: true, mayLack: true };
+}
 
 /** To tell what an extrinsic did. */
 const outcomes: Assumptions = {
-  without: "deliveries to it could not be recognised",
-  isOptional: false,
-  mayLack: true,
-  needs: [
+  ...needed("deliveries to it could not be recognised", [
     { event: "System.ExtrinsicFailed" },
     { event: "Ismp.PostRequestHandled", codec: messageHandledCodec },
     { event: "Ismp.GetRequestHandled", codec: messageHandledCodec },
     { event: "Ismp.StateMachineUpdated", codec: stateMachineUpdatedCodec },
-  ],
+  ]),
+  mayLack: true,
 };
 
 /** What is known of another chain, and of the client that follows it. */
@@ -94,83 +97,63 @@ const clients: Assumptions["needs"] = [
 ];
 
 /** To deliver messages to any Substrate chain. */
-const relaying: Assumptions = {
-  without: "no message can be delivered to it",
-  ...needed,
-  needs: [
-    runtimeCalls.requests,
-    ...clients,
-    [ismpKeys.boundedStateCommitments, ismpKeys.stateCommitments],
-    [ismpKeys.boundedStateMachineUpdateTime, ismpKeys.stateMachineUpdateTime],
-  ],
-};
+const relaying = needed("no message can be delivered to it", [
+  runtimeCalls.requests,
+  ...clients,
+  [ismpKeys.boundedStateCommitments, ismpKeys.stateCommitments],
+  [ismpKeys.boundedStateMachineUpdateTime, ismpKeys.stateMachineUpdateTime],
+]);
 
 /** To answer GET requests, and to be paid. */
-const earning: Assumptions = {
-  without: "GET requests cannot be answered, or fees not claimed",
-  ...needed,
-  needs: [
-    runtimeCalls.getRequests,
-    runtimeCalls.accumulateFees,
-    runtimeCalls.withdrawFees,
-    relayerKeys.fees,
-    relayerKeys.nonce,
-    relayerKeys.minimumWithdrawalAmount,
-    mmrKeys.numberOfLeaves,
-    ismpKeys.nonce,
-  ],
-};
+const earning = needed("GET requests cannot be answered, or fees not claimed", [
+  runtimeCalls.getRequests,
+  runtimeCalls.accumulateFees,
+  runtimeCalls.withdrawFees,
+  relayerKeys.fees,
+  relayerKeys.nonce,
+  relayerKeys.minimumWithdrawalAmount,
+  mmrKeys.numberOfLeaves,
+  ismpKeys.nonce,
+]);
 
-const rewards: Assumptions = {
-  without: "rewards of the hub are not claimed",
-  ...optional,
-  needs: [
-    runtimeCalls.claimRotation,
-    runtimeCalls.claimRequest,
-    relayerKeys.outboundConsensusDeliveryReward,
-    relayerKeys.outboundConsensusRotationsClaimed,
-    relayerKeys.outboundRequestDeliveryReward,
-    relayerKeys.outboundRequestsClaimed,
-  ],
-};
+const rewards = optional("rewards of the hub are not claimed", [
+  runtimeCalls.claimRotation,
+  runtimeCalls.claimRequest,
+  relayerKeys.outboundConsensusDeliveryReward,
+  relayerKeys.outboundConsensusRotationsClaimed,
+  relayerKeys.outboundRequestDeliveryReward,
+  relayerKeys.outboundRequestsClaimed,
+]);
 
-const bandwidth: Assumptions = {
-  without: "the bandwidth of senders is not known before their messages are proved",
-  ...optional,
-  needs: [bandwidthKeys.bandwidthManager, bandwidthKeys.allowance, bandwidthKeys.allowlist],
-};
+const bandwidth = optional("the bandwidth of senders is not known before their messages are proved", [
+  bandwidthKeys.bandwidthManager,
+  bandwidthKeys.allowance,
+  bandwidthKeys.allowlist,
+]);
 
-const acceptedProofs: Assumptions = {
-  without: "consensus proofs cannot be delivered together with messages",
-  ...optional,
-  needs: [beefyProofsKeys.messagingProofs, beefyProofsKeys.rotationProofs],
-};
+const acceptedProofs = optional("consensus proofs cannot be delivered together with messages", [
+  beefyProofsKeys.messagingProofs,
+  beefyProofsKeys.rotationProofs,
+]);
 
-const hosts: Assumptions = {
-  without: "the host contracts of chains are not compared with the hub's list",
-  ...optional,
-  needs: [hostExecutiveKeys.evmHosts],
-};
+const hosts = optional("the host contracts of chains are not compared with the hub's list", [
+  hostExecutiveKeys.evmHosts,
+]);
 
 /** To submit consensus updates. */
-const updating: Assumptions = {
-  without: "no consensus update can be submitted to it",
-  ...needed,
-  needs: [
-    runtimeCalls.consensus,
-    ...clients,
-    ismpKeys.consensusStates,
-    ismpKeys.unbondingPeriod,
-    ismpKeys.consensusClientUpdateTime,
-  ],
-};
+const updating = needed("no consensus update can be submitted to it", [
+  runtimeCalls.consensus,
+  ...clients,
+  ismpKeys.consensusStates,
+  ismpKeys.unbondingPeriod,
+  ismpKeys.consensusClientUpdateTime,
+]);
 
 /** To prove the state of EVM contracts as the hub reads it: `core/substrate/contract_state.ts`. */
-const contracts: Assumptions = {
-  without: "the hub cannot read the state of its contracts",
-  ...needed,
-  needs: [otherKeys.timestampNow, contractRecordKey],
-};
+const contracts = needed("the hub cannot read the state of its contracts", [
+  otherKeys.timestampNow,
+  contractRecordKey,
+]);
 
 /**
  * What is done with a chain: messages are relayed from and to the hub or another chain, updates are submitted, or the

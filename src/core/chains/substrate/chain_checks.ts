@@ -1,11 +1,12 @@
 /** Checks of a Substrate chain: what its node must be and have, the state that it keeps, and its offchain index. */
 import {
+  about,
   type CheckJob,
   type CheckRow,
   describeFault,
-  findingRow,
   keepsOut,
   REQUEST_TIMEOUT_MS,
+  type RowsAbout,
 } from "../../checks/check_row.ts";
 import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
@@ -15,7 +16,7 @@ import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { FindingCode } from "../../checks/findings.ts";
-import { type ChainChecks, createReach, judgeClock, whileReachable } from "../chain_checks.ts";
+import { type ChainChecks, judgeClock } from "../chain_checks.ts";
 import { type ChainUse, findUnmet } from "./assumptions.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 import { hashFunction } from "../../merkle/substrate_proof.ts";
@@ -52,26 +53,15 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
   const { id: { stateMachine: chain } } = node;
   const { hub, checkOffchain, fetchNeededHeight, key = "rpc_ws" } = options;
   const { check = (signal) => checkNode(node, hub, signal) } = options;
-  const isReachable = createReach((signal) => askNode(node, signal));
-  const later = (name: CheckJob["check"], run: CheckJob["run"]): CheckJob =>
-    whileReachable(isReachable, { chain, check: name, run });
+  const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const jobs: readonly (CheckJob | undefined)[] = [
-    { chain, check: "endpoint", run: (signal) => checkEndpoint(node, key, signal) },
-    later("node", (signal) => checkNodeRow(node, check, signal)),
+    job("endpoint", (signal) => checkEndpoint(node, key, signal)),
+    job("node", (signal) => checkNodeRow(node, check, signal)),
     fetchNeededHeight &&
-    later("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
-    checkOffchain && later("offchain_index", checkOffchain),
+    job("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
+    checkOffchain && job("offchain_index", checkOffchain),
   ];
-  return { jobs: jobs.filter((job) => job !== undefined), isReachable };
-}
-
-/** Asks the node whether it is there: one that is only slow is. @throws {RpcFault} of one that is not */
-async function askNode({ client }: SubstrateNode, signal: AbortSignal): Promise<void> {
-  try {
-    await client.probe([calls.bestHash()], { signal, timeoutMs: REQUEST_TIMEOUT_MS });
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code !== "timeout") throw fault;
-  }
+  return { jobs: jobs.filter((each) => each !== undefined) };
 }
 
 async function checkNodeRow(
@@ -84,7 +74,7 @@ async function checkNodeRow(
   if (rows.some(keepsOut)) return rows;
   const { specName, specVersion } = (await node.runtimes.current(signal)).version;
   const found = `${chain}, runtime ${specName} ${specVersion}, headers hashed with ${node.hashing}`;
-  return [{ chain, endpoint: client.host, check: "node", result: "ok", found }, ...rows];
+  return [about(chain, client.host).ok("node", found), ...rows];
 }
 
 async function checkEndpoint(
@@ -93,40 +83,31 @@ async function checkEndpoint(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { client, clock, id: { stateMachine: chain } } = node;
-  const row = { chain, endpoint: client.host } as const;
+  const at = about(chain, client.host);
   const startMs = clock.now();
   try {
     const asked = [calls.header(), calls.finalizedHash(), calls.storage(otherKeys.timestampNow())] as const;
     const [best, finalHash, now] = await client.probe(asked, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
     const latencyMs = clock.now() - startMs;
     const final = await client.call(calls.header(finalHash), signal);
-    const rows: CheckRow[] = [
-      { ...row, check: "endpoint", result: "ok", found: `answers in ${Math.round(latencyMs)} ms` },
-    ];
-    if (best !== undefined && final !== undefined) {
-      rows.push({ ...row, ...judgeHeads(best.height, final.height) });
-    }
+    const rows = [at.ok("endpoint", `answers in ${Math.round(latencyMs)} ms`)];
+    if (best !== undefined && final !== undefined) rows.push(judgeHeads(at, best.height, final.height));
     const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
     if (chainMs === undefined) return rows;
     const maxAgeSec = node.isHub ? MAX_HUB_AGE_SEC : undefined;
     return [...rows, judgeClock(chain, chainMs / 1_000n, { nowMs: clock.now(), maxAgeSec })];
   } catch (error) {
     if (!(error instanceof RpcFault)) throw error;
-    return [{
-      ...row,
-      check: "endpoint",
-      result: "failed",
-      found: `does not answer: ${describeFault(error)}`,
-      advice: `check ${key} and that the node runs`,
-    }];
+    const found = `does not answer: ${describeFault(error)}`;
+    return [at.failed("endpoint", found, `check ${key} and that the node runs`)];
   }
 }
 
-function judgeHeads(best: bigint, final: bigint): Pick<CheckRow, "check" | "result" | "found" | "advice"> {
+function judgeHeads(at: RowsAbout, best: bigint, final: bigint): CheckRow {
   const found = `block ${best}, final block ${final}`;
-  if (best - final <= MAX_UNFINAL) return { check: "head", result: "ok", found };
+  if (best - final <= MAX_UNFINAL) return at.ok("head", found);
   const advice = "check the node: it may be syncing, or the chain's finality is late";
-  return { check: "head", result: "warning", found: `${found}, ${best - final} behind`, advice };
+  return at.warning("head", `${found}, ${best - final} behind`, advice);
 }
 
 /** Reads the state of the block that proofs are made of, or of one that only archive nodes keep. */
@@ -141,20 +122,17 @@ async function checkState(
   const why = needed === undefined
     ? `${final.height - height} blocks below the final one`
     : "the newest known to the hub";
-  const row = { chain, endpoint: client.host, check: "node_state" } as const;
+  const at = about(chain, client.host);
   const hash = await client.call(calls.blockHash(height), signal);
   const [state] = hash === undefined
     ? [client.fault("lagging", "chain_getBlockHash", `no block ${height}`)]
     : await client.callAllSettled([calls.storage(otherKeys.timestampNow(), hash)], signal);
   if (!(state instanceof RpcFault)) {
-    return [{ ...row, result: "ok", found: `has the state of block ${height}, ${why}` }];
+    return [at.ok("node_state", `has the state of block ${height}, ${why}`)];
   }
-  return [{
-    ...row,
-    result: needed === undefined ? "warning" : "failed",
-    found: `has no state of block ${height}, ${why}: ${describeFault(state)}`,
-    advice: "use a node with --state-pruning=archive: without that state no message can be proved",
-  }];
+  const found = `has no state of block ${height}, ${why}: ${describeFault(state)}`;
+  const advice = "use a node with --state-pruning=archive: without that state no message can be proved";
+  return [at[needed === undefined ? "warning" : "failed"]("node_state", found, advice)];
 }
 
 /** Event of a method that is missing, and what is done instead. */
@@ -223,95 +201,92 @@ export async function checkNode(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const { hasIdentity, pallets, ...needs } = needsOf[node.use];
-  const findings = new Findings(node);
+  const at = accordingTo(node);
   const [methods, finalized, ...identity] = await node.client.callAllSettled([
     calls.methods(),
     calls.finalizedHash(),
     ...hasIdentity ? [calls.stateCall("IsmpRuntimeApi_host_state_machine", new Uint8Array())] : [],
   ], signal);
-  const finalHash = resultOf(finalized);
-  for (const answer of identity) checkIdentity(findings, answer);
-  checkMethods(findings, methods, needs);
-  if (hub !== undefined) await checkHub(findings, hub, signal);
-  await checkHashing(findings, finalHash, signal);
+  const rows = [
+    ...identity.flatMap((answer) => checkIdentity(at, node.id.stateMachine, answer)),
+    ...checkMethods(at, methods, needs),
+    ...hub === undefined ? [] : await checkHub(node, hub, signal),
+    ...await checkHashing(node, resultOf(finalized), signal),
+  ];
   // Without its pallet no other check would make sense.
-  if (!findings.hasFatal) await checkRuntime(findings, pallets, signal);
-  return findings.all;
+  return rows.some(keepsOut) ? rows : [...rows, ...await checkRuntime(node, pallets, signal)];
 }
 
-function checkIdentity(findings: Findings, answer: Uint8Array | RpcFault): void {
-  const configured = findings.node.id.stateMachine;
+function checkIdentity(
+  { failed }: RowsAbout,
+  configured: string,
+  answer: Uint8Array | RpcFault,
+): readonly CheckRow[] {
   if (answer instanceof RpcFault) {
     if (answer.reaction === "retry" && answer.code !== "server_error") throw answer;
-    findings.fatal(
-      "state_machine_unreadable",
-      `the node does not report its state machine (${answer.detail ?? answer.code}); is it an ISMP chain?`,
-    );
-    return;
+    const reason = answer.detail ?? answer.code;
+    const found = `the node does not report its state machine (${reason}); is it an ISMP chain?`;
+    return [failed("state_machine_unreadable", found)];
   }
-  let found: string;
   try {
-    found = decodeStrict(stateMachineCodec, answer, "StateMachine");
+    const found = decodeStrict(stateMachineCodec, answer, "StateMachine");
+    const help = `set rpc_ws to a node of ${configured}, or state_machine to ${found}`;
+    return found === configured ? [] : [failed("endpoint_wrong_chain", `the node is of ${found}; ${help}`)];
   } catch (error) {
     if (!(error instanceof ScaleError)) throw error;
-    findings.fatal("state_machine_unreadable", "the node reports a state machine of an unknown kind");
-    return;
+    return [failed("state_machine_unreadable", "the node reports a state machine of an unknown kind")];
   }
-  if (found === configured) return;
-  findings.fatal(
-    "endpoint_wrong_chain",
-    `the node is of ${found}; set rpc_ws to a node of ${configured}, or state_machine to ${found}`,
-  );
 }
 
 function checkMethods(
-  findings: Findings,
+  { warning, failed }: RowsAbout,
   methods: ReadonlySet<string> | RpcFault,
   { methods: needed, alternatives = {} }: Pick<NodeNeeds, "methods" | "alternatives">,
-): void {
+): readonly CheckRow[] {
   if (methods instanceof RpcFault) {
     if (methods.reaction === "retry") throw methods;
-    findings.warn(
-      "rpc_methods_unlisted",
-      "the node does not list its RPC methods (rpc_methods), so they could not be checked",
-    );
-    return;
+    const found = "the node does not list its RPC methods (rpc_methods), so they could not be checked";
+    return [warning("rpc_methods_unlisted", found)];
   }
   const missing = needed.filter((each) => !methods.has(each));
-  if (missing.length > 0) {
-    findings.fatal(
-      "rpc_methods_missing",
-      `the node lacks the RPC methods ${missing.join(", ")}; use a node of the chain's own software`,
-    );
-  }
-  for (const [method, { event, text }] of Object.entries(alternatives)) {
-    if (methods.has(method)) continue;
-    findings.warn(event, `the node lacks ${method} (--rpc-methods unsafe); ${text}`);
-  }
+  const found = `the node lacks the RPC methods ${
+    missing.join(", ")
+  }; use a node of the chain's own software`;
+  return [
+    ...missing.length === 0 ? [] : [failed("rpc_methods_missing", found)],
+    ...Object.entries(alternatives).filter(([method]) => !methods.has(method)).map((
+      [method, { event, text }],
+    ) => warning(event, `the node lacks ${method} (--rpc-methods unsafe); ${text}`)),
+  ];
 }
 
-async function checkHub(findings: Findings, hub: StateMachineId, signal: AbortSignal): Promise<void> {
-  const { client } = findings.node;
-  if (await client.call(calls.storage(ismpKeys.latestStateMachineHeight(hub)), signal) !== undefined) return;
-  findings.warn(
-    "hub_not_accepted",
-    `does not know the hub ${stateMachineIdKey(hub)} yet; nothing can be delivered to it until it does`,
-  );
+async function checkHub(
+  node: SubstrateNode,
+  hub: StateMachineId,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const height = await node.client.call(calls.storage(ismpKeys.latestStateMachineHeight(hub)), signal);
+  const found = `does not know the hub ${
+    stateMachineIdKey(hub)
+  } yet; nothing can be delivered to it until it does`;
+  return height === undefined ? [accordingTo(node).warning("hub_not_accepted", found)] : [];
 }
 
 /** Checks that the configured hash function gives the hash by which the node knows a block. */
-async function checkHashing(findings: Findings, block: Hash256, signal: AbortSignal): Promise<void> {
-  const header = await findings.node.client.call(calls.header(block), signal);
-  if (header === undefined) throw findings.node.client.fault("lagging", "chain_getHeader", "no final block");
-  const { hashing } = findings.node;
-  if (headerHash(header, hashing) === block) return;
+async function checkHashing(
+  node: SubstrateNode,
+  block: Hash256,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const { client, hashing } = node;
+  const header = await client.call(calls.header(block), signal);
+  if (header === undefined) throw client.fault("lagging", "chain_getHeader", "no final block");
+  if (headerHash(header, hashing) === block) return [];
   const other: HashAlgorithm = hashing === "Keccak" ? "Blake2" : "Keccak";
-  findings.fatal(
-    "hashing_mismatch",
-    headerHash(header, other) === block
-      ? `headers are hashed with ${other}; set hashing = "${other}"`
-      : "the hash of the latest block is neither Keccak nor Blake2 of its header; the chain's headers are of another form",
-  );
+  const found = headerHash(header, other) === block
+    ? `headers are hashed with ${other}; set hashing = "${other}"`
+    : "the hash of the latest block is neither Keccak nor Blake2 of its header; the chain's headers are of another form";
+  return [accordingTo(node).failed("hashing_mismatch", found)];
 }
 
 /** Hash of a header. */
@@ -323,54 +298,28 @@ export function headerHash({ parent, height, fields }: Header, hashing: HashAlgo
 
 /** Checks that the newest runtime has the pallets, and what this program assumes of calls, storage and events. */
 async function checkRuntime(
-  findings: Findings,
+  node: SubstrateNode,
   pallets: readonly string[],
   signal: AbortSignal,
-): Promise<void> {
-  const { client, runtimes, use } = findings.node;
+): Promise<readonly CheckRow[]> {
+  const { client, runtimes, use } = node;
+  const { warning, failed } = accordingTo(node);
   const runtime = await runtimes.ofVersion(await client.call(calls.runtimeVersion(), signal), signal);
   const missing = pallets.filter((pallet) => !runtime.hasPallet(pallet));
   if (missing.length > 0) {
     const { specName, specVersion } = runtime.version;
-    findings.fatal(
-      "pallets_missing",
-      `runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`,
-    );
-    return;
+    const found = `runtime ${specName} ${specVersion} lacks the pallets ${missing.join(", ")}`;
+    return [failed("pallets_missing", found)];
   }
-  for (const { isOptional, text } of findUnmet(runtime, use)) {
-    if (isOptional) findings.warn("runtime_differs", text);
-    else findings.fatal("runtime_unsupported", text);
-  }
+  return findUnmet(runtime, use).map(({ isOptional, text }) =>
+    isOptional ? warning("runtime_differs", text) : failed("runtime_unsupported", text)
+  );
 }
 
-/** Collects what is found out by a node, about its own chain or another one. */
-export class Findings {
-  readonly all: CheckRow[] = [];
-  readonly node: SubstrateNode;
-  readonly #about: string;
-
-  constructor(node: SubstrateNode, about: string = node.id.stateMachine) {
-    this.node = node;
-    this.#about = about;
-  }
-
-  get hasFatal(): boolean {
-    return this.all.some(keepsOut);
-  }
-
-  fatal(event: FindingCode, text: string): void {
-    this.#add(event, "failed", text);
-  }
-
-  warn(event: FindingCode, text: string): void {
-    this.#add(event, "warning", text);
-  }
-
-  #add(event: FindingCode, result: CheckRow["result"], text: string): void {
-    const { id, client } = this.node;
-    this.all.push(
-      findingRow(this.#about, event, { result, found: `${id.stateMachine} via ${client.host}: ${text}` }),
-    );
-  }
+/** Rows about a chain by what a node of it, or of another one, says. */
+export function accordingTo(node: SubstrateNode, chain: string = node.id.stateMachine): RowsAbout {
+  const { ok, warning, failed } = about(chain);
+  const named = (rowOf: typeof ok): typeof ok => (check, text, advice) =>
+    rowOf(check, `${node.id.stateMachine} via ${node.client.host}: ${text}`, advice);
+  return { ok: named(ok), warning: named(warning), failed: named(failed) };
 }

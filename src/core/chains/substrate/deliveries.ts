@@ -6,7 +6,6 @@ import type { ChainReads } from "../reads.ts";
 import {
   type BroadcastResult,
   type Delivery,
-  isFresh,
   type Refusal,
   type Sender,
   type SignedSubmission,
@@ -21,25 +20,23 @@ import { readReceipts, receiptSet } from "./fees.ts";
 import type { SubstrateNode } from "./node.ts";
 import { fetchProofContext, findRefusal, type StepContext } from "./refusal.ts";
 
-/** A delivery as an extrinsic that is made together with the receipts of its messages. */
-type Recipe =
-  | { readonly kind: "recipe"; readonly messages: readonly Message[]; readonly recipe: ExtrinsicRecipe }
-  | { readonly kind: "refused"; readonly refusal: Refusal };
-
-async function toRecipe(
+/** A delivery as an extrinsic; `undefined`: no Substrate host accepts it. */
+function toRecipe(
   node: SubstrateNode,
-  { delivery, signer, maxCallBytes }: ExtrinsicOptions & { readonly delivery: Delivery },
-  signal: AbortSignal,
-): Promise<Recipe> {
+  delivery: Delivery,
+  { signer, maxCallBytes }: ExtrinsicOptions,
+): ExtrinsicRecipe | undefined {
   const steps = readDelivery(delivery);
-  if (steps === undefined) {
-    const detail = "a Substrate host accepts requests with state proofs only";
-    return { kind: "refused", refusal: { code: "bad_destination", detail } };
-  }
-  const messages = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-  const set = await receiptSet(node, messages, signal);
-  const build: ExtrinsicRecipe["build"] = (runtime) => deliveryExtrinsic(node, runtime, steps, signer);
-  return { kind: "recipe", messages, recipe: { build, maxCallBytes, set } };
+  return steps && { build: (runtime) => deliveryExtrinsic(node, runtime, steps, signer), maxCallBytes };
+}
+
+const NOT_ACCEPTED = {
+  kind: "refused",
+  refusal: { code: "bad_destination", detail: "a Substrate host accepts requests with state proofs only" },
+} as const satisfies Simulation & SigningResult;
+
+function messagesOf({ steps }: Delivery): readonly Message[] {
+  return steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 
 /** Simulation by the transaction pool's own check. */
@@ -51,22 +48,19 @@ export class SubstrateSimulator implements Simulator {
   ) {}
 
   /**
-   * Checks whether the runtime would accept the delivery. One round trip if it would, which also reads what a signature
-   * needs, else two. An extrinsic above `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no
+   * Checks whether the runtime would accept the delivery. One round trip if it would, else two. An extrinsic above `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no
    * Substrate host accepts is refused without a request.
    */
   async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     const node = this.node;
     try {
-      const wanted = await toRecipe(node, { delivery, ...this.options }, signal);
-      if (wanted.kind === "refused") return wanted;
-      const { messages, recipe } = wanted;
-      const atMs = node.clock.now();
-      const { result, submission, values } = await dryRunExtrinsic(node, recipe, signal);
+      const recipe = toRecipe(node, delivery, this.options);
+      if (recipe === undefined) return NOT_ACCEPTED;
+      const messages = messagesOf(delivery);
+      const { result } = await dryRunExtrinsic(node, recipe, signal);
       if (result.kind !== "valid") {
         return { kind: "refused", refusal: await this.#explain(delivery, result.reason, signal) };
       }
-      const signed = toSigningResult(readReceipts(node, messages, values), submission);
       return {
         kind: "accepted",
         handled: messages.map(() => true),
@@ -75,7 +69,6 @@ export class SubstrateSimulator implements Simulator {
         messageGas: messages.map(() => 0n),
         gasPriceWei: 0n,
         dataCostWei: 0n,
-        facts: { atMs, delivery, sign: () => Promise.resolve(signed) },
       };
     } catch (fault) {
       return { kind: "refused", refusal: toSizeRefusal(fault) };
@@ -101,20 +94,17 @@ export class SubstrateSimulator implements Simulator {
 export class SubstrateSender implements Sender {
   constructor(readonly node: SubstrateNode, readonly options: ExtrinsicOptions) {}
 
-  /**
-   * One round trip: version, best block and receipts are read together, unless the dry run has just done so. Unsigned
-   * extrinsics have no nonce.
-   */
-  async sign(delivery: Delivery, input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
-    const { facts } = input.simulation;
+  /** One round trip: version, best block and receipts are read together. Unsigned extrinsics have no nonce. */
+  async sign(delivery: Delivery, _input: SigningInput, signal: AbortSignal): Promise<SigningResult> {
     const node = this.node;
-    if (facts !== undefined && isFresh(facts, { delivery, nowMs: node.clock.now() })) {
-      return await facts.sign(input, signal);
-    }
-    const wanted = await toRecipe(node, { delivery, ...this.options }, signal);
-    if (wanted.kind === "refused") return wanted;
-    const { submission, values } = await makeExtrinsic(node, wanted.recipe, signal);
-    return toSigningResult(readReceipts(node, wanted.messages, values), submission);
+    const recipe = toRecipe(node, delivery, this.options);
+    if (recipe === undefined) return NOT_ACCEPTED;
+    const messages = messagesOf(delivery);
+    const set = await receiptSet(node, messages, signal);
+    const { submission, values } = await makeExtrinsic(node, { ...recipe, set }, signal);
+    const receipts = readReceipts(node, messages, values);
+    const isOvertaken = receipts.some((receipt) => receipt !== undefined);
+    return isOvertaken ? { kind: "overtaken", receipts } : { kind: "signed", submission };
   }
 
   /**
@@ -132,13 +122,4 @@ export class SubstrateSender implements Sender {
       return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
     }
   }
-}
-
-/** An extrinsic to be sent, unless somebody has delivered one of its messages. */
-export function toSigningResult(
-  receipts: readonly (Uint8Array | undefined)[],
-  submission: SignedSubmission,
-): SigningResult {
-  const isOvertaken = receipts.some((receipt) => receipt !== undefined);
-  return isOvertaken ? { kind: "overtaken", receipts } : { kind: "signed", submission };
 }

@@ -6,7 +6,7 @@ import type { DecodedEvent, EventWithMetadata } from "../../ismp/rpc_json.ts";
 import { ismpKeys, mmrKeys, type Stored } from "../../ismp/storage_keys.ts";
 import type { SubstrateNode } from "./node.ts";
 import type { Clock } from "../../runtime/clock.ts";
-import { dropOldest } from "../../runtime/slices.ts";
+import { Sightings } from "../../runtime/refreshed.ts";
 
 /**
  * The chain's counter of dispatched messages: leaves of the MMR on the hub, the nonce elsewhere (only
@@ -48,28 +48,25 @@ export function dispatchedCommitment(decoded: DecodedEvent): Hash256 | undefined
 
 /** Time for which a block with missing messages is requested again, ms. */
 const PATIENCE_MS = 10 * 60_000;
-/** Maximum number of remembered blocks. */
-const MAX_BLOCKS = 1_000;
 
 /** Blocks whose messages one chain's node lacks. */
 export class MissingMessages {
-  readonly #firstSeenMs = new Map<bigint, number>();
+  readonly #asked: Sightings;
   /** Latest skipped block without a later complete one that has messages. */
   #passed: bigint | undefined;
 
-  constructor(readonly clock: Pick<Clock, "now">) {}
+  constructor(clock: Pick<Clock, "now">) {
+    this.#asked = new Sightings(clock);
+  }
 
   /**
    * True when the block was requested for long enough. Blocks after a skipped one are not waited for: the node lacks
    * a whole range.
    */
   mayPass(block: bigint): boolean {
-    const nowMs = this.clock.now();
-    const sinceMs = this.#firstSeenMs.get(block) ?? nowMs;
-    this.#firstSeenMs.set(block, sinceMs);
-    dropOldest(this.#firstSeenMs, MAX_BLOCKS);
+    const ageMs = this.#asked.ageMs(String(block));
     const isStretch = this.#passed !== undefined && block >= this.#passed;
-    if (!isStretch && nowMs - sinceMs < PATIENCE_MS) return false;
+    if (!isStretch && ageMs < PATIENCE_MS) return false;
     this.#passed = block;
     return true;
   }

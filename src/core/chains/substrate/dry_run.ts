@@ -36,8 +36,8 @@ export interface MadeExtrinsic {
   readonly values: readonly (Uint8Array | undefined)[];
 }
 
-/** A dry run with its extrinsic. */
-export interface DryRunExtrinsic extends MadeExtrinsic {
+/** A dry run of an extrinsic. */
+export interface DryRunExtrinsic {
   readonly result: DryRun;
   /** Gets more detail from `system_dryRun`; `undefined` when that was the source already. */
   readonly fetchDetail: (() => Promise<DryRun | undefined>) | undefined;
@@ -58,20 +58,20 @@ export async function makeExtrinsic(
  */
 export async function dryRunExtrinsic(
   node: SubstrateNode,
-  recipe: ExtrinsicRecipe,
+  recipe: Omit<ExtrinsicRecipe, "set">,
   signal: AbortSignal,
 ): Promise<DryRunExtrinsic> {
   const asking = { ...recipe, ask: (extrinsic: BareExtrinsic) => [validationCall(extrinsic)] };
-  const { runtime, submission, values, answer } = await makeAndAsk(node, asking, signal);
+  const { runtime, submission, answer } = await makeAndAsk(node, asking, signal);
   const fetchDetail = (): Promise<DryRun | undefined> => callDryRun(node, runtime, submission.raw, signal);
   if (answer instanceof RpcFault) {
     const result = answer.code === "missing_method" ? await fetchDetail() : undefined;
     if (result === undefined) throw answer;
-    return { submission, values, result, fetchDetail: undefined };
+    return { result, fetchDetail: undefined };
   }
   const result = answer && readValidation(answer);
   if (result === undefined) throw node.client.fault("malformed", VALIDATE_METHOD, "no verdict");
-  return { submission, values, result, fetchDetail };
+  return { result, fetchDetail };
 }
 
 /** Creates an extrinsic, with the answer to a call about it. One round trip. */

@@ -46,7 +46,7 @@ export class SubstrateEvents implements ChainEvents {
    * Fetches events of blocks `from` to `to`. A query that is too large, or takes too long, is split, and the events of
    * one block that are still too large are read from its state, then without the transactions that caused them. A
    * query that lacks messages is split, too, until their blocks are known, and those are skipped when the node keeps
-   * lacking them. So are blocks whose states it has discarded.
+   * lacking them. So are blocks whose states it has discarded, and those of which it gives no events that can be read.
    * @throws {RpcFault} `lagging` when the node has not reached `to`; `pruned` when it lacks bodies of requests or
    * states.
    */
@@ -86,7 +86,9 @@ export class SubstrateEvents implements ChainEvents {
       if (!isTooMuch) throw fault;
       if (from !== to) return await halves();
       if (fault.code !== "too_large") throw fault;
-      found = await this.#fetchManyStored(from, signal);
+      found = await this.#fetchManyStored(from, signal).catch((unreadable) =>
+        this.#passBlock(from, unreadable)
+      );
     }
     if (found.missing > 0n) {
       if (from !== to) return await halves();
@@ -142,6 +144,16 @@ export class SubstrateEvents implements ChainEvents {
       "messages_skipped.bodies_missing",
       { endpoint: this.node.client.host, block, messages: count },
     );
+  }
+
+  /** Passes over a block of which no events can be read. @throws the fault while the block may be requested again. */
+  #passBlock(block: bigint, fault: unknown): Range {
+    const isUnreadable = fault instanceof RpcFault &&
+      (fault.code === "too_large" || fault.code === "malformed");
+    if (!isUnreadable || !this.missing.mayPass(block)) throw fault;
+    const { log, client } = this.node;
+    log.error("blocks_skipped.unreadable", { endpoint: client.host, from: block, to: block, error: fault });
+    return { events: [], dispatched: 0n, missing: 0n };
   }
 
   async #queryRange(from: bigint, to: bigint, signal: AbortSignal): Promise<Range> {

@@ -2,7 +2,7 @@
  * Rows about what a node keeps in its offchain database: bodies of messages, and the hub's accepted consensus proofs.
  * Both are there only on nodes that imported the blocks with offchain indexing.
  */
-import type { CheckRow } from "../../checks/check_row.ts";
+import { about, type CheckRow } from "../../checks/check_row.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { AcceptedProofs } from "../hub.ts";
 import { SubstrateEvents } from "./events.ts";
@@ -37,8 +37,8 @@ export async function checkMessageBodies(
 
 /** One row; with advice it is a warning. */
 function rowOf({ client, id }: SubstrateNode, found: string, advice?: string): readonly CheckRow[] {
-  const row = { chain: id.stateMachine, endpoint: client.host, check: "offchain_index", found } as const;
-  return [advice === undefined ? { ...row, result: "ok" } : { ...row, result: "warning", advice }];
+  const at = about(id.stateMachine, client.host);
+  return [at[advice === undefined ? "ok" : "warning"]("offchain_index", found, advice)];
 }
 
 /** Looks for the bytes of the newest consensus proof that the hub has accepted. */

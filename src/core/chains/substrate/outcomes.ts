@@ -8,12 +8,11 @@ import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
-import type { BlockRef, SignedSubmission, SubmissionOutcome } from "../submission.ts";
+import type { BlockRef, Outcomes, SignedSubmission } from "../submission.ts";
 import type { UpdateOutcome } from "../consensus_target.ts";
 import { extrinsicHash } from "./extrinsics.ts";
 import { toRefusalCode } from "./refusal.ts";
 import type { SubstrateNode } from "./node.ts";
-import type { HubOutcomes } from "../hub.ts";
 import { BlockEventReader } from "./stored_events.ts";
 
 /**
@@ -56,10 +55,10 @@ interface Scan {
 }
 
 /** Finds extrinsics; one per chain, shared by all submissions, so that each block is read once. */
-export class SubstrateOutcomes implements HubOutcomes {
+export class SubstrateOutcomes implements Outcomes {
   /** Per block the extrinsics by hash, with their index, or {@link HIDDEN}. */
   readonly #blocks = new Cache<Hash256, ReadonlyMap<Hash256, number>>();
-  /** Per extrinsic that stays valid forever, the first block not yet searched. */
+  /** Per extrinsic the first block not yet searched, where that is not the one of its creation. */
   readonly #progress = new Cache<Hash256, bigint>();
   /** Per extrinsic the best block when the pool was first seen to list it. */
   readonly #listedAt = new Cache<Hash256, bigint>();
@@ -70,20 +69,12 @@ export class SubstrateOutcomes implements HubOutcomes {
   ) {}
 
   /**
-   * Fetches the current outcome. One round trip while there are no new blocks, two with new blocks, three when found.
+   * Fetches the current outcome. Extrinsics of pallet Relayer stay valid forever: all blocks since the extrinsic was
+   * created are searched, a window at a time; final blocks are not read again. `pending` while blocks are left. One round
+   * trip while there are no new blocks, two with new blocks, three when found.
    * @throws {RpcFault}
    */
   async fetchOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<UpdateOutcome> {
-    const scan = await this.#scan(submission, submission.madeAtHeight, signal);
-    return await this.#conclude(submission, scan, signal);
-  }
-
-  /**
-   * As {@link fetchOutcome} for extrinsics that stay valid forever (pallet Relayer): searched in all blocks since
-   * they were created, a window at a time; final blocks are not read again. `pending` while blocks are left.
-   * @throws {RpcFault}
-   */
-  async fetchCallOutcome(submission: SignedSubmission, signal: AbortSignal): Promise<SubmissionOutcome> {
     const from = this.#progress.get(submission.hash) ?? submission.madeAtHeight;
     const scan = await this.#scan(submission, from, signal);
     const end = from + WINDOW_BLOCKS;

@@ -25,7 +25,7 @@ import type {
   SenderLimit,
   SenderLimits,
 } from "../hub.ts";
-import { checkNode, Findings, planSubstrateChecks } from "./chain_checks.ts";
+import { accordingTo, checkNode, planSubstrateChecks } from "./chain_checks.ts";
 import { SubstrateHubCalls } from "./hub_calls.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -47,7 +47,7 @@ const HUB_FEE_TOKEN_DECIMALS = 6;
 /** Creates the hub; connects at the first call. @throws {SignatureError} for a bad signer. */
 export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeOptions): HubChain {
   const context = createChainContext(deps, options, { isHub: true, use: "hub" });
-  const { node, outcomes } = context;
+  const { node } = context;
   const chain = assembleSubstrateChain(context, { ...options, feeTokenDecimals: HUB_FEE_TOKEN_DECIMALS });
   const acceptedProofs = new SubstrateAcceptedProofs(node);
   const accounts = new SubstrateRelayerAccounts(node);
@@ -59,7 +59,6 @@ export function createHubChain(deps: SubstrateChainDeps, options: SubstrateNodeO
         fetchNeededHeight: fetchKnownHeight,
         checkOffchain: (signal) => checkAcceptedProofs(node, acceptedProofs, signal),
       }),
-    outcomes,
     counterparties: new SubstrateCounterparties(node),
     senderLimits: new HubSenderLimits(node),
     accounts,
@@ -202,7 +201,8 @@ class SubstrateCounterparties implements Counterparties {
   ): Promise<readonly CheckRow[]> {
     const { client } = this.node;
     const { stateMachine } = entry.id;
-    const findings = new Findings(this.node, stateMachine);
+    const { warning, failed } = accordingTo(this.node, stateMachine);
+    const rows: CheckRow[] = [];
     const [height, host, period] = await client.callAllSettled([
       ismpCalls.latestHeight(entry.id),
       calls.storage(hostExecutiveKeys.evmHosts(stateMachine)),
@@ -212,19 +212,26 @@ class SubstrateCounterparties implements Counterparties {
     if (period instanceof RpcFault) throw period;
     if (height instanceof RpcFault) {
       if (height.code !== "not_found") throw height;
-      findings.fatal("chain_unknown", await this.#describeUnknown(entry.id, signal));
+      rows.push(failed("chain_unknown", await this.#describeUnknown(entry.id, signal)));
     } else if (period === undefined) {
-      findings.warn(
-        "challenge_period_missing",
-        `has no challenge period for ${stateMachine} and will refuse its messages`,
-      );
+      const found = `has no challenge period for ${stateMachine} and will refuse its messages`;
+      rows.push(warning("challenge_period_missing", found));
     }
     const unlisted = height instanceof RpcFault ? undefined : await this.findUnlisted(entry.id, signal);
     if (unlisted !== undefined) {
-      findings.warn("chain_not_accepted", `${unlisted}; until then messages from it are held`);
+      rows.push(warning("chain_not_accepted", `${unlisted}; until then messages from it are held`));
     }
-    if (entry.ismpHost !== undefined) checkHost(findings, { stateMachine, configured: entry.ismpHost }, host);
-    return findings.all;
+    if (entry.ismpHost === undefined || (host !== undefined && equalBytes(host, entry.ismpHost))) return rows;
+    const mismatch = host === undefined
+      ? failed(
+        "host_contract_unknown",
+        `knows no host contract of ${stateMachine}, so every proof would be refused`,
+      )
+      : failed(
+        "host_contract_mismatch",
+        `knows the host contract of ${stateMachine} as ${toHex(host)}; set ismp_host to it`,
+      );
+    return [...rows, mismatch];
   }
 
   /**
@@ -266,24 +273,6 @@ class SubstrateCounterparties implements Counterparties {
         "(causeway-consensus) has to bring the first one; start again then";
     }
     return `does not know ${stateMachine} by consensus_state_id "${consensusStateId}"; ${hintFor(id, known)}`;
-  }
-}
-
-function checkHost(
-  findings: Findings,
-  { stateMachine, configured }: { readonly stateMachine: string; readonly configured: Uint8Array },
-  stored: Uint8Array | undefined,
-): void {
-  if (stored === undefined) {
-    findings.fatal(
-      "host_contract_unknown",
-      `knows no host contract of ${stateMachine}, so every proof would be refused`,
-    );
-  } else if (!equalBytes(stored, configured)) {
-    findings.fatal(
-      "host_contract_mismatch",
-      `knows the host contract of ${stateMachine} as ${toHex(stored)}; set ismp_host to it`,
-    );
   }
 }
 

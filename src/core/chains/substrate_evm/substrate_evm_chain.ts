@@ -3,7 +3,7 @@
  * read, and messages are delivered to it, by Ethereum's RPC; its state is proved by its Substrate node, since it is not
  * in Ethereum's trie. Start reading at {@link createSubstrateEvmChain}.
  */
-import { type CheckRow, findingRow, keepsOut } from "../../checks/check_row.ts";
+import { about, type CheckRow, keepsOut } from "../../checks/check_row.ts";
 import { DEFAULT_MAX_CONCURRENT_QUERIES, type SubstrateEvmValues } from "../../config/chains.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
 import { u64 } from "../../encoding/scale.ts";
@@ -248,5 +248,5 @@ async function checkSameChain(
     `block ${header.height} is of Unix time ${
       timeMs / 1000n
     } and of ${shown.timestamp}; correct either of them`;
-  return [findingRow(chain, "endpoint_wrong_chain", { result: "failed", found })];
+  return [about(chain).failed("endpoint_wrong_chain", found)];
 }

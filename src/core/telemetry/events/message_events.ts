@@ -33,6 +33,11 @@ export const messageEvents = {
         action:
           "Use a node with --state-pruning archive, and set `initial_height` to the block before `from`.",
       },
+      unreadable: {
+        text: "Block skipped: the node does not return its events, or they do not match its metadata",
+        action:
+          "Raise --rpc-max-response-size of the node, and set `initial_height` to the block before `from`.",
+      },
       payments_pruned: {
         text: "Old blocks not kept by the hub node; earlier payments are not searched",
         action: "Use a node that keeps old blocks if payments are missing.",
@@ -86,16 +91,11 @@ export const messageEvents = {
       timed_out: "Messages timed out",
     },
   },
-  messages_counted: { text: "Messages by status" },
-  gas_spent: { text: "Gas spent in the last 24 hours" },
   record_unreadable: {
     text: "A row of the database cannot be decoded",
     action: "Report it with the line.",
     reaction: "what the row describes is skipped, everything else continues",
-    codes: {
-      message: "Cannot decode stored message; quarantined",
-      price: "Cannot decode stored price; reading a new one",
-    },
+    codes: { message: "Cannot decode stored message; quarantined" },
   },
   batch_sent: { text: "Batch sent" },
   transaction_replaced: {
@@ -125,8 +125,7 @@ export const messageEvents = {
   loss_limit_reached: {
     text: "maximum_daily_loss reached: nothing is sent to this chain for now",
     meaning: "Transactions of the last 24 hours cost that much more than they earned; proofs earn nothing.",
-    action:
-      "Find the cause in `gas_spent` or `proofs_gas_spent`; raise `maximum_daily_loss` if it is acceptable.",
+    action: "Find the cause with `profit --since=1d`; raise `maximum_daily_loss` if it is acceptable.",
     endedBy: ["loss_limit_cleared"],
   },
   loss_limit_cleared: { text: "Losses below maximum_daily_loss again: sending resumed" },

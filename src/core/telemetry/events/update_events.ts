@@ -89,12 +89,8 @@ export const updateEvents = {
     },
   },
   rollup_claim_skipped: {
-    text: "Rollup claim skipped",
+    text: "Rollup claim cannot be proved now; trying the next one",
     meaning: "It is tried again after the others.",
     action: "Use endpoints that are up to date and keep state for about an hour if it happens often.",
-    codes: {
-      unusable: "Rollup claim skipped",
-      unprovable: "Rollup claim cannot be proved now; trying the next one",
-    },
   },
 } as const satisfies Record<string, EventText>;

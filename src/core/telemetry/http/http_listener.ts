@@ -39,7 +39,7 @@ export class ListenFault extends Error {
 }
 
 /** Opens a listener. @param onFault gets why no connection could be taken. @throws {ListenFault} */
-export type OpenHttpListener = (
+type OpenHttpListener = (
   address: ListenAddress,
   handle: HandleRequest,
   onFault: (error: unknown) => void,

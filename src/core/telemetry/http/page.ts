@@ -1,6 +1,5 @@
 /** Status page of both programs: sections as HTML. Pure. */
 import { escapeControls } from "../../config/redact.ts";
-import { formatDuration } from "../../runtime/text_table.ts";
 import {
   type Cell,
   type Drawing,
@@ -49,22 +48,12 @@ function escapeText(text: string): string {
 /** Interval at which the page loads itself again, seconds. */
 const RELOAD_SEC = 10;
 
-/** What a page shows. */
-export interface Page {
-  /** Name of the program. */
-  readonly title: string;
-  /** What is said beside the title: version, hub. */
-  readonly subtitle: string;
-  readonly nowMs: number;
-  readonly startedAtMs: number | undefined;
-  readonly sections: readonly StatusSection[];
-}
-
-/** Makes the whole page. */
-export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: Page): string {
-  const running = startedAtMs === undefined
-    ? undefined
-    : `, running for ${formatDuration(nowMs - startedAtMs)}`;
+/** Makes the whole page. @param title name of the program @param subtitle what is said beside it: version, hub, age */
+export function renderPage(
+  title: string,
+  subtitle: string,
+  { nowMs, sections }: { readonly nowMs: number; readonly sections: readonly StatusSection[] },
+): string {
   const page = markup`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -76,7 +65,7 @@ export function renderPage({ title, subtitle, nowMs, startedAtMs, sections }: Pa
 <link rel="stylesheet" href="/style.css">
 </head>
 <body>
-<header><h1>${title}</h1><p>${subtitle}${running}</p></header>
+<header><h1>${title}</h1><p>${subtitle}</p></header>
 <main>
 ${sections.map(renderSection)}
 </main>

@@ -6,7 +6,7 @@ import { type ExitCode, exitCodes } from "../../runtime/exit_codes.ts";
 import type { Log } from "../log.ts";
 import { EXPOSITION_TYPE } from "../metrics.ts";
 import { isReady, type NotReadyReason } from "../readiness.ts";
-import { type HandleRequest, ListenFault, type OpenHttpListener } from "./http_listener.ts";
+import { type HandleRequest, ListenFault, platformListener } from "./http_listener.ts";
 import { formatAddress, type ListenAddress } from "./listen_address.ts";
 
 /** What is served. Each is called once per request and must be cheap: what is not keeps its value for a while. */
@@ -182,7 +182,6 @@ svg { display: block; } svg path { fill: none; stroke: var(--mark); stroke-width
 
 /** Status server of a program. */
 interface StatusServer {
-  readonly openListener: OpenHttpListener;
   readonly log: Log;
   /** `--listen`; `undefined`: nothing is served. */
   readonly address: ListenAddress | undefined;
@@ -193,7 +192,7 @@ interface StatusServer {
 
 /** Serves while `work` runs; does not start it when the address cannot be had. */
 export async function serveStatus(server: StatusServer, work: () => Promise<ExitCode>): Promise<ExitCode> {
-  const { address, log, names, openListener, sources } = server;
+  const { address, log, names, sources } = server;
   if (address === undefined) return await work();
   const handle = createStatusHandler(
     sources,
@@ -203,7 +202,7 @@ export async function serveStatus(server: StatusServer, work: () => Promise<Exit
   try {
     const onFault = (error: unknown): void =>
       log.warn("status_server_failed.connections_refused", { address: formatAddress(address), error });
-    const listener = openListener(address, handle, onFault);
+    const listener = platformListener(address, handle, onFault);
     log.info("status_server_started", { address: formatAddress({ ...address, port: listener.port }) });
     try {
       return await work();

@@ -18,12 +18,34 @@ import {
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
-import { type FeeContext, isPassing } from "../fee_context.ts";
+import { type Deferred, type FeeContext, isPassing } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
 import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
+
+/** Formats a pair for logs, e.g. `EVM-1 -> EVM-56`. */
+export function routeName({ source, dest }: Pick<ClaimPair, "source" | "dest">): string {
+  return `${source} -> ${dest}`;
+}
+
+/** Context of claims, for one run of rounds. */
+export interface ClaimContext extends FeeContext {
+  /** Rows that the hub refused. */
+  readonly deferred: Deferred;
+  /**
+   * Rows whose fee was raised after the height of the source that the hub can verify: a claim now would only be paid the
+   * old fee.
+   */
+  readonly raised: Deferred;
+  /** What would end rows without a claim, and since when. */
+  readonly doubts: Deferred;
+}
+
+/** Key of a row in the lists of rows that wait. */
+export function rowKey({ commitment, dest }: Pick<DeliveryRow, "commitment" | "dest">): string {
+  return `${commitment} ${dest}`;
+}
 
 /** Input for one pass over a pair. */
 export interface PairInput {
@@ -298,20 +320,15 @@ class PairPass {
   }
 
   async #send(...[group, call, fees]: Parameters<ClaimWork["send"]>): ReturnType<ClaimWork["send"]> {
-    const { calls, ledger, log, raised } = this.#context;
+    const { calls, log, raised } = this.#context;
     const { commitments, dest } = group;
-    const sent = await calls.send({
+    const refusal = await calls.send({
       call,
       kind: "accumulate",
       items: commitments.map((commitment) => ({ commitment, requestCommitment: commitment, target: dest })),
       onJournal: () => this.#noteClaiming(group, fees),
-      onRefused: () => {
-        for (const commitment of commitments) {
-          ledger.deliveries.setClaimState({ commitment, dest }, "unclaimed");
-        }
-      },
     }, this.#signal);
-    if (sent.kind !== "sent") return sent.refusal;
+    if (refusal !== undefined) return refusal;
     for (const commitment of commitments) raised.forget(rowKey({ commitment, dest }));
     log.info("claim_sent.fees", {
       pair: routeName(this.#input.pair),

@@ -9,8 +9,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type ClaimContext, routeName, rowKey } from "./claim_context.ts";
-import { claimPair, type PairOutcome } from "./claim_pair.ts";
+import { type ClaimContext, claimPair, type PairOutcome, routeName, rowKey } from "./claim_pair.ts";
 import { Deferred, type FeeContext, feeWorker } from "../fee_context.ts";
 import type { HubCallEnd } from "../hub_calls.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -152,24 +151,13 @@ async function settleClaims(
   context: ClaimContext,
   signal: AbortSignal,
 ): Promise<boolean> {
-  let hasChanges = false;
-  for (const row of context.calls.listOpen("accumulate")) {
-    if (await settleOne(context, row, signal)) hasChanges = true;
-  }
+  const apply = async (row: SubmissionRow, end: HubCallEnd): Promise<void> => {
+    if (end.state === "final") return await applyFinal(context, row, end, signal);
+    context.calls.end(row, end);
+    context.log.info("claim_failed.ineffective", { extrinsic: row.submission.hash, detail: end.detail });
+  };
+  const hasChanges = await context.calls.settle("accumulate", apply, signal);
   return releaseOrphans(context) || hasChanges;
-}
-
-async function settleOne(
-  context: ClaimContext,
-  row: SubmissionRow,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const status = await context.calls.poll(row, signal);
-  if (status.state === "open") return false;
-  if (status.state === "included") return row.state !== "included";
-  if (status.state === "final") await applyFinal(context, row, status, signal);
-  else takeBack(context, row, status);
-  return true;
 }
 
 /** Marks what the hub has paid; rows that it skipped are claimed again. */
@@ -196,7 +184,6 @@ async function applyFinal(
       const row = deliveries.find(item.commitment, item.target);
       if (row === undefined || row.claimState === "claimed") continue;
       if (isPaid) deliveries.setClaimState(row, "claimed", hubBlock);
-      else deliveries.setClaimState(row, "unclaimed");
       (isPaid ? paid : unpaid).push(row);
     }
   });
@@ -222,31 +209,12 @@ function logClaimed(
   });
 }
 
-/** Makes the rows of a claim without effect claimable again. */
-function takeBack(
-  context: ClaimContext,
-  row: SubmissionRow,
-  end: Exclude<HubCallEnd, { state: "final" }>,
-): void {
-  const { submissions, deliveries } = context.ledger;
-  context.calls.end(row, end, () => {
-    const items = submissions.itemsOf(row.id);
-    submissions.settleItems(row.id, items.map(({ commitment }) => commitment), "not_handled");
-    for (const { commitment, target } of items) {
-      if (deliveries.find(commitment, target)?.claimState !== "claiming") continue;
-      deliveries.setClaimState({ commitment, dest: target }, "unclaimed");
-    }
-  });
-  const { submission: { hash: extrinsic } } = row;
-  context.log.info("claim_failed.ineffective", { extrinsic, detail: end.detail });
-}
-
 /** Maximum number of rows checked in one round. */
 const MAX_ORPHANS = 500;
 
 /**
- * Makes rows claimable again that count as under way although no open claim carries them (a pruned journal, a manually
- * edited file): what the hub has paid is found out before they are claimed. True when there were some.
+ * Makes rows claimable again that count as under way although no open claim carries them: their claim had no effect, or
+ * the hub refused it. What it has paid is found out before they are claimed. True when there were some.
  */
 function releaseOrphans({ calls, ledger }: ClaimContext): boolean {
   const { submissions, deliveries } = ledger;

@@ -8,7 +8,7 @@ import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, feeWorker, isPassing } from "../fee_context.ts";
-import { findErrorName, isAboutChain } from "../hub_calls.ts";
+import { findErrorName, type HubCallEnd, isAboutChain } from "../hub_calls.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import {
   findRewardEnd,
@@ -16,7 +16,7 @@ import {
   REWARD_INTERVAL_MS,
   type RewardView,
 } from "./reward_decisions.ts";
-import type { RewardRow } from "../../ledger/ledger.ts";
+import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
@@ -24,7 +24,6 @@ import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storag
 import type { Proof } from "../../../core/ismp/proof.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
 import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
-import { toRewardItem } from "./reward_record.ts";
 
 /** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */
 const CLAIMS_PER_ROUND = 20;
@@ -187,14 +186,15 @@ async function claimReward(
     return false;
   }
   const item = toRewardItem(row);
-  const sent = await context.calls.send({
+  const refused = await context.calls.send({
     call,
     kind: "claim",
     items: [{ commitment: item, requestCommitment: item, target: row.chain }],
     onJournal: () => {},
-    onRefused: (why) => void writeRefusal(context, row, { refusal: why, isFinal: false }),
   }, signal);
-  return sent.kind === "sent";
+  if (refused === undefined) return true;
+  context.ledger.transaction(() => void writeRefusal(context, row, { refusal: refused, isFinal: false }));
+  return false;
 }
 
 /** Reward with the chain that proves it, and the state root of the height at which it does. */
@@ -273,9 +273,7 @@ function endReward(
 /** Settles every pending reward claim, including those of an earlier run; what is lost is claimed again. */
 async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<void> {
   const { calls, ledger, log } = context;
-  for (const submission of calls.listOpen("claim")) {
-    const end = await calls.poll(submission, signal);
-    if (end.state === "open" || end.state === "included") continue;
+  const apply = (submission: SubmissionRow, end: HubCallEnd): void => {
     const keys = keysOf(ledger, submission.id);
     const row = ledger.rewards.listOpen().find((each) =>
       keys.includes(keyOf(each.chain, toRewardItem(each)))
@@ -291,7 +289,14 @@ async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<
     if (row !== undefined && end.state === "final") {
       log.info("reward_claimed", { ...rewardFields(row), hubBlock: end.block.height });
     }
-  }
+  };
+  await calls.settle("claim", apply, signal);
+}
+
+/** Derives the 32-byte key of a reward in the journal: the commitment, or the set id as a word. */
+function toRewardItem({ kind, reference }: Pick<RewardRow, "kind" | "reference">): Hash256 {
+  if (kind === "rotation") return `0x${BigInt(reference).toString(16).padStart(64, "0")}`;
+  return toHash256(reference);
 }
 
 /** Keys of the rewards that a claim carries. */

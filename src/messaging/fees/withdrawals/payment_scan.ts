@@ -6,7 +6,6 @@
 import type { ChainEvent } from "../../../core/chains/reads.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import { u128 } from "../../../core/encoding/scale.ts";
-import { type Address, toAddress } from "../../../core/evm/address.ts";
 import type { PostRequest } from "../../../core/ismp/message.ts";
 import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
@@ -16,8 +15,18 @@ import type { WithdrawalDispatch } from "../../ledger/ledger.ts";
 import { nextChunk } from "../../relay/decisions/heights.ts";
 import { toMessageRow } from "../../relay/messages.ts";
 import { recordRow } from "../../relay/scan.ts";
+import * as z from "zod";
 
-const CURSOR = "payments of the hub read up to";
+/** Last block of the hub that was scanned, as it is noted. */
+const heightText = z.string().transform(BigInt);
+
+function readCursor({ ledger, hub }: FeeContext): bigint | undefined {
+  return ledger.notes.find("payments_scanned", hub.id.stateMachine, heightText);
+}
+
+function writeCursor({ ledger, hub }: FeeContext, height: bigint): void {
+  ledger.notes.write("payments_scanned", hub.id.stateMachine, height.toString());
+}
 
 /**
  * Blocks scanned when there is no cursor, or a recent one: a day or more at the hub's block times (6 and 12 s).
@@ -30,14 +39,10 @@ const CHUNK_BLOCKS = 1_000n;
 /** Faults of a node that has pruned the requested blocks. */
 const KEPT_NO_LONGER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["pruned", "not_found", "refused"]);
 
-interface FoundPost extends PaymentPost {
-  readonly hubBlock: bigint;
-}
-
 /** Scans new blocks up to the hub's final block; returns that block. */
 export async function scanPayments(context: FeeContext, signal: AbortSignal): Promise<bigint> {
   const final = await context.hub.reads.fetchFinalHeight(signal);
-  const isFirst = context.ledger.meta.find(CURSOR) === undefined;
+  const isFirst = readCursor(context) === undefined;
   try {
     return await scanUpTo(context, final, signal);
   } catch (error) {
@@ -46,7 +51,7 @@ export async function scanPayments(context: FeeContext, signal: AbortSignal): Pr
     context.log.warn("blocks_skipped.payments_pruned", {
       error,
     });
-    context.ledger.transaction(() => context.ledger.meta.write(CURSOR, final.toString()));
+    context.ledger.transaction(() => writeCursor(context, final));
     return final;
   }
 }
@@ -63,7 +68,7 @@ async function scanUpTo(context: FeeContext, final: bigint, signal: AbortSignal)
     }
     context.ledger.transaction(() => {
       for (const paying of payingChains(context)) takePayments(context, paying, posts);
-      context.ledger.meta.write(CURSOR, chunk.to.toString());
+      writeCursor(context, chunk.to);
     });
     scanned = chunk.to;
   }
@@ -71,10 +76,9 @@ async function scanUpTo(context: FeeContext, final: bigint, signal: AbortSignal)
 
 /** Last block that need not be scanned. */
 function startOf(context: FeeContext, final: bigint): bigint {
-  const stored = context.ledger.meta.find(CURSOR);
+  const cursor = readCursor(context);
   const floor = final > LOOKBACK_BLOCKS ? final - LOOKBACK_BLOCKS : 0n;
-  if (stored === undefined) return floor;
-  const cursor = BigInt(stored);
+  if (cursor === undefined) return floor;
   const oldest = context.ledger.withdrawals.listOpen().filter(({ state }) => state === "requested")
     .map(({ hubBlock }) => hubBlock - 1n)
     .reduce((a, b) => a < b ? a : b, final);
@@ -87,7 +91,7 @@ function startOf(context: FeeContext, final: bigint): bigint {
   return start;
 }
 
-function postsIn(events: readonly ChainEvent[]): readonly FoundPost[] {
+function postsIn(events: readonly ChainEvent[]): readonly PaymentPost[] {
   return events.flatMap((event) =>
     event.kind === "message" && event.message.kind === "post"
       ? [{
@@ -99,7 +103,7 @@ function postsIn(events: readonly ChainEvent[]): readonly FoundPost[] {
   );
 }
 
-function takePayments(context: FeeContext, paying: PayingChain, posts: readonly FoundPost[]): void {
+function takePayments(context: FeeContext, paying: PayingChain, posts: readonly PaymentPost[]): void {
   const { withdrawals } = context.ledger;
   const fresh = posts.filter(({ commitment }) => withdrawals.findByCommitment(commitment) === undefined);
   const open = withdrawals.listOpen(paying.name).filter(({ state }) => state === "requested");
@@ -139,7 +143,7 @@ function takePayments(context: FeeContext, paying: PayingChain, posts: readonly 
 function takeDispatch(
   context: FeeContext,
   target: StateMachine,
-  { hubBlock, ...post }: FoundPost,
+  { hubBlock, ...post }: PaymentPost,
 ): WithdrawalDispatch {
   const ends = { source: context.hub.id.stateMachine, target };
   const row = toMessageRow({ kind: "post", ...post }, ends, { seenAtHeight: hubBlock, state: "seen" });
@@ -152,7 +156,7 @@ function takeDispatch(
 function logPayment(
   context: FeeContext,
   event: EventCode,
-  { post, payment }: { readonly post: PaymentPost; readonly payment: Payment },
+  { post, payment }: FoundPayment,
 ): void {
   const chain = post.request.dest;
   const amount = context.units.text(chain, payment.amount);
@@ -168,8 +172,6 @@ export interface Payment {
   readonly beneficiary: Uint8Array;
   /** Units of the chain's fee token. */
   readonly amount: bigint;
-  /** Token paid out, if the body names one. */
-  readonly token: Address | undefined;
 }
 
 /** Substrate bodies start with 0 at HEAD and with 2 in July 2025; the rest is the same. */
@@ -183,40 +185,27 @@ export function readPayment(chain: StateMachine, body: Uint8Array): Payment | un
 }
 
 /**
- * `00`, then the words beneficiary, amount, and at HEAD the token; in July 2025 the third word was a flag (0 or 1),
- * the genesis runtimes had none.
+ * `00`, then the words beneficiary and amount; behind them at HEAD the token, in July 2025 a flag, at genesis nothing.
  */
 function readEvmPayment(body: Uint8Array): Payment | undefined {
   const words = (body.length - 1) / WORD;
-  if (body[0] !== 0 || (words !== 2 && words !== 3)) return undefined;
-  const beneficiary = addressOfWord(wordOf(body, 0));
-  if (beneficiary === undefined) return undefined;
-  const amount = BigInt(toHex(wordOf(body, 1)));
-  if (words === 2) return { beneficiary, amount, token: undefined };
-  const third = wordOf(body, 2);
-  const token = addressOfWord(third);
-  if (token === undefined) return undefined;
-  return { beneficiary, amount, token: BigInt(toHex(third)) <= 1n ? undefined : toAddress(token) };
-}
-
-function wordOf(body: Uint8Array, index: number): Uint8Array {
-  return body.slice(1 + index * WORD, 1 + (index + 1) * WORD);
-}
-
-function addressOfWord(word: Uint8Array): Uint8Array | undefined {
-  return word.subarray(0, 12).every((byte) => byte === 0) ? word.slice(12) : undefined;
+  const isPadded = body.subarray(1, 13).every((byte) => byte === 0);
+  if (body[0] !== 0 || (words !== 2 && words !== 3) || !isPadded) return undefined;
+  return { beneficiary: body.slice(13, 1 + WORD), amount: BigInt(toHex(body.slice(1 + WORD, 1 + 2 * WORD))) };
 }
 
 function readSubstratePayment(body: Uint8Array): Payment | undefined {
   const [variant = -1] = body;
   if (body.length !== 1 + 16 + 32 || !SUBSTRATE_VARIANTS.includes(variant)) return undefined;
-  return { amount: u128.dec(body.slice(1, 17)), beneficiary: body.slice(17), token: undefined };
+  return { amount: u128.dec(body.slice(1, 17)), beneficiary: body.slice(17) };
 }
 
-/** Payment dispatched by the hub, with the request that carries it. */
+/** Request dispatched by the hub, which may carry a payment. */
 export interface PaymentPost {
   readonly commitment: Hash256;
   readonly request: PostRequest;
+  /** Block of the hub that dispatched it. */
+  readonly hubBlock: bigint;
 }
 
 /** Parses the payment of a request, if it is one of the hub's to `chain`. */
@@ -237,38 +226,37 @@ export interface ExpectedPayment {
   readonly amount: bigint;
 }
 
-/** Payment matched to a withdrawal. */
-export interface PaymentMatch<Post = PaymentPost> {
-  readonly id: number;
-  readonly post: Post;
+/** Payment with the request that carries it. */
+export interface FoundPayment {
+  readonly post: PaymentPost;
   readonly payment: Payment;
 }
 
-/** Our payments, matched and unexpected. */
-export interface MatchedPayments<Post = PaymentPost> {
-  readonly matches: readonly PaymentMatch<Post>[];
+/** Our payments, matched to withdrawals by id and unexpected. */
+export interface MatchedPayments {
+  readonly matches: readonly (FoundPayment & { readonly id: number })[];
   /** Payments to our own payees that no withdrawal expects: made elsewhere, or before the database was lost. */
-  readonly unexpected: readonly { readonly post: Post; readonly payment: Payment }[];
+  readonly unexpected: readonly FoundPayment[];
 }
 
 /**
  * Assigns payments of one chain to the withdrawals that expect them: equal amounts first, then the smallest that is
  * large enough, oldest withdrawal first. Payments to others are left out. Posts must not be known already.
  */
-export function matchPayments<Post extends PaymentPost>(
+export function matchPayments(
   expected: readonly ExpectedPayment[],
-  posts: readonly Post[],
+  posts: readonly PaymentPost[],
   facts: {
     readonly hub: StateMachine;
     readonly chain: StateMachine;
     isOwnPayee(account: Uint8Array): boolean;
   },
-): MatchedPayments<Post> {
+): MatchedPayments {
   const open = posts.flatMap((post) => {
     const payment = parsePayment(post.request, facts);
     return payment === undefined || !facts.isOwnPayee(payment.beneficiary) ? [] : [{ post, payment }];
   }).sort((a, b) => a.payment.amount < b.payment.amount ? -1 : a.payment.amount > b.payment.amount ? 1 : 0);
-  const matches: PaymentMatch<Post>[] = [];
+  const matches: (FoundPayment & { readonly id: number })[] = [];
   const take = (row: ExpectedPayment, fits: (amount: bigint) => boolean): boolean => {
     const index = open.findIndex(({ payment }) =>
       equalBytes(payment.beneficiary, row.payee) && fits(payment.amount)

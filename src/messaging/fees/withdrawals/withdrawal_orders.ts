@@ -106,7 +106,7 @@ async function sendOrder(
   }
   const { withdrawals } = context.ledger;
   let row = 0;
-  const sent = await context.calls.send({
+  const refused = await context.calls.send({
     call,
     kind: "withdraw",
     items: [],
@@ -115,10 +115,11 @@ async function sendOrder(
       row = withdrawals.record({ chain: paying.name, ...order, state: "requested" });
       withdrawals.update(row, { state: "requested", submissionId });
     },
-    onRefused: ({ detail }) => void withdrawals.update(row, { state: "void", detail }),
   }, signal);
-  if (sent.kind === "refused") {
-    context.log.warn("withdrawal_failed.rejected", { ...fields, detail: sent.refusal.detail });
+  if (refused !== undefined) {
+    const { detail } = refused;
+    context.ledger.transaction(() => void withdrawals.update(row, { state: "void", detail }));
+    context.log.warn("withdrawal_failed.rejected", { ...fields, detail });
     return "refused";
   }
   context.log.info("withdrawal_made.requested", { ...fields, withdrawal: row });

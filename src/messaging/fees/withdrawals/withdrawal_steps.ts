@@ -4,7 +4,7 @@ import { dropOldest } from "../../../core/runtime/slices.ts";
 import { type FeeContext, type PayingChain } from "../fee_context.ts";
 import { decideOrder, judgePayment, type OrderObservation } from "./withdrawal_orders.ts";
 import type { MessageRow, WithdrawalRow } from "../../ledger/ledger.ts";
-import { parseRow, readMessageRow, toMessageRow } from "../../relay/messages.ts";
+import { parseRow, readMessageRow, stillOpen, toMessageRow } from "../../relay/messages.ts";
 import { recordRow } from "../../relay/scan.ts";
 import { endDelivered } from "../../relay/receipts.ts";
 
@@ -22,8 +22,7 @@ const MAX_REMEMBERED = 1_000;
 /** Runs the steps of withdrawals and keeps state between them; all of it can be observed again. */
 export class WithdrawalSteps {
   readonly #context: FeeContext;
-  /** Heights at which receipts were seen; below, best blocks of the hub at which a nonce was seen used. */
-  readonly #receiptAt = new Map<number, bigint>();
+  /** Best blocks of the hub at which a nonce was seen used. */
   readonly #nonceUsedAt = new Map<number, bigint>();
   /** Reason for which a payment waits, as logged last. */
   readonly #reported = new Map<number, string>();
@@ -36,7 +35,7 @@ export class WithdrawalSteps {
   async run(input: StepInput, signal: AbortSignal): Promise<void> {
     if (input.row.state === "requested") await this.#followOrder(input, signal);
     else await this.#followPayment(input, signal);
-    for (const each of [this.#receiptAt, this.#nonceUsedAt, this.#reported]) dropOldest(each, MAX_REMEMBERED);
+    for (const each of [this.#nonceUsedAt, this.#reported]) dropOldest(each, MAX_REMEMBERED);
   }
 
   async #followOrder(input: StepInput, signal: AbortSignal): Promise<void> {
@@ -48,7 +47,7 @@ export class WithdrawalSteps {
     const action = decideOrder(row, seen);
     if (action.kind === "void") this.#end(row, { state: "void", detail: action.detail });
     if (action.kind === "send" && row.submissionId !== undefined) {
-      await calls.broadcast(row.submissionId, () => {}, signal);
+      await calls.broadcast(row.submissionId, signal);
     }
   }
 
@@ -79,12 +78,15 @@ export class WithdrawalSteps {
   }
 
   /** Ends a withdrawal whose payment has a final receipt; otherwise logs once for what the payment waits. */
-  async #followPayment({ paying, row }: StepInput, signal: AbortSignal): Promise<void> {
-    const { ledger, units } = this.#context;
-    await units.tryLearn(paying.chain, signal);
-    const message = this.#readMessage(row);
-    if (await this.#isPaid(paying, { row, message }, signal)) this.#end(row, { state: "done" });
-    else this.#report(row, ledger.messages.find(message.commitment, row.chain) ?? message);
+  async #followPayment({ paying: { chain, name }, row }: StepInput, signal: AbortSignal): Promise<void> {
+    await this.#context.units.tryLearn(chain, signal);
+    const paid = this.#readMessage(row);
+    // It may wait for long where another account delivers it.
+    const open = stillOpen(this.#context, [{ row: paid, message: parseRow(paid) }]);
+    if (open.length > 0) await endDelivered({ ...this.#context.legTo(name), signal }, open);
+    const message = readMessageRow(this.#context, paid);
+    if (this.#isPaid(message)) this.#end(row, { state: "done" });
+    else this.#report(row, message);
   }
 
   /** Reads the message that carries a payment; one that ended long ago may have been removed. */
@@ -100,28 +102,11 @@ export class WithdrawalSteps {
     return readMessageRow(this.#context, { commitment, target: chain });
   }
 
-  /** True when a receipt is there, from any relayer, and was there before a block that is final now. */
-  async #isPaid(
-    { chain, name }: PayingChain,
-    { row, message: paid }: { readonly row: WithdrawalRow; readonly message: MessageRow },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const message = parseRow(paid);
-    const [told] = await chain.certain.fetchCertainReceipts([message], {}, signal);
-    const receipt = told?.kind === "certain" ? told.value : undefined;
-    const seenAt = this.#receiptAt.get(row.id);
-    if (receipt === undefined) {
-      this.#receiptAt.delete(row.id);
-      return false;
-    }
-    if (seenAt === undefined) {
-      this.#receiptAt.set(row.id, await chain.reads.fetchHeight(signal));
-      return false;
-    }
-    if (await chain.reads.fetchFinalHeight(signal) < seenAt) return false;
-    // It may wait for long where another account delivers it: it ends here.
-    await endDelivered({ ...this.#context.legTo(name), signal }, [{ row: paid, message }], [receipt]);
-    return true;
+  /** True when a receipt ended the message, from any relayer, and is final. */
+  #isPaid({ state, commitment, target }: MessageRow): boolean {
+    const { deliveries, foreignReceipts } = this.#context.ledger;
+    if (state === "delivered") return deliveries.find(commitment, target)?.isFinal !== false;
+    return state === "delivered_by_other" && foreignReceipts.find(commitment, target) === undefined;
   }
 
   #end(

@@ -16,6 +16,7 @@ import {
 import { WithdrawalSteps } from "./withdrawal_steps.ts";
 import type { WithdrawalRow } from "../../ledger/ledger.ts";
 import { createPaymentRounds } from "../../relay/leg_worker.ts";
+import * as z from "zod";
 
 /** Maximum poll interval for open withdrawals, ms. */
 const POLL_INTERVAL_MS = 10_000;
@@ -111,9 +112,8 @@ export class WithdrawalRounds {
   }
 
   /** Requests the withdrawals that are due by the clock. */
-  async orderDue(signal: AbortSignal): Promise<readonly OrderReport[]> {
-    const due = payingChains(this.#context).filter((paying) => this.#isDue(paying));
-    return await this.#order(due, false, signal);
+  orderDue(signal: AbortSignal): Promise<readonly OrderReport[]> {
+    return this.#order(payingChains(this.#context).filter((paying) => this.#isDue(paying)), false, signal);
   }
 
   /** Requests every withdrawal above the minimum now, on the operator's command. */
@@ -127,19 +127,13 @@ export class WithdrawalRounds {
     signal: AbortSignal,
   ): Promise<readonly OrderReport[]> {
     if (due.length === 0) return [];
-    return await this.#context.withdrawalTurn.run(() => this.#orderInTurn(due, isAskedFor, signal), signal);
-  }
-
-  async #orderInTurn(
-    due: readonly PayingChain[],
-    isAskedFor: boolean,
-    signal: AbortSignal,
-  ): Promise<readonly OrderReport[]> {
-    this.#hasScanned = false;
-    await this.#scan(signal);
-    const reports: OrderReport[] = [];
-    for (const paying of due) reports.push(await this.#orderOn({ paying, isAskedFor }, signal));
-    return reports;
+    return await this.#context.withdrawalTurn.run(async () => {
+      this.#hasScanned = false;
+      await this.#scan(signal);
+      const reports: OrderReport[] = [];
+      for (const paying of due) reports.push(await this.#orderOn({ paying, isAskedFor }, signal));
+      return reports;
+    }, signal);
   }
 
   async #orderOn({ paying, isAskedFor }: OrderInput, signal: AbortSignal): Promise<OrderReport> {
@@ -156,10 +150,9 @@ export class WithdrawalRounds {
   #isDue(paying: PayingChain): boolean {
     const { clock, ledger, withdrawals, isUp } = this.#context;
     if (!isUp(paying.name) || this.#chains.has(paying.name)) return false;
-    const stored = ledger.meta.find(completedName(paying));
     const dueMs = nextWithdrawalMs({
       startedMs: this.#startedMs,
-      lastCompletedMs: stored === undefined ? undefined : Number(stored),
+      lastCompletedMs: ledger.notes.find("withdrawals_completed", paying.name, z.number()),
       frequencySec: withdrawals.frequencySec,
       nowMs: clock.now(),
     });
@@ -168,7 +161,7 @@ export class WithdrawalRounds {
 
   #complete(paying: PayingChain): void {
     const { clock, ledger } = this.#context;
-    ledger.transaction(() => ledger.meta.write(completedName(paying), clock.now().toString()));
+    ledger.transaction(() => ledger.notes.write("withdrawals_completed", paying.name, clock.now()));
   }
 
   /** Settles journal entries of requests whose payment was found before their own block. */
@@ -207,8 +200,4 @@ export class WithdrawalRounds {
     if (this.#unanswered.has(key)) return;
     await this.#unanswered.attempt(key, work, { event: "read_failed.withdrawals", ...fields });
   }
-}
-
-function completedName({ name }: PayingChain): string {
-  return `withdrawals of ${name} completed at ms`;
 }

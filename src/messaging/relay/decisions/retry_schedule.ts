@@ -4,8 +4,8 @@
  * host's event or receipt is. Rules: docs/protocol/messaging.md sections 8.4, 10.3, 10.4 and 11.2;
  * `unprofitable_retry_frequency` of the specification.
  */
-import type { RefusalCode, SubmissionOutcome } from "../../../core/chains/submission.ts";
-import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
+import type { RefusalCode } from "../../../core/chains/submission.ts";
+import { equalBytes } from "../../../core/encoding/bytes.ts";
 import type { MessageReason } from "../../ledger/ledger.ts";
 import type { MessageChange } from "../../ledger/messages.ts";
 
@@ -20,29 +20,18 @@ export type DeliveryOutcome =
   /** Nothing was recorded; another attempt may be made. */
   | "undelivered";
 
-/** Decides the outcomes of the items of an included, successful transaction, by what the host recorded in it. */
-export function outcomesFromEvents(
-  requestCommitments: readonly Hash256[],
-  outcome: Extract<SubmissionOutcome, { kind: "included" }>,
+/**
+ * Decides the outcome of a message.
+ * @param relayer that the host recorded for it, in an event or a receipt; `undefined`: none
+ * @param otherwise outcome when nothing was recorded
+ */
+export function judgeRecorded<T extends DeliveryOutcome>(
+  relayer: Uint8Array | undefined,
   ourself: Uint8Array,
-): readonly DeliveryOutcome[] {
-  const relayerOf = new Map(outcome.handled.map(({ commitment, relayer }) => [commitment, relayer]));
-  return requestCommitments.map((commitment) => {
-    const relayer = relayerOf.get(commitment);
-    if (relayer === undefined) return "not_executed";
-    return equalBytes(relayer, ourself) ? "delivered" : "delivered_by_other";
-  });
-}
-
-/** Decides the outcomes of the items of a transaction that failed or vanished, by the current receipts on the chain. */
-export function outcomesFromReceipts(
-  receipts: readonly (Uint8Array | undefined)[],
-  ourself: Uint8Array,
-): readonly DeliveryOutcome[] {
-  return receipts.map((relayer) => {
-    if (relayer === undefined) return "undelivered";
-    return equalBytes(relayer, ourself) ? "delivered" : "delivered_by_other";
-  });
+  otherwise: T,
+): T | "delivered" | "delivered_by_other" {
+  if (relayer === undefined) return otherwise;
+  return equalBytes(relayer, ourself) ? "delivered" : "delivered_by_other";
 }
 
 /** Refusals that concern the chain, not one of the messages. */

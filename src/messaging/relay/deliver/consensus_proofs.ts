@@ -134,20 +134,21 @@ export class ProofDelivery {
     const chain = target.id.stateMachine;
     const sets = missing.slice(0, MAX_PROOFS_AT_ONCE);
     const offered = await Promise.all(sets.map((set) => rewards.fetchRotationReward(chain, set, signal)));
-    let result: RotationResult = "held";
-    if (this.#isPaid(leg, sumRewards(offered))) {
-      const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
-      const next = await this.#follower.load(view, wanted, signal);
-      // The node does not have the bytes yet, or the host already has the sets.
-      if (next === undefined) return false;
-      result = await this.#sendRewarded(leg, next.proofs, sumRewards(offered.slice(0, next.proofs.length)));
-    }
+    const reward = sumRewards(offered);
+    const wanted = { what: "rotations", maxBytes: maxTransactionBytes(leg) } as const;
+    const hold = findRewardHold(leg, reward);
+    const next = hold === undefined ? await this.#follower.load(view, wanted, signal) : undefined;
+    // The node does not have the bytes yet, or the host already has the sets.
+    if (hold === undefined && next === undefined) return false;
+    const result = next === undefined
+      ? this.#leaveToOthers(leg, { reason: hold, reward })
+      : await this.#sendRewarded(leg, next.proofs, sumRewards(offered.slice(0, next.proofs.length)));
     this.#rotateAfterMs = pauseUntilMs(leg, result);
     return result === "sent" || result === "known";
   }
 
   /** Sends the rotations if the reward covers their cost, with the profit that is required of fees. */
-  async #sendRewarded(leg: LegRun, proofs: readonly Uint8Array[], amount: bigint): Promise<RotationResult> {
+  async #sendRewarded(leg: LegRun, proofs: readonly Uint8Array[], reward: bigint): Promise<RotationResult> {
     const { profit, settings: { hubTokenPrice27 } } = leg;
     const simulated = await simulateAlone(leg, proofs);
     if (simulated === undefined) return "refused";
@@ -155,45 +156,46 @@ export class ProofDelivery {
     const price27 = (await profit?.price.fetchPrice(leg.signal))?.price27;
     const cost18 = costUsd18({ gas, dataCostWei }, { gasPriceWei, price27 });
     const required18 = cost18 === undefined ? undefined : requiredUsd18(cost18, profit?.minimumPercent ?? 0);
-    if (!this.#isPaid(leg, amount, required18)) return "held";
-    const offeredUsd18 = toReward18(amount, hubTokenPrice27);
+    const offeredUsd18 = toReward18(reward, hubTokenPrice27);
+    const reason = findRewardHold(leg, reward) ??
+      (required18 === undefined ? "price_unknown" : offeredUsd18 < required18 ? "unprofitable" : undefined);
+    if (reason !== undefined) return this.#leaveToOthers(leg, { reason, reward, required18 });
+    this.#reported = undefined;
     // Rotations are only sent for the reward, even when every message is delivered.
     const maxGasPriceWei = coveringPriceWei({ gas, dataCostWei, offered18: offeredUsd18, price27 });
     const allowance = { rule: "consensus_proofs", offeredUsd18 } as const;
     return await sendConsensus(leg, { ...simulated, why: "rewarded", allowance, maxGasPriceWei });
   }
 
-  /**
-   * True when the hub's reward pays for rotations; why it does not is logged once.
-   * @param amount the reward, units of the hub's own token
-   * @param required18 dollars x 10^18 that they require; unknown without a price, and not read yet when `none`
-   */
-  #isPaid(leg: Leg, amount: bigint, required18: bigint | undefined | "none" = "none"): boolean {
-    const { hubTokenPrice27 } = leg.settings;
-    const reward18 = toReward18(amount, hubTokenPrice27);
-    const find = (): RewardHold | undefined => {
-      if (amount === 0n) return "no_reward";
-      if (hubTokenPrice27 === undefined) return "token_price_unknown";
-      if (required18 === undefined) return "price_unknown";
-      return required18 !== "none" && reward18 < required18 ? "unprofitable" : undefined;
-    };
-    const reason = find();
-    const isNews = reason !== undefined && reason !== this.#reported;
-    if (reason !== undefined || required18 !== "none") this.#reported = reason;
-    if (isNews) {
+  /** Logs once why rotations are left to others. */
+  #leaveToOthers(leg: Leg, { reason, reward, required18 }: {
+    readonly reason: RewardHold | undefined;
+    /** Units of the hub's own token. */
+    readonly reward: bigint;
+    /** Dollars x 10^18, once they are known. */
+    readonly required18?: bigint | undefined;
+  }): "held" {
+    if (reason !== this.#reported) {
       leg.log.info("rotations_unprofitable", {
         leg: legName(leg),
         reason,
-        rewardUsd: formatDecimal(reward18, 18),
-        ...typeof required18 === "bigint" && { requiredUsd: formatDecimal(required18, 18) },
+        rewardUsd: formatDecimal(toReward18(reward, leg.settings.hubTokenPrice27), 18),
+        ...required18 !== undefined && { requiredUsd: formatDecimal(required18, 18) },
       });
     }
-    return reason === undefined;
+    this.#reported = reason;
+    return "held";
   }
 }
 
 /** Why rotations are left to others: without a reward or a price, or where the reward is below the cost. */
 type RewardHold = "no_reward" | "token_price_unknown" | "price_unknown" | "unprofitable";
+
+/** Finds out, before anything is loaded, why the hub's reward pays for nothing. */
+function findRewardHold({ settings }: Leg, reward: bigint): RewardHold | undefined {
+  if (reward === 0n) return "no_reward";
+  return settings.hubTokenPrice27 === undefined ? "token_price_unknown" : undefined;
+}
 
 function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
@@ -282,19 +284,17 @@ function byOffer({ row: one }: Candidate, { row: other }: Candidate): number {
   return Number(other.offeredUsd18 - one.offeredUsd18);
 }
 
-/** Finds messages of one kind that the target would take behind the proofs, and that pay for all of it. */
+/** Finds messages that the target would take behind the proofs, and that pay for all of it. */
 async function findPaying(
   leg: LegRun,
   facts: DeliveryInput,
   open: readonly Candidate[],
 ): Promise<SendInput | undefined> {
-  for (const kind of ["post", "getResponse"]) {
-    let batch = open.filter(({ row }) => row.kind === kind).slice(0, leg.target.limits.maxMessagesPerStep);
-    for (let judged = 0; judged < MAX_JUDGEMENTS && batch.length > 0; judged++) {
-      const { ready: [first], again } = await prepare({ leg, facts }, batch);
-      if (first !== undefined) return first;
-      batch = [...again];
-    }
+  let batch = open.slice(0, leg.target.limits.maxMessagesPerStep);
+  for (let judged = 0; judged < MAX_JUDGEMENTS && batch.length > 0; judged++) {
+    const { ready: [first], again } = await prepare({ leg, facts }, batch);
+    if (first !== undefined) return first;
+    batch = [...again];
   }
   return undefined;
 }

@@ -73,7 +73,8 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
   if (room === 0) return { sent: 0, hasMore: await holdUnspendable(leg, due) };
   const max = facts.consensusProofs.length > 0 ? 1 : room;
   const listed = await listAdmitted(leg, { ...due, batches: max });
-  const batches = packBatches({ leg, facts }, await admit(leg, listed)).slice(0, max);
+  const admitted = { fresh: await admit(leg, listed.fresh), refused: listed.refused };
+  const batches = packBatches({ leg, facts }, admitted).slice(0, max);
   const refused = listRefusedSenders(leg);
   const stages: Stages = { proving: new Limit(1), simulating: new Limit(1), refused };
   let sent = 0;
@@ -89,16 +90,12 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
   return { sent, hasMore: hasMoreDue(leg, due, listed.rows) };
 }
 
-/** Holds what must not be proved now; the others, of which refused ones travel apart. */
-async function admit(
-  leg: LegRun,
-  { fresh, refused }: Admitted,
-): Promise<Pick<Admitted, "fresh" | "refused">> {
+/** Holds what must not be proved now, and returns the others. */
+async function admit(leg: LegRun, fresh: readonly Candidate[]): Promise<readonly Candidate[]> {
   const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
-  const race = judgeCompetitors(leg);
   // What waits itself keeps no message from going alone.
-  const going = screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, race);
-  return { fresh: screen(leg, going, judgeAlone(leg, going)), refused: screen(leg, refused, race) };
+  const going = screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, judgeCompetitors(leg));
+  return screen(leg, going, judgeAlone(leg, going));
 }
 
 /** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
@@ -125,19 +122,18 @@ function packBatches(
     const name = `${maxCount ?? ""} ${kindName} ${apart ?? ""}`;
     return { name, maxCount, isLast: maxCount === 1 || apart !== undefined };
   };
-  const packing = { bytesOf: countCallBytes, groupOf };
-  const { batches, tooLarge } = packGroups([...fresh, ...refused], packing, limits);
-  screen(leg, tooLarge, (candidate) => {
+  const fits = (candidate: Candidate): boolean => countCallBytes(candidate) <= limits.maxBytes;
+  const listed = [...fresh, ...refused];
+  screen(leg, listed.filter((candidate) => !fits(candidate)), (candidate) => {
     const bytes = countCallBytes(candidate);
     // Next to a large proof there is less room: then the proof is sent ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) return undefined;
     const detail = `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`;
-    return {
-      reason: "too_large",
-      detail,
-      untilMs: bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS,
-    };
+    const untilMs = bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS;
+    return { reason: "too_large", detail, untilMs };
   });
+  if (limits.maxCount === 0) return [];
+  const batches = packGroups(listed.filter(fits), { bytesOf: countCallBytes, groupOf }, limits);
   // Messages that are being read will fill the others: fewer transactions cost less.
   const isWorthIt = (batch: readonly Candidate[], index: number): boolean =>
     !hasMoreToCome || index === 0 || batch.length >= maxMessagesPerStep;
@@ -274,42 +270,6 @@ async function sendPrepared(
   }
 }
 
-/** Packed batches, and items that fit into no batch. */
-export interface Packing<Item> {
-  readonly batches: readonly (readonly Item[])[];
-  /** Items that exceed the byte limit alone. */
-  readonly tooLarge: readonly Item[];
-}
-
-/** Packs items in order; a batch is closed by count or bytes, whichever is reached first. With a count of 0 there is none. */
-export function pack<Item>(
-  items: readonly Item[],
-  bytesOf: (item: Item) => number,
-  limits: { readonly maxCount: number; readonly maxBytes: number },
-): Packing<Item> {
-  const batches: Item[][] = [];
-  const tooLarge: Item[] = [];
-  let open: Item[] = [];
-  let openBytes = 0;
-  for (const item of items) {
-    const bytes = bytesOf(item);
-    if (bytes > limits.maxBytes) {
-      tooLarge.push(item);
-      continue;
-    }
-    if (limits.maxCount === 0) continue;
-    if (open.length === limits.maxCount || openBytes + bytes > limits.maxBytes) {
-      batches.push(open);
-      open = [];
-      openBytes = 0;
-    }
-    open.push(item);
-    openBytes += bytes;
-  }
-  if (open.length > 0) batches.push(open);
-  return { batches, tooLarge };
-}
-
 /** With which items an item may share a batch. */
 export interface PackingGroup {
   /** Items share batches with items of the same group only. */
@@ -320,7 +280,10 @@ export interface PackingGroup {
   readonly isLast: boolean;
 }
 
-/** Packs the items of each group by themselves; the batches are in the order of their first items. */
+/**
+ * Packs the items of each group in order; a batch is closed by count or bytes, whichever is reached first. The batches are
+ * in the order of their first items.
+ */
 export function packGroups<Item>(
   items: readonly Item[],
   { bytesOf, groupOf }: {
@@ -328,19 +291,21 @@ export function packGroups<Item>(
     readonly groupOf: (item: Item) => PackingGroup;
   },
   limits: { readonly maxCount: number; readonly maxBytes: number },
-): Packing<Item> {
-  const placed = items.map((item, index) => ({ item, index, group: groupOf(item) }));
-  const packings = [...Map.groupBy(placed, ({ group }) => group.name).values()].map((members) => {
-    const maxCount = Math.min(limits.maxCount, members[0]?.group.maxCount ?? Infinity);
-    return pack(members, ({ item }) => bytesOf(item), { ...limits, maxCount });
-  });
-  const placeOf = ([first]: readonly typeof placed[number][]): number =>
-    first === undefined ? 0 : first.index + (first.group.isLast ? items.length : 0);
-  const toItems = (members: readonly typeof placed[number][]): readonly Item[] =>
-    members.map(({ item }) => item);
-  return {
-    batches: packings.flatMap(({ batches }) => batches).sort((one, other) => placeOf(one) - placeOf(other))
-      .map(toItems),
-    tooLarge: packings.flatMap(({ tooLarge }) => toItems(tooLarge)),
-  };
+): readonly (readonly Item[])[] {
+  const batches: { readonly items: Item[]; readonly isLast: boolean; bytes: number }[] = [];
+  const open = new Map<string, typeof batches[number]>();
+  for (const item of items) {
+    const { name, maxCount = Infinity, isLast } = groupOf(item);
+    const bytes = bytesOf(item);
+    const known = open.get(name);
+    const hasRoom = known !== undefined && known.items.length < Math.min(limits.maxCount, maxCount) &&
+      known.bytes + bytes <= limits.maxBytes;
+    const batch = hasRoom ? known : { items: [], isLast, bytes: 0 };
+    if (!hasRoom) batches.push(batch);
+    open.set(name, batch);
+    batch.items.push(item);
+    batch.bytes += bytes;
+  }
+  return [false, true].flatMap((isLast) => batches.filter((batch) => batch.isLast === isLast))
+    .map((batch) => batch.items);
 }

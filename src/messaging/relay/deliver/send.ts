@@ -11,7 +11,7 @@ import { type Leg, legName, type LegRun } from "../leg.ts";
 import { type Candidate, judgeRefused, screen, stillOpen, submitAll } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
-import { judgeSuspended, mayRisk } from "../limits/suspension.ts";
+import { judgeSuspended, mayRisk, noteRetried } from "../limits/suspension.ts";
 import { broadcastJournalled, readNonces, releaseRejected, reportForeign } from "../limits/capacity.ts";
 
 /** Result of sending a batch. */
@@ -237,6 +237,7 @@ async function journalAndSend(
   const rows = rowsOf(work.candidates);
   const id = leg.ledger.transaction(() => {
     submitAll(leg, rows, submission.hash);
+    noteRetried(leg, rows);
     return leg.ledger.submissions.record({
       submission,
       kind: "delivery",

@@ -26,31 +26,26 @@ const stored = z.array(z.tuple([z.templateLiteral(["0x", z.string()]), z.string(
  * transaction.
  */
 export function noteBandwidth(
-  { meta, transaction }: Pick<Ledger, "meta" | "transaction">,
+  { notes, transaction }: Pick<Ledger, "notes" | "transaction">,
   source: StateMachine,
   limits: readonly { readonly sender: Hex; readonly limit: SenderLimit | undefined }[],
 ): void {
   const metered = limits.flatMap(({ sender, limit }) =>
-    limit?.kind === "metered" ? [[sender, `${limit.remainingBytes}`]] : []
+    limit?.kind === "metered" ? [[sender, `${limit.remainingBytes}`] as const] : []
   );
-  const text = metered.length === 0 ? "" : JSON.stringify(metered);
   // Read in every round, and nearly always the same.
-  if ((meta.find(nameOf(source)) ?? "") === text) return;
-  transaction(() => meta.write(nameOf(source), text));
+  const before = notes.find("bandwidth", source, stored) ?? [];
+  if (JSON.stringify(before) === JSON.stringify(metered)) return;
+  transaction(() => notes.write("bandwidth", source, metered));
 }
 
 /** What senders of a chain had left when it was read last: those with messages that waited for it. */
 export function readBandwidth(
-  { meta }: Pick<Ledger, "meta">,
+  { notes }: Pick<Ledger, "notes">,
   source: StateMachine,
 ): readonly SenderBandwidth[] {
-  const text = meta.find(nameOf(source)) ?? "";
-  if (text === "") return [];
-  return stored.parse(JSON.parse(text)).map(([sender, left]) => ({ sender, left: BigInt(left) }));
-}
-
-function nameOf(source: StateMachine): string {
-  return `bandwidth of ${source}`;
+  const known = notes.find("bandwidth", source, stored) ?? [];
+  return known.map(([sender, left]) => ({ sender, left: BigInt(left) }));
 }
 
 /** Reason why the hub would not accept a message. */

@@ -41,7 +41,7 @@ const HUB_CALLS: readonly SubmissionKind[] = ["accumulate", "withdraw", "claim"]
 /** Time for which a refusal counts, ms (6 hours): the node, or the account's code, may have changed by then. */
 const REMEMBERED_MS = 6 * 3_600_000;
 
-const size = keepOn("transaction bytes", z.object({ maxBytes: z.number(), atMs: z.number() }));
+const size = keepOn("transaction_size", z.object({ maxBytes: z.number(), atMs: z.number() }));
 
 /** Current maximum size of proofs and messages in one transaction, bytes. */
 export function maxTransactionBytes(context: TargetContext): number {
@@ -80,7 +80,7 @@ export function noteTooLarge(
   });
 }
 
-const oneInFlight = keepOn("one in flight", z.number());
+const oneInFlight = keepOn("one_in_flight", z.number());
 
 /** Records that pools take one transaction of our account at a time. Call it within a ledger transaction. */
 function noteOneInFlight(context: TargetContext): void {
@@ -117,7 +117,8 @@ export function reportForeign(
 ): void {
   const { clock, log, target } = context;
   const chain = target.id.stateMachine;
-  const reported = keepOn(event, z.number());
+  const topic = event === "account_shared.mined" ? "foreign_nonce_mined" : "foreign_nonce_seen";
+  const reported = keepOn(topic, z.number());
   const isNews = clock.now() - (reported.read(context) ?? -Infinity) >= REPORT_INTERVAL_MS;
   if (isNews) reported.write(context, clock.now());
   if (!isNews) log.debug("account_shared.seen", { chain, nonce });

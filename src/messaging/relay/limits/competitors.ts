@@ -117,7 +117,7 @@ export function competitorBackoffMs(
 }
 
 const competition = keepOn(
-  "competitors",
+  "competition",
   z.object({
     hasWon: z.boolean().default(false),
     losses: z.number().default(1),

@@ -4,15 +4,15 @@
  * restart. Call everything here within a ledger transaction.
  */
 import * as z from "zod";
-import { toHash256, toHex } from "../../../core/encoding/bytes.ts";
+import { toHash256 } from "../../../core/encoding/bytes.ts";
 import { DAY_MS } from "../../../core/pricing/loss_bound.ts";
 import type { Leg, TargetContext } from "../leg.ts";
 import type { Candidate, Judge } from "../messages.ts";
 import { keepOn } from "./spending.ts";
-import { toSuspensionKey } from "./suspension.ts";
+import { pairName, toSuspensionKey } from "./suspension.ts";
 
 /** Time of the last proof that came second, Unix ms. */
-const second = keepOn("second proofs", z.number());
+const second = keepOn("second_proof", z.number());
 
 /** Time for which a proof that came second is remembered, ms (1 hour). */
 const REMEMBERED_MS = 3_600_000;
@@ -37,7 +37,7 @@ const MAX_BOUGHT = 256;
 
 /** Proofs that went ahead of a message. */
 const bought = keepOn(
-  "bought proofs",
+  "bought_proofs",
   z.array(z.object({
     /** Sender and receiver. */
     pair: z.string(),
@@ -49,8 +49,7 @@ const bought = keepOn(
 );
 
 function pairOf({ message, row }: Candidate): string {
-  const { from, to } = toSuspensionKey(message, row.target);
-  return `${toHex(from)} ${toHex(to)}`;
+  return pairName(toSuspensionKey(message, row.target));
 }
 
 /** Records that proofs went ahead of these messages; `left`: as many must follow. */

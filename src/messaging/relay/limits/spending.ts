@@ -7,6 +7,7 @@ import type { Refusal, SpentGas, SubmissionOutcome } from "../../../core/chains/
 import type {
   Allowance,
   MessageRow,
+  NoteTopic,
   SpendingResult,
   SpendingRow,
   SubmissionItemRow,
@@ -143,20 +144,15 @@ export interface Kept<T> {
 
 /** Where such a value is kept. */
 interface KeptContext {
-  readonly ledger: Pick<TargetContext["ledger"], "meta">;
+  readonly ledger: Pick<TargetContext["ledger"], "notes">;
   readonly target: { readonly id: Pick<TargetContext["target"]["id"], "stateMachine"> };
 }
 
-/** Keeps a value of that shape for each target. @param what names it in the ledger */
-export function keepOn<T>(what: string, schema: z.ZodType<T>): Kept<T> {
-  const nameOf = ({ target }: KeptContext): string => `${what} on ${target.id.stateMachine}`;
+/** Keeps a value of that shape for each target. */
+export function keepOn<T>(topic: NoteTopic, schema: z.ZodType<T>): Kept<T> {
   return {
-    read: (context) => {
-      const text = context.ledger.meta.find(nameOf(context)) ?? "";
-      return text === "" ? undefined : schema.parse(JSON.parse(text));
-    },
-    write: (context, value) =>
-      context.ledger.meta.write(nameOf(context), value === undefined ? "" : JSON.stringify(value)),
+    read: ({ ledger, target }) => ledger.notes.find(topic, target.id.stateMachine, schema),
+    write: ({ ledger, target }, value) => ledger.notes.write(topic, target.id.stateMachine, value),
   };
 }
 
@@ -167,7 +163,7 @@ const stopShape = z.object({
 });
 
 const stop = keepOn(
-  "losses",
+  "loss_stop",
   /** True: the limit is not reached, but a transaction might exceed it. */
   stopShape.extend({ isAhead: z.boolean().default(false) }),
 );
@@ -313,7 +309,7 @@ function resumeSpending(context: TargetContext): void {
   if (stop.read(context) === undefined) return;
   context.ledger.transaction(() => {
     stop.write(context, undefined);
-    context.ledger.messages.wakeAll(chain, "loss_limit");
+    context.ledger.messages.wakeMatching({ target: chain, reasons: ["loss_limit"] });
   });
   context.log.info("loss_limit_cleared", { chain });
 }

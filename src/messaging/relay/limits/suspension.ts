@@ -26,7 +26,7 @@ const PAUSES_MS: readonly number[] = [DAY_MS, 3 * DAY_MS];
 const MEMORY_MS = 30 * DAY_MS;
 
 /** History of a pair. */
-export type PairHistory = Omit<SuspensionRow, "target" | "from" | "to" | "updatedAtMs">;
+export type PairHistory = Omit<SuspensionRow, "target" | "sender" | "receiver" | "updatedAtMs">;
 
 /**
  * Updates the history after a transaction that was mined without effect for messages of the pair. A transaction counts
@@ -44,40 +44,22 @@ export function afterFailure(
     failures,
     isActive: true,
     nextTryAtMs: pauseMs === undefined ? NEVER_MS : nowMs + pauseMs,
-    trial: undefined,
     lastTransaction: transaction,
   };
 }
 
-/** Updates the history after the retry was delivered: messages are released, the failures are kept for a while. */
-export function afterSuccess(before: SuspensionRow): PairHistory {
-  return { ...before, isActive: false, nextTryAtMs: 0, trial: undefined };
-}
-
-/** Pause of a message while another one of its pair is being retried, ms. */
-const BEHIND_TRY_MS = 10 * 60_000;
-
-/**
- * Judges one message of a suspended pair: the end of its wait, Unix milliseconds; 0: it is the retry, or may become it.
- * @param facts.isTryOpen whether the pair's retry is another message that is submitted, or was just chosen
- */
-export function suspendedUntilMs(
-  pair: Pick<SuspensionRow, "nextTryAtMs">,
-  facts: { readonly nowMs: number; readonly isTryOpen: boolean },
-): number {
-  if (pair.nextTryAtMs > facts.nowMs) return pair.nextTryAtMs;
-  return facts.isTryOpen ? facts.nowMs + BEHIND_TRY_MS : 0;
-}
+/** Pause of a pair while one of its messages is being retried, ms. */
+const BEHIND_TRY_MS = 3_600_000;
 
 /**
  * End of the pause of a receiver towards senders that we have delivered nothing of: a day after its last failure at
  * most, since anybody may make it fail. 0: it has none.
  */
 function receiverPauseEndMs(
-  active: readonly Pick<SuspensionRow, "to" | "nextTryAtMs" | "updatedAtMs">[],
+  active: readonly Pick<SuspensionRow, "receiver" | "nextTryAtMs" | "updatedAtMs">[],
   receiver: Uint8Array,
 ): number {
-  return active.filter(({ to }) => equalBytes(to, receiver))
+  return active.filter((pair) => equalBytes(pair.receiver, receiver))
     .reduce((end, pair) => Math.max(end, Math.min(pair.nextTryAtMs, pair.updatedAtMs + DAY_MS)), 0);
 }
 
@@ -114,21 +96,22 @@ export function isWithinRisk({ lostMicroUsd, pendingWei, plannedWei, ...rule }: 
 
 /** Derives the pair that a message belongs to. */
 export function toSuspensionKey(message: Message, target: StateMachine): SuspensionKey {
-  return { target, from: toRequest(message).from, to: toReceiver(message) };
+  return { target, sender: toRequest(message).from, receiver: toReceiver(message) };
 }
 
-function nameOf({ from, to }: Pick<SuspensionKey, "from" | "to">): string {
-  return `${toHex(from)} ${toHex(to)}`;
+/** Names a pair on its chain. */
+export function pairName({ sender, receiver }: Pick<SuspensionKey, "sender" | "receiver">): string {
+  return `${toHex(sender)} ${toHex(receiver)}`;
 }
 
 /** Pairs with a delivery of ours, as digests, the newest last; at most {@link MAX_PROVEN}. */
-const proven = keepOn("proven pairs", z.array(z.string()));
+const proven = keepOn("proven_pairs", z.array(z.string()));
 
 /** Who pushes a pair out has paid for that many deliveries; the pair is a stranger again, and no more. */
 const MAX_PROVEN = 1_000;
 
-function digestOf(pair: Pick<SuspensionKey, "from" | "to">): string {
-  return toHex(keccak256(new TextEncoder().encode(nameOf(pair)))).slice(2, 18);
+function digestOf(pair: SuspensionKey): string {
+  return toHex(keccak256(new TextEncoder().encode(pairName(pair)))).slice(2, 18);
 }
 
 /** Finds the strangers among the candidates: the pair of each, by commitment. Own payments are none. */
@@ -213,8 +196,8 @@ export function noteNotExecuted(
   suspensions.write({ ...key, ...after });
   context.log.warn("modules_suspended", {
     chain: key.target,
-    from: toHex(key.from),
-    to: toHex(key.to),
+    from: toHex(key.sender),
+    to: toHex(key.receiver),
     transaction,
     failures: after.failures,
     next: after.nextTryAtMs === NEVER_MS
@@ -224,20 +207,42 @@ export function noteNotExecuted(
   return after.nextTryAtMs;
 }
 
-/** Remembers the pairs of messages that we delivered, and releases those whose retried message is among them. */
-export function noteExecuted(context: TargetContext, rows: readonly MessageRow[]): void {
+/** Records that messages of suspended pairs are retried: the others wait for the outcome. */
+export function noteRetried(context: TargetContext, rows: readonly MessageRow[]): void {
+  const nextTryAtMs = context.clock.now() + BEHIND_TRY_MS;
+  for (const pair of listSuspended(context, rows)) context.ledger.suspensions.write({ ...pair, nextTryAtMs });
+}
+
+/** Lists the suspended pairs of messages. */
+function listSuspended(
+  { ledger, target }: TargetContext,
+  rows: readonly MessageRow[],
+): readonly SuspensionRow[] {
+  const active = ledger.suspensions.listActive(target.id.stateMachine);
+  if (active.length === 0) return [];
+  const names = new Set(
+    rows.flatMap(toCandidate).map(({ row, message }) => pairName(toSuspensionKey(message, row.target))),
+  );
+  return active.filter((pair) => names.has(pairName(pair)));
+}
+
+/**
+ * Remembers the pairs of messages that we delivered, and releases those that were retried; the failures of these are
+ * kept for a while.
+ * @param sentAtMs time at which the transaction was signed: one signed before a failure says nothing about it
+ */
+export function noteExecuted(context: TargetContext, rows: readonly MessageRow[], sentAtMs: number): void {
   const { suspensions } = context.ledger;
-  const delivered = rows.map(({ commitment }) => commitment);
   const pairs = new Set(findStrangers(context, rows.flatMap(toCandidate)).values());
   if (pairs.size > 0) proven.write(context, [...proven.read(context) ?? [], ...pairs].slice(-MAX_PROVEN));
-  for (const pair of suspensions.listActive(context.target.id.stateMachine)) {
-    if (pair.trial === undefined || !delivered.includes(pair.trial)) continue;
-    suspensions.write({ ...pair, ...afterSuccess(pair) });
+  for (const pair of listSuspended(context, rows)) {
+    if (sentAtMs < pair.updatedAtMs) continue;
+    suspensions.write({ ...pair, isActive: false, nextTryAtMs: 0 });
     context.ledger.messages.wake(context.settings.hub, pair.target, "suspended");
     context.log.info("modules_resumed", {
       chain: pair.target,
-      from: toHex(pair.from),
-      to: toHex(pair.to),
+      from: toHex(pair.sender),
+      to: toHex(pair.receiver),
     });
   }
 }
@@ -255,43 +260,27 @@ export function forgetFailure(context: RelayDeps, { submission, legSource }: Sub
 /** Judges messages of suspended pairs, of which one each may be retried now, and what strangers send to such receivers. */
 export function judgeSuspended(leg: Leg, candidates: readonly Candidate[]): Judge | undefined {
   if (!leg.target.capabilities.losesGasOnRace) return undefined;
-  const { suspensions } = leg.ledger;
-  const active = new Map(
-    suspensions.listActive(leg.target.id.stateMachine).map((pair) => [nameOf(pair), pair]),
-  );
-  if (active.size === 0) return undefined;
+  const active = leg.ledger.suspensions.listActive(leg.target.id.stateMachine);
+  if (active.length === 0) return undefined;
+  const pairs = new Map(active.map((pair) => [pairName(pair), pair]));
   const strangers = findStrangers(leg, candidates);
+  const retried = new Set<string>();
+  const nowMs = leg.clock.now();
   return ({ row, message }) => {
     if (findOwnPayment(leg, row) !== undefined) return undefined;
-    const name = nameOf(toSuspensionKey(message, row.target));
-    const pair = active.get(name);
-    const nowMs = leg.clock.now();
-    const untilMs = pair === undefined
-      ? strangers.has(row.commitment) ? receiverPauseEndMs([...active.values()], toReceiver(message)) : 0
-      : suspendedUntilMs(pair, { nowMs, isTryOpen: isAnotherTried(leg, pair, { candidates, row }) });
+    const name = pairName(toSuspensionKey(message, row.target));
+    const pair = pairs.get(name);
+    const pauseEndMs = pair?.nextTryAtMs ??
+      (strangers.has(row.commitment) ? receiverPauseEndMs(active, toReceiver(message)) : 0);
+    const untilMs = retried.has(name) ? nowMs + BEHIND_TRY_MS : pauseEndMs;
     if (untilMs > nowMs) {
       const whose = pair === undefined ? "" : "from this sender ";
       const detail = `earlier deliveries ${whose}to this receiver cost gas and had no effect`;
       return { reason: "suspended", detail, untilMs };
     }
-    if (pair !== undefined && pair.trial !== row.commitment) {
-      const chosen = { ...pair, trial: row.commitment };
-      suspensions.write(chosen);
-      active.set(name, chosen);
-    }
+    if (pair !== undefined) retried.add(name);
     return undefined;
   };
-}
-
-/** True while another message of the pair is being retried: submitted, or among the candidates. */
-function isAnotherTried(
-  context: RelayDeps,
-  { trial, target }: SuspensionRow,
-  { candidates, row }: { readonly candidates: readonly Candidate[]; readonly row: MessageRow },
-): boolean {
-  if (trial === undefined || trial === row.commitment) return false;
-  if (candidates.some((candidate) => candidate.row.commitment === trial)) return true;
-  return context.ledger.messages.find(trial, target)?.state === "submitted";
 }
 
 /**

@@ -5,16 +5,17 @@
 import type { BlockRef, RefusalCode } from "../../../core/chains/submission.ts";
 import {
   type DeliveryBlock,
+  isUnresolved,
+  type ItemOutcome,
   mayFollow,
   type MessageRow,
   type SubmissionItemRow,
   type SubmissionRow,
-  unresolvedSubmissionStates,
 } from "../../ledger/ledger.ts";
 import { type DeliveryOutcome, judgeRevert } from "../decisions/retry_schedule.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
-import { endAll, endReasons, hold, readMessageRow, toCandidate, transition } from "../messages.ts";
+import { endAll, hold, readMessageRow, toCandidate, transition } from "../messages.ts";
 import { readBackoffMs } from "../limits/competitors.ts";
 import { findStrangers, forgetFailure, noteExecuted, noteNotExecuted } from "../limits/suspension.ts";
 
@@ -24,86 +25,71 @@ const RACE_PAUSE_MS = 4_000;
 /** Number of reverts followed by an immediate retry, before the schedule of failures applies. */
 const PROMPT_ATTEMPTS = 2;
 
-/** Outcome of one item of a submission. */
-export interface OutcomeInput {
+/** How the outcomes of a submission were found. */
+export interface OutcomeSource {
   readonly row: SubmissionRow;
-  readonly item: SubmissionItemRow;
-  readonly outcome: DeliveryOutcome;
   readonly ourself: Uint8Array;
-  /** Block of the submission itself, or the head at which a receipt was found. */
+  /** Block of the submission itself, or the head at which receipts were found. */
   readonly seen:
     | { readonly kind: "included"; readonly block: DeliveryBlock; readonly isFinal: boolean }
     | { readonly kind: "receipt"; readonly head: bigint };
 }
 
-/** Applies one outcome to the message row, the delivery records and the journal's item. */
-export function applyOutcome(context: TargetContext, work: OutcomeInput): void {
-  const { row, item, outcome } = work;
-  const message = readMessageRow(context, item);
-  const { submissions } = context.ledger;
-  if (outcome === "delivered" || outcome === "delivered_by_other") {
-    if (outcome === "delivered") {
-      recordOwn(context, [message], work);
-      noteExecuted(context, [message]);
-    }
-    submissions.settleItems(row.id, [item.commitment], outcome === "delivered" ? "handled" : "by_other");
-    // A message that ended meanwhile keeps its state; its revenue is recorded anyway.
-    if (message.state !== outcome && mayFollow(message.state, outcome)) {
-      transition(context, message, { to: outcome, reason: endReasons[outcome], hash: row.submission.hash });
-    }
-    return;
+/**
+ * Applies the outcomes of items of a submission to the message rows, the delivery records and the journal. A message that
+ * ended meanwhile keeps its state; its revenue is recorded anyway.
+ */
+export function applyOutcomes(
+  context: TargetContext,
+  work: OutcomeSource,
+  items: readonly { readonly item: SubmissionItemRow; readonly outcome: DeliveryOutcome }[],
+): void {
+  const { ledger: { submissions } } = context;
+  const { row, seen } = work;
+  const messagesOf = (outcome: DeliveryOutcome): readonly MessageRow[] =>
+    items.filter((each) => each.outcome === outcome).map(({ item }) => readMessageRow(context, item));
+  const settle = (messages: readonly MessageRow[], outcome: ItemOutcome): void => {
+    if (messages.length === 0) return;
+    submissions.settleItems(row.id, messages.map(({ commitment }) => commitment), outcome);
+  };
+  const { hash } = row.submission;
+  const seenAt = seen.kind === "receipt" ? seen.head : seen.block.height;
+  const end = (messages: readonly MessageRow[], to: "delivered" | "delivered_by_other"): void => {
+    const open = messages.filter(({ state }) => state !== to && mayFollow(state, to));
+    endAll(context, open, { to, hash, seenAt });
+  };
+  const [ours, theirs] = [messagesOf("delivered"), messagesOf("delivered_by_other")];
+  const failed = messagesOf("not_executed");
+  if (ours.length > 0) {
+    recordOwn(context, ours, work);
+    noteExecuted(context, ours, row.createdAtMs);
   }
-  submissions.settleItems(row.id, [item.commitment], "not_handled");
-  if (outcome === "undelivered") return;
-  const failed = { row: message, transaction: row.submission.hash };
-  const nextTryAtMs = noteNotExecuted(context, failed) ?? 0;
+  settle(ours, "handled");
+  end(ours, "delivered");
+  settle(theirs, "by_other");
+  end(theirs, "delivered_by_other");
+  settle([...failed, ...messagesOf("undelivered")], "not_handled");
+  for (const message of failed) holdNotExecuted(context, row, message);
+}
+
+/** Suspends the pair of a message that was mined without effect, and holds the message. */
+function holdNotExecuted(context: TargetContext, row: SubmissionRow, message: MessageRow): void {
+  const { hash } = row.submission;
+  const notBeforeMs = noteNotExecuted(context, { row: message, transaction: hash }) ?? 0;
   if (!isOursAlone(context, row, message)) return;
-  const executed = transition(context, message, {
-    to: "not_executed",
-    reason: "not_executed",
-    hash: row.submission.hash,
-  });
+  const executed = transition(context, message, { to: "not_executed", reason: "not_executed", hash });
   hold(context, executed, {
     reason: "not_executed",
     retryClass: message.target === context.settings.hub ? "hub_refused" : "failed",
     detail: "mined, but the host recorded no delivery: the receiving module failed",
-    notBeforeMs: nextTryAtMs,
+    notBeforeMs,
   });
-}
-
-/**
- * Applies the outcomes of all items of a submission. Messages that wait for it and were delivered, which is nearly
- * always all of them, are written together.
- */
-export function applyOutcomes(
-  context: TargetContext,
-  work: Omit<OutcomeInput, "item" | "outcome">,
-  items: readonly { readonly item: SubmissionItemRow; readonly outcome: DeliveryOutcome }[],
-): void {
-  const { submissions, messages } = context.ledger;
-  const { row } = work;
-  const rows = messages.findAll(items.map(({ item }) => item.commitment), context.target.id.stateMachine);
-  const done: MessageRow[] = [];
-  for (const [index, { item, outcome }] of items.entries()) {
-    const message = rows[index];
-    if (outcome !== "delivered" || message?.state !== "submitted") {
-      applyOutcome(context, { ...work, item, outcome });
-      continue;
-    }
-    done.push(message);
-  }
-  if (done.length === 0) return;
-  recordOwn(context, done, work);
-  const commitments = done.map(({ commitment }) => commitment);
-  noteExecuted(context, done);
-  submissions.settleItems(row.id, commitments, "handled");
-  endAll(context, done, "delivered", row.submission.hash);
 }
 
 function recordOwn(
   context: TargetContext,
   messages: readonly MessageRow[],
-  { seen, row, ourself }: Pick<OutcomeInput, "seen" | "row" | "ourself">,
+  { seen, row, ourself }: OutcomeSource,
 ): void {
   if (seen.kind === "receipt") {
     for (const message of messages) {
@@ -133,7 +119,7 @@ function rolesElsewhere(
 ): readonly ("handled" | "open")[] {
   return submissions.listByItem(commitment, target).flatMap((other) => {
     if (other.id === row.id) return [];
-    const isOpen = unresolvedSubmissionStates.some((state) => state === other.state);
+    const isOpen = isUnresolved(other);
     if (!isOpen && other.state !== "final") return [];
     const item = submissions.itemsOf(other.id).find((each) => each.commitment === commitment);
     if (item?.outcome === "handled") return ["handled"];

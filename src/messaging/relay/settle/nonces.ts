@@ -6,10 +6,10 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { Replacement } from "../../../core/chains/replacement.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import { equalBytes, toHex } from "../../../core/encoding/bytes.ts";
-import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
+import { isUnresolved, type SubmissionRow } from "../../ledger/ledger.ts";
 import { explainRejected, noteBroadcast, reportForeign } from "../limits/capacity.ts";
 import { noteRefusedFunds } from "../limits/spending.ts";
-import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
+import { readCarried } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
 import { reopen } from "./item_outcomes.ts";
 import { hasTimedOut, replaceStuck } from "./replacement.ts";
@@ -60,8 +60,8 @@ async function settleMined(
   const { submissions } = context.ledger;
   const isEnded = row.state === "final" || row.state === "failed";
   // A dropped transaction that was mined counts again.
-  if (!isEnded && !isOpen(row)) context.ledger.transaction(() => reopen(context, row));
-  const losers = competitors.filter((other) => other.id !== row.id && isOpen(other));
+  if (!isEnded && !isUnresolved(row)) context.ledger.transaction(() => reopen(context, row));
+  const losers = competitors.filter((other) => other.id !== row.id && isUnresolved(other));
   // Messages that were already settled for this block were released then, and may have been sent again in another
   // submission: a lagging node may report a used nonce.
   const isSettled = isEnded || isKnownBlock(row, outcome);
@@ -84,7 +84,7 @@ async function settleMined(
  * tell whether it was ours anyway. True when something changed.
  */
 async function settleForeign(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
-  const open = rows.filter(isOpen);
+  const open = rows.filter(isUnresolved);
   let isOurs = false;
   for (const row of open) {
     if (await settleByReceipts(context, row, { state: "replaced", detail: "nonce used" })) isOurs = true;
@@ -104,7 +104,7 @@ async function settleOpen(
 ): Promise<boolean> {
   let hasChanges = false;
   for (const { row, outcome } of competitors) {
-    if (!isOpen(row)) continue;
+    if (!isUnresolved(row)) continue;
     if (outcome.kind === "pending" && notePending(context, row)) hasChanges = true;
     if (outcome.kind === "unknown" && row.state === "included" && await settleUnknown(context, row)) {
       hasChanges = true;
@@ -112,12 +112,8 @@ async function settleOpen(
   }
   if (hasChanges) return true;
   if (await replaceStuck(context, competitors.map(({ row }) => row))) return true;
-  const newest = competitors.findLast(({ row }) => isOpen(row));
+  const newest = competitors.findLast(({ row }) => isUnresolved(row));
   return newest?.outcome.kind === "unknown" && await settleUnknown(context, newest.row);
-}
-
-function isOpen({ state }: SubmissionRow): boolean {
-  return unresolvedSubmissionStates.some((open) => open === state);
 }
 
 /** Age of a waiting transaction after which a gap below it is looked for, ms: two slow blocks. */
@@ -210,10 +206,7 @@ function isBeingSent(context: RelayDeps, row: SubmissionRow): boolean {
  */
 async function broadcastAgain(context: Settling, row: SubmissionRow): Promise<boolean> {
   const { target, signal, ledger: { submissions } } = context;
-  const carried = submissions.itemsOf(row.id).map((item): Candidate => {
-    const message = readMessageRow(context, item);
-    return { row: message, message: parseRow(message) };
-  });
+  const carried = readCarried(context, row.id);
   const receipts = await target.reads.fetchReceipts(carried.map(({ message }) => message), signal);
   if (isOwn(target, receipts) && context.clock.now() - row.createdAtMs < UNSEEN_MS) return false;
   const isDelivered = receipts.some((receipt) => receipt !== undefined);

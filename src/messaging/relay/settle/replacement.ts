@@ -18,13 +18,13 @@ import {
   lowest,
   TRANSFER_GAS,
 } from "../../../core/chains/evm/gas.ts";
-import { type SubmissionRow, unresolvedSubmissionStates } from "../../ledger/ledger.ts";
+import { isUnresolved, type SubmissionRow } from "../../ledger/ledger.ts";
 import { highestPayingPriceWei } from "../decisions/profit.ts";
 import { boundByLosses, noteRefusedFunds, suspendUnfunded } from "../limits/spending.ts";
 import { readRevenues } from "../deliver/profitability.ts";
 import type { Settling } from "../leg.ts";
 import { broadcastJournalled, explainRejected } from "../limits/capacity.ts";
-import { type Candidate, parseRow, readMessageRow } from "../messages.ts";
+import { type Candidate, readCarried } from "../messages.ts";
 
 /** Nonce whose transactions are pending. */
 interface NonceSlot {
@@ -97,7 +97,7 @@ export async function replaceStuck(context: Settling, rows: readonly SubmissionR
 }
 
 function findNonceSlot(rows: readonly SubmissionRow[]): NonceSlot | undefined {
-  const open = rows.filter(({ state }) => unresolvedSubmissionStates.some((other) => other === state));
+  const open = rows.filter(isUnresolved);
   const [first] = open;
   const newest = open.at(-1);
   const highestPriced = rows.at(-1);
@@ -205,10 +205,7 @@ export async function readTransactionRevenue(
 ): Promise<TransactionRevenue | undefined> {
   const { target, signal } = context;
   const profit = context.profit;
-  const candidates = context.ledger.submissions.itemsOf(row.id).map((item): Candidate => {
-    const message = readMessageRow(context, item);
-    return { row: message, message: parseRow(message) };
-  });
+  const candidates = readCarried(context, row.id);
   if (candidates.length === 0) return await readProofRevenue(context, row);
   if (candidates.some((candidate) => candidate.row.state !== "submitted")) return { kind: "none" };
   if (await hasTimedOut(context, candidates)) return { kind: "none" };

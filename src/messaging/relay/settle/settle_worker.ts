@@ -11,10 +11,13 @@ import type { Settling } from "../leg.ts";
 import { transition } from "../messages.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { Limit } from "../../../core/runtime/limit.ts";
-import { CompetitorDeliveries, confirmFoundReceipts } from "./receipt_checks.ts";
+import { confirmForeignReceipts, confirmFoundReceipts } from "./receipt_checks.ts";
 import { leaveGaps, type RequestedOutcomes, settleSameNonce } from "./nonces.ts";
 import { reviewLoss } from "../limits/spending.ts";
 import { settleByReceipts } from "./settlement.ts";
+
+/** Poll interval while a receipt of another relayer is not final, ms. */
+const FOREIGN_POLL_MS = 15_000;
 
 /** Divisor of the poll interval when a worker waits for the result. */
 const SOONER = 8;
@@ -34,15 +37,18 @@ export interface SettledTarget extends Omit<Settling, "signal"> {
 export function settleWorker(work: SettledTarget): Worker {
   const { target } = work;
   const notices = new WaitNotices(work);
-  const others = new CompetitorDeliveries(work);
   return {
     name: `settle ${target.id.stateMachine}`,
     run: async (signal) => {
       recoverSubmitted(work);
+      let foreignAfterMs = 0;
       while (!signal.aborted) {
         try {
           const { waiting, hasChanges } = await settleAll({ ...work, signal });
-          if (await others.check(signal) || hasChanges) work.legs.forEach((leg) => leg.wake());
+          const isForeignDue = work.clock.now() >= foreignAfterMs;
+          if (isForeignDue) foreignAfterMs = work.clock.now() + FOREIGN_POLL_MS;
+          const isUndone = isForeignDue && await confirmForeignReceipts({ ...work, signal });
+          if (isUndone || hasChanges) work.legs.forEach((leg) => leg.wake());
           if (waiting === 0) notices.done("inclusion");
           else {
             const fields = { chain: target.id.stateMachine, transactions: waiting };
@@ -171,14 +177,10 @@ const GIVEN_UP_MS = 3_600_000;
 
 /** Groups deliveries and cancellations by nonce, in their order. */
 function groupByNonce(rows: readonly SubmissionRow[]): SubmissionRow[][] {
-  const groups = new Map<string, SubmissionRow[]>();
-  for (const row of rows) {
-    if (row.kind !== "delivery" && row.kind !== "cancel") continue;
-    const { account, nonce } = row.submission;
-    const key = account === undefined || nonce === undefined ? `row ${row.id}` : `${account} ${nonce}`;
-    groups.set(key, [...groups.get(key) ?? [], row]);
-  }
-  return [...groups.values()];
+  const keyOf = ({ id, submission: { account, nonce } }: SubmissionRow): string =>
+    account === undefined || nonce === undefined ? `row ${id}` : `${account} ${nonce}`;
+  const own = rows.filter(({ kind }) => kind === "delivery" || kind === "cancel");
+  return [...Map.groupBy(own, keyOf).values()];
 }
 
 /** Requests the outcomes of submissions that share their nonce with no other in the list, a few concurrently. */

@@ -6,19 +6,8 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { SubmissionOutcome } from "../../../core/chains/submission.ts";
 import type { SubmissionRow } from "../../ledger/ledger.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
-import {
-  type DeliveryOutcome,
-  outcomesFromEvents,
-  outcomesFromReceipts,
-} from "../decisions/retry_schedule.ts";
-import {
-  applyOutcome,
-  applyOutcomes,
-  type EndWithoutEffect,
-  finalise,
-  reopen,
-  scheduleRetry,
-} from "./item_outcomes.ts";
+import { type DeliveryOutcome, judgeRecorded } from "../decisions/retry_schedule.ts";
+import { applyOutcomes, type EndWithoutEffect, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
 import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
@@ -82,20 +71,23 @@ async function readOutcomes(
 ): Promise<readonly DeliveryOutcome[] | undefined> {
   const items = context.ledger.submissions.itemsOf(row.id);
   const ourself = ourselfOn(context.target, row);
-  const told = outcomesFromEvents(items.map((item) => item.requestCommitment), outcome, ourself);
-  const silent = items.filter((_, index) => told[index] === "not_executed");
-  if (silent.length === 0) return told;
-  const messages = silent.map((item) => parseRow(readMessageRow(context, item)));
+  const relayerOf = new Map(outcome.handled.map(({ commitment, relayer }) => [commitment, relayer]));
+  const outcomes = items.map(({ requestCommitment }): DeliveryOutcome =>
+    judgeRecorded(relayerOf.get(requestCommitment), ourself, "not_executed")
+  );
+  const silent = [...items.keys()].filter((index) => outcomes[index] === "not_executed");
+  if (silent.length === 0) return outcomes;
+  const messages = silent.flatMap((index) => items[index] ?? [])
+    .map((item) => parseRow(readMessageRow(context, item)));
   const { height } = outcome.block;
   const found = await context.target.certain.fetchCertainReceipts(messages, { height }, context.signal);
   if (!outcome.isFinal && found.some(({ kind }) => kind === "unsure")) return undefined;
-  const values = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
-  const seen = outcomesFromReceipts(values, ourself);
-  const byItem = new Map(silent.map((item, index) => [item, seen[index] ?? "undelivered"]));
-  return items.map((item, index) => {
-    const receipt = byItem.get(item) ?? "undelivered";
-    return receipt === "undelivered" ? told[index] ?? "not_executed" : receipt;
-  });
+  for (const [position, index] of silent.entries()) {
+    const receipt = found[position];
+    const relayer = receipt?.kind === "certain" ? receipt.value : undefined;
+    outcomes[index] = judgeRecorded(relayer, ourself, "not_executed");
+  }
+  return outcomes;
 }
 
 /** Records the outcome of each message of a successful transaction. */
@@ -176,7 +168,7 @@ export async function settleByReceipts(
   const receipts = found.map((receipt) => receipt.kind === "certain" ? receipt.value : undefined);
   const head = await target.reads.fetchHeight(signal);
   const ourself = ourselfOn(target, row);
-  const outcomes = outcomesFromReceipts(receipts, ourself);
+  const outcomes = receipts.map((relayer): DeliveryOutcome => judgeRecorded(relayer, ourself, "undelivered"));
   const isRace = outcomes.includes("delivered_by_other");
   const isReverted = end.block !== undefined;
   const others = receipts.filter((relayer, index) =>
@@ -187,12 +179,11 @@ export async function settleByReceipts(
     if (row.state === "included") reopen(context, row);
     context.ledger.submissions.settleItems(row.id, all.map(({ commitment }) => commitment), "not_handled");
     rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
-    for (const [index, item] of items.entries()) {
-      const outcome = outcomes[index] ?? "undelivered";
-      applyOutcome(context, { row, item, outcome, ourself, seen: { kind: "receipt", head } });
-      if (outcome === "undelivered") {
-        scheduleRetry(context, { ...end, row, item, isRace, members: all.length });
-      }
+    const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
+    applyOutcomes(context, { row, ourself, seen: { kind: "receipt", head } }, ends);
+    for (const { item, outcome } of ends) {
+      if (outcome !== "undelivered") continue;
+      scheduleRetry(context, { ...end, row, item, isRace, members: all.length });
     }
     context.ledger.submissions.update(row.id, { state: end.state, detail: end.detail, block: end.block });
     noteSpent(context, row, {

@@ -1,8 +1,6 @@
 // The prover of Arbitrum chains on real nodes: assertions and nodes, contested and false ones, none of which is lost.
 import assert from "node:assert/strict";
-import { blacklistedClaimKey } from "../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
 import { updatesOf } from "../../findings.ts";
 import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
 import { onFixture, rollupId, startArbitrum } from "./fixture.ts";
@@ -13,39 +11,17 @@ const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
 
 const wrongHash: Hash256 = `0x${"13".repeat(32)}`;
 
-test("arbitrum: each assertion advances the hub once", async (fixture) => {
-  const { contracts, hub, l2 } = fixture;
-  const prover = fixture.prover();
-  await fixture.advanceL1();
-  assert.match(await reasonForNothing(prover), /there are no new assertions in L1 blocks 0 to/);
-  for (let round = 0; round < 3; round++) {
-    for (let made = 0; made < round; made++) {
-      await fixture.mineL2();
-      await contracts.createAssertion(l2);
-    }
-    const assertion = await fixture.claimAssertion();
-    assert.equal(await relay(hub, prover), assertion.l2Height, "the newest");
-    assert.match(await reasonForNothing(prover), /no claim is above/);
-  }
-  assert.match(await reasonForNothing(prover), /there are no new assertions up to L1 block/);
-  assert.deepEqual(fixture.log.events("warn"), []);
-});
-
-Deno.test("arbitrum: each node of a rollup from before BoLD advances the hub, and a false one does not", async () => {
+Deno.test("arbitrum: a false node does not advance the hub, and the next true one does", async () => {
   await using fixture = await startArbitrum("ArbitrumOrbit");
   const { contracts, hub, l2 } = fixture;
   const prover = fixture.prover();
-  for (let round = 0; round < 2; round++) {
-    const { l2Height } = await fixture.claimNode();
-    assert.equal(await relay(hub, prover), l2Height);
-  }
   await fixture.mineL2();
   await contracts.createNode(l2, { blockHash: wrongHash });
   await contracts.createNode(l2, { sendRoot: wrongHash });
   await fixture.advanceL1();
   assert.match(
     await reasonForNothing(prover),
-    /none of 2 claims can be proved \(node 4: send_root_mismatch\)/,
+    /none of 2 claims can be proved \(node 2: send_root_mismatch\)/,
   );
   const { l2Height } = await contracts.createNode(l2);
   await fixture.advanceL1();
@@ -62,10 +38,8 @@ test("arbitrum: an assertion with a competitor is skipped, and so is one that is
   await contracts.contestAssertion(contested);
   await fixture.advanceL1();
   assert.equal(await relay(hub, prover), good.l2Height);
-  const reasons = fixture.log.lines.filter(({ level }) => level === "debug").map(({ fields }) =>
-    fields["reason"]
-  );
-  assert.deepEqual(reasons, ["challenged", "challenged"]);
+  const reasons = fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields.explanation);
+  assert.deepEqual(reasons, ["block does not exist", "assertion challenged"]);
 
   const next = await fixture.claimAssertion({ parent: good.assertionHash, blockHash: wrongHash });
   // It is a third child of a parent that has two.
@@ -79,24 +53,6 @@ test("arbitrum: an assertion with a competitor is skipped, and so is one that is
   const newest = await contracts.createAssertion(l2);
   await fixture.advanceL1();
   assert.equal(await relay(hub, prover), newest.l2Height);
-});
-
-test("arbitrum: without a rollup contract on the hub, or with a ruled out claim, nothing is submitted", async (fixture) => {
-  const { contracts, hub } = fixture;
-  const assertion = await fixture.claimAssertion();
-  const key = blacklistedClaimKey(rollupId, assertion.assertionHash);
-  hub.put(key, new Uint8Array(0));
-  await reasonForNothing(fixture.prover());
-  hub.put(key, undefined);
-  const prover = fixture.prover();
-  fixture.setRollup(undefined);
-  assert.match(await reasonForNothing(prover), /the hub holds no rollup contract/);
-  assert.match((await prover.check(never))[0]?.found ?? "", /the hub holds no rollup contract/);
-  fixture.setRollup(toAddress(contracts.nodeRollup));
-  assert.match((await prover.check(never))[0]?.found ?? "", /rollup_core is 0x.*, and the hub holds 0x/);
-  fixture.setRollup(toAddress(contracts.rollup));
-  assert.deepEqual(await prover.check(never), []);
-  assert.equal(await relay(hub, prover), assertion.l2Height);
 });
 
 test("arbitrum: a client of an unknown generation is named, and assertions are proved", async (fixture) => {

@@ -69,14 +69,6 @@ const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly string
     },
     ["whole state of honest, whole state of honest"],
   ],
-  [
-    "a node with whole states in JSON alone",
-    {
-      without: ["lightClient", "lodestarProof"],
-      hasJsonStatesOnly: true,
-    },
-    ["whole state of honest, whole state of honest"],
-  ],
 ];
 
 for (const [what, behaviour, sources] of cases) {
@@ -187,7 +179,7 @@ Deno.test("gloas: a node that contradicts a known fork is named, one without a s
   }
 });
 
-const unservedUpdates = [400, 403, 404, 405, 500, 501].map((status) => ({ status, hasServed: false }));
+const unservedUpdates = [400, 403, 404, 500].map((status) => ({ status, hasServed: false }));
 for (const { status, hasServed } of [...unservedUpdates, { status: 500, hasServed: true }]) {
   const name = `${status}${hasServed ? ", served before" : ""}`;
   Deno.test(`sync committee prover: without light_client/updates (${name}) the period changes by a state`, async () => {

@@ -144,7 +144,7 @@ Deno.test("damaged answers: 4,000 of them are faults of their endpoint, or are r
     const { chain } = chainUnderTest(["http://node"], place, clock, damagedNode(draw));
     try {
       // Prices are bounded elsewhere: gas_prices_test.ts.
-      const { facts: _, gasPriceWei: _price, ...value } = Object(await clock.run(read(chain)));
+      const { gasPriceWei: _price, ...value } = Object(await clock.run(read(chain)));
       assert.deepEqual(oddNumbers(value), [], `${name}, answer ${count}`);
     } catch (error) {
       if (error instanceof assert.AssertionError) throw error;

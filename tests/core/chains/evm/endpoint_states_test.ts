@@ -292,19 +292,14 @@ Deno.test("endpoint states: on a chain that stands still nobody is behind, and o
   assert.equal(only.a.requests.length, 60);
 });
 
-for (const seconds of [2, 300, 86_400, 31 * 86_400, Date.UTC(2026, 0, 2) / 1_000]) {
+for (const seconds of [300, 86_400, 31 * 86_400, Date.UTC(2026, 0, 2) / 1_000]) {
   Deno.test(`endpoint states: Retry-After ${seconds} keeps an endpoint out for a minute at most`, async () => {
     const scene = new Scene(["a"]);
     assert.equal(await scene.ask(), "a");
-    let isLimited = true;
-    scene.a.http = () => isLimited ? { status: 429, headers: { "retry-after": String(seconds) } } : undefined;
-    const fault = catchFault(request(scene.set, BALANCE));
-    isLimited = (await Promise.resolve(seconds)) > 15;
-    if (seconds > 15) {
-      assert.ok(((await fault).retryAfterMs ?? 0) <= 300_000);
-      isLimited = false;
-      assert.equal(await scene.askFor(61), "a");
-    } else await assert.rejects(scene.clock.run(fault), /No fault/);
+    scene.a.http = () => ({ status: 429, headers: { "retry-after": String(seconds) } });
+    assert.ok(((await catchFault(request(scene.set, BALANCE))).retryAfterMs ?? 0) <= 300_000);
+    scene.a.http = undefined;
+    assert.equal(await scene.askFor(61), "a");
   });
 }
 

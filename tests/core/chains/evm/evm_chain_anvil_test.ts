@@ -28,7 +28,6 @@ import {
   setChallengePeriod,
   vetoHub,
 } from "../../../../devnet/evm/host_admin.ts";
-import { aged } from "../../../support/aged.ts";
 import {
   accepted,
   chainOf,
@@ -188,7 +187,7 @@ test("evm chain: heights, times and the view of the hub are those of the contrac
   );
 });
 
-test("evm chain: a hundred messages with a hub proof are delivered in four requests before the outcome is asked for", async ({ host, chain, requests }) => {
+test("evm chain: a hundred messages with a hub proof are delivered in five requests before the outcome is asked for", async ({ host, chain, requests }) => {
   const messages = Array.from({ length: 100 }, (_, nonce) => postTo(host, BigInt(nonce)));
   const delivery = deliveryOf(messages, await proveFromHub(host, messages, 100n));
   await chain.check(hub, never);
@@ -203,7 +202,7 @@ test("evm chain: a hundred messages with a hub proof are delivered in four reque
   assert.equal(signing.kind, "signed");
   const { submission } = signing;
   assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
-  assert.equal(requests.count, 4);
+  assert.equal(requests.count, 5);
 
   const outcome = await includedOutcome(chain, submission);
   assert.equal(outcome.succeeded, true);
@@ -324,7 +323,7 @@ test("evm chain: a message that another relayer delivers first is noticed when s
   }).chain;
   const messages = [postTo(host, 1n), postTo(host, 2n)];
   const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-  const simulation = aged(await accepted(chain, delivery));
+  const simulation = await accepted(chain, delivery);
   const late = await signed(chain, delivery);
   // The competitor uses the same account here, so ours goes one nonce higher and reverts.
   const first = await signed(competitor, delivery);
@@ -362,7 +361,7 @@ test("evm chain: a competitor's delivery that waits in the pool is noticed when 
   const common = messages.slice(1, 2);
   const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
   const theirs = deliveryOf(common, await proveFromHub(host, common, 11n));
-  const simulation = aged(await accepted(chain, delivery));
+  const simulation = await accepted(chain, delivery);
   const submission = await signed(competitor, theirs);
   await host.node.setAutomine(false);
   await competitor.sender.broadcast(submission, never);
@@ -401,7 +400,7 @@ test("evm chain: a submission is pending or unknown as the chain says", async ({
 test("evm chain: signing refuses what the account cannot pay and notices another handler", async ({ host, chain }) => {
   const messages = [postTo(host, 1n)];
   const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-  const simulation = aged(await accepted(chain, delivery));
+  const simulation = await accepted(chain, delivery);
   await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 1000n });
   const poor = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
   assert.equal(poor.kind === "refused" ? poor.refusal.code : poor.kind, "insufficient_funds");

@@ -46,7 +46,6 @@ class Scene {
       randomness: fixedRandomness(0),
       log: this.log,
       observer: {
-        noteAsked: () => () => {},
         noteRequest: (request) => void this.observed.push(request),
       },
     }, {

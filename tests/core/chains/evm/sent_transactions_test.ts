@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { waitUntil } from "../../../../devnet/waiting.ts";
 import { WITNESS_TIMEOUT_MS } from "../../../../src/core/chains/evm/rpc_batch.ts";
 import type {
+  SignedSubmission,
   SigningInput,
   SigningResult,
   SubmissionOutcome,
@@ -14,13 +15,11 @@ import { type ChainUnderTest, never } from "./chain_fixture.ts";
 import { blockHash, chainAt, node, sign, trySign } from "./scripted_node.ts";
 
 type Methods = Readonly<Record<string, Answerer>>;
+type Nodes = ChainUnderTest & { readonly rpcs: readonly ScriptedRpc[]; readonly clock: FakeClock };
 type Hints = Partial<Pick<SigningInput, "nonceAtLeast" | "heldNonces">>;
 
 /** A chain at nodes of which each differs in some methods. */
-async function withNodes(
-  nodes: readonly Methods[],
-  work: (on: ChainUnderTest & { rpcs: readonly ScriptedRpc[]; clock: FakeClock }) => Promise<void>,
-): Promise<void> {
+async function withNodes(nodes: readonly Methods[], work: (on: Nodes) => Promise<void>): Promise<void> {
   const rpcs = nodes.map((methods) => node(methods));
   const clock = new FakeClock();
   try {
@@ -28,6 +27,20 @@ async function withNodes(
   } finally {
     for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
   }
+}
+
+/** The same, once a transaction is signed, at nodes that had nothing to say until then. */
+function withSigned(
+  nodes: readonly Methods[],
+  work: (submission: SignedSubmission, on: Nodes) => Promise<void>,
+): Promise<void> {
+  return withNodes(nodes.map(() => ({})), async (on) => {
+    const submission = await sign(on.chain, { nonceAtLeast: 5n });
+    for (const [index, methods] of nodes.entries()) {
+      for (const [method, answer] of Object.entries(methods)) on.rpcs[index]?.on(method, answer);
+    }
+    await work(submission, on);
+  });
 }
 
 const otherHash = toHash256(new Uint8Array(32).fill(8));
@@ -127,11 +140,7 @@ const outcomes: readonly (readonly [string, readonly Methods[], readonly string[
 
 for (const [name, nodes, expected] of outcomes) {
   Deno.test(`outcome: ${name}`, () =>
-    withNodes(nodes.map(() => ({})), async (on) => {
-      const submission = await sign(on.chain, { nonceAtLeast: 5n });
-      on.rpcs.forEach((rpc, index) =>
-        Object.entries(nodes[index] ?? {}).forEach(([method, answer]) => rpc.on(method, answer))
-      );
+    withSigned(nodes, async (submission, on) => {
       const found: string[] = [];
       for (const waitMs of [0, 60_000, 40_000, 1_700_000].slice(0, expected.length)) {
         await on.clock.advance(waitMs);
@@ -150,12 +159,8 @@ for (
   ] as const
 ) {
   Deno.test(`outcome: a receipt with ${name} is no answer`, () =>
-    withNodes([{}], async (on) => {
-      const submission = await sign(on.chain, { nonceAtLeast: 5n });
-      for (const [method, answer] of Object.entries(holding({ ...receipt, ...odd }))) {
-        on.rpcs[0]?.on(method, answer);
-      }
-      const fault = await catchFault(on.chain.outcomes.fetchOutcome(submission, never));
+    withSigned([holding({ ...receipt, ...odd })], async (submission, { chain }) => {
+      const fault = await catchFault(chain.outcomes.fetchOutcome(submission, never));
       assert.deepEqual([fault.code, fault.reaction], ["malformed", "retry"]);
     }));
 }
@@ -213,11 +218,7 @@ const broadcasts: readonly (readonly [string, readonly Methods[], string])[] = [
 
 for (const [name, nodes, expected] of broadcasts) {
   Deno.test(`broadcast: ${name}`, () =>
-    withNodes(nodes.map(() => ({})), async (on) => {
-      const submission = await sign(on.chain, { nonceAtLeast: 5n });
-      on.rpcs.forEach((rpc, index) =>
-        Object.entries(nodes[index] ?? {}).forEach(([method, answer]) => rpc.on(method, answer))
-      );
+    withSigned(nodes, async (submission, on) => {
       const sending = on.chain.sender.broadcast(submission, never);
       if (expected.startsWith("fault ")) {
         assert.equal(`fault ${(await catchFault(sending)).code}`, expected);
@@ -234,8 +235,7 @@ for (const [name, nodes, expected] of broadcasts) {
 
 for (const slow of [0, 1]) {
   Deno.test(`broadcast: endpoint ${slow + 1} of two is not waited for when the other one has taken it`, () =>
-    withNodes([take, take], async (on) => {
-      const submission = await sign(on.chain, { nonceAtLeast: 5n });
+    withSigned([take, take], async (submission, on) => {
       on.rpcs[slow]?.failAlways({ kind: "hang" });
       const sending = on.chain.sender.broadcast(submission, never);
       let isSent = false;

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { encodeAbiParameters, parseTransaction } from "viem";
 import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import { encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
-import { chainGasLimit, gasLimitFor } from "../../../../src/core/chains/evm/gas.ts";
 import { toQuantity } from "../../../../src/core/chains/evm/queries.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
@@ -288,103 +287,10 @@ Deno.test("simulation: the trace that counts has the gas limit and the price of 
   assert.equal(refused.kind === "refused" ? refused.refusal.code : refused.kind, "insufficient_funds");
 });
 
-/** A node whose traces say that a delivery of one post uses this much gas. */
-function tracingNode(gasUsed: () => string): ScriptedRpc {
-  const dispatch = dispatchOf("0x4000", [handledLog(0n)]);
-  return node({ debug_traceCall: () => ({ ...Object(trace(true)), gasUsed: gasUsed(), calls: [dispatch] }) });
-}
-
-Deno.test("signing: what the simulation read is used for two seconds, then it is read again (I5)", async () => {
-  const clock = new FakeClock();
-  await using rpc = tracingNode(() => "0x10000");
-  const { chain, requests } = chainAt([rpc], {}, clock);
-  const delivery = deliveryOfPosts(1);
-  const simulation = await accepted(chain, delivery);
-  const countOfSigning = async (signed = delivery): Promise<number> => {
-    requests.count = 0;
-    await sign(chain, { simulation }, signed);
-    return requests.count;
-  };
-  assert.equal(await countOfSigning(), 0);
-  assert.equal(await countOfSigning(deliveryOfPosts(1)), 1, "another delivery");
-  await clock.advance(2_000);
-  assert.equal(await countOfSigning(), 0);
-  await clock.advance(1);
-  assert.equal(await countOfSigning(), 1);
-});
-
-Deno.test("signing: a receipt that the simulation's request shows ends the delivery without another request", async () => {
-  await using rpc = tracingNode(() => "0x10000");
-  const { chain, requests } = chainAt([rpc]);
-  rpc.on("eth_call", (params, self) => {
-    const isReceipt = JSON.stringify(params).includes(post(0n).commitment.slice(2));
-    return isReceipt && readsHost(params) ? `0x${"00".repeat(12)}${"11".repeat(20)}` : readHost(params, self);
-  });
-  const delivery = deliveryOfPosts(1);
-  const simulation = await accepted(chain, delivery);
-  requests.count = 0;
-  const signing = await trySign(chain, { simulation }, delivery);
-  assert.deepEqual([signing.kind, requests.count], ["overtaken", 0]);
-});
-
 /** True for a getter, false for the delivery itself. */
 function readsHost(params: readonly unknown[]): boolean {
   return !JSON.stringify(params).includes(deliverySelector);
 }
-
-/** A delivery like one before uses as much gas, a little more, much more, or much less. */
-const repeated: readonly (readonly [string, string, number])[] = [
-  ["as much", "0x10000", 1],
-  ["a little more", "0x10800", 1],
-  ["much more", "0x20000", 2],
-  ["much less", "0x9000", 2],
-];
-for (const [how, gasUsed, traces] of repeated) {
-  Deno.test(`simulation: a delivery like one before is traced ${traces} times when it uses ${how} gas`, async () => {
-    let used = "0x10000";
-    await using rpc = tracingNode(() => used);
-    const { chain } = chainAt([rpc]);
-    await accepted(chain, deliveryOfPosts(1));
-    assert.equal(countOf(rpc, "debug_traceCall"), 2);
-    used = gasUsed;
-    const second = await accepted(chain, deliveryOfPosts(1));
-    assert.equal(countOf(rpc, "debug_traceCall"), 2 + traces);
-    assert.equal(second.gasUsed, BigInt(gasUsed));
-    // The transaction has the limit with which it was traced last: enough, and not much more.
-    const limit = BigInt(lastTrace(rpc)[0].gas ?? "");
-    assert.equal(second.gasLimit, limit);
-    const needed = gasLimitFor(BigInt(gasUsed));
-    assert.ok(limit >= needed && limit * 4n <= needed * 5n);
-  });
-}
-
-Deno.test("simulation: a delivery whose price has changed since is traced again with the price of now", async () => {
-  await using rpc = tracingNode(() => "0x10000");
-  const { chain } = chainAt([rpc]);
-  await chain.simulator.simulate(deliveryOfPosts(1), never);
-  rpc.on("eth_gasPrice", () => "0xc8");
-  const before = countOf(rpc, "debug_traceCall");
-  await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.equal(lastTrace(rpc)[0].gasPrice, "0xc8");
-  assert.equal(countOf(rpc, "debug_traceCall") - before, 2);
-});
-
-Deno.test("simulation: a message that fails at the expected limit is traced without one before it is refused", async () => {
-  let isHandled = true;
-  await using rpc = tracingNode(() => "0x10000");
-  const { chain } = chainAt([rpc]);
-  await chain.simulator.simulate(deliveryOfPosts(1), never);
-  rpc.on("debug_traceCall", () => {
-    const dispatch = dispatchOf("0x4000", isHandled ? [handledLog(0n)] : []);
-    return { ...Object(trace(true)), calls: [dispatch], logs: [{ address: host, topics: [] }] };
-  });
-  isHandled = false;
-  const before = countOf(rpc, "debug_traceCall");
-  const failing = await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.deepEqual(handledOf(failing), [false]);
-  assert.equal(countOf(rpc, "debug_traceCall") - before, 2);
-  assert.equal(BigInt(lastTrace(rpc)[0].gas ?? ""), chainGasLimit(1));
-});
 
 Deno.test("simulation: by eth_simulateV1 all the gas that may be paid for counts, at the price of the transaction", async () => {
   await using rpc = node({

@@ -99,7 +99,6 @@ Deno.test("damaged answers: each is a fault of its call, and the node is asked a
     () => chain.reads.fetchView(counterparty, signal),
     () => chain.reads.fetchBlockTime(10n, signal),
     () => chain.outcomes.fetchOutcome(submission, signal),
-    () => chain.outcomes.fetchCallOutcome(submission, signal),
     () => chain.events.fetchEvents(10n, 10n, signal),
     () => chain.accounts.fetchMinimumWithdrawal(counterparty.stateMachine, signal),
     () => chain.acceptedProofs.fetchAcceptedIndex(signal),

@@ -62,14 +62,14 @@ export function connect(
   };
 }
 
-/** A definer of tests on a simulated hub, with an adapter that is connected to it. @param start starts the hub */
-export function testsOn(
-  start: () => Promise<Hub>,
-): (name: string, work: (scene: Connection & { readonly hub: Hub }) => Promise<void>) => void {
-  return (name, work) =>
-    Deno.test(name, async () => {
-      await using hub = await start();
-      await using connection = connect(hub);
-      await work({ ...connection, hub });
-    });
+/** What a test does with a simulated hub and an adapter that is connected to it. */
+export type HubWork = (scene: Connection & { readonly hub: Hub }) => Promise<void>;
+
+/** A test's work on a hub of its own. @param start starts the hub */
+export function onHub(start: () => Promise<Hub>, work: HubWork): () => Promise<void> {
+  return async () => {
+    await using hub = await start();
+    await using connection = connect(hub);
+    await work({ ...connection, hub });
+  };
 }

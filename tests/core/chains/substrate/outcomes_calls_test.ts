@@ -61,7 +61,7 @@ function scriptNode(change: Partial<NodeState> = {}): Scripted<HubChain> & {
   };
   const hub = scriptHub(methods);
   const fetch = (): Promise<SubmissionOutcome> =>
-    hub.run(hub.chain.outcomes.fetchCallOutcome(submission, signal));
+    hub.run(hub.chain.outcomes.fetchOutcome(submission, signal));
   return { ...hub, state: nodeState, bodies: () => bodies, fetch };
 }
 
@@ -88,28 +88,26 @@ Deno.test("call outcome: a call is found far beyond the window of messages, a wi
 
 Deno.test("outcome: what the pool lists is believed until the blocks of its validity are final without it", async () => {
   const isListed = [true, "unexposed"] as const;
-  for (const kind of ["fetchOutcome", "fetchCallOutcome"] as const) {
-    for (const listed of isListed) {
-      const hub = scriptNode({ best: 8, finalized: 6, isPending: true });
-      if (listed === "unexposed") {
-        hub.node.answer("author_pendingExtrinsics", () => {
-          throw new ScriptedError(-32601, "Method not found");
-        });
-      }
-      const fetch = async (best: number, finalized: number): Promise<string> => {
-        Object.assign(hub.state, { best, finalized });
-        return (await hub.run(hub.chain.outcomes[kind](submission, signal))).kind;
-      };
-      // Seen at block 40, or made at 5; and while finality stands still nothing is proved.
-      const end = listed === true ? 40 + 64 : 5 + 64;
-      assert.equal(await fetch(40, 38), "pending");
-      assert.equal(await fetch(end + 50, end - 1), "pending");
-      let ended = "pending";
-      for (let window = 0; window < 3 && ended === "pending"; window++) ended = await fetch(end + 50, end);
-      assert.equal(ended, "unknown", `${kind}, ${listed}`);
-      const warnings = hub.log.lines.filter(({ level }) => level === "warn").map(({ event }) => event);
-      assert.deepEqual(warnings, listed === true ? ["transaction_failed.never_included"] : []);
+  for (const listed of isListed) {
+    const hub = scriptNode({ best: 8, finalized: 6, isPending: true });
+    if (listed === "unexposed") {
+      hub.node.answer("author_pendingExtrinsics", () => {
+        throw new ScriptedError(-32601, "Method not found");
+      });
     }
+    const fetch = async (best: number, finalized: number): Promise<string> => {
+      Object.assign(hub.state, { best, finalized });
+      return (await hub.run(hub.chain.outcomes.fetchOutcome(submission, signal))).kind;
+    };
+    // Seen at block 40, or made at 5; and while finality stands still nothing is proved.
+    const end = listed === true ? 40 + 64 : 5 + 64;
+    assert.equal(await fetch(40, 38), "pending");
+    assert.equal(await fetch(end + 50, end - 1), "pending");
+    let ended = "pending";
+    for (let window = 0; window < 3 && ended === "pending"; window++) ended = await fetch(end + 50, end);
+    assert.equal(ended, "unknown", `${listed}`);
+    const warnings = hub.log.lines.filter(({ level }) => level === "warn").map(({ event }) => event);
+    assert.deepEqual(warnings, listed === true ? ["transaction_failed.never_included"] : []);
   }
 });
 

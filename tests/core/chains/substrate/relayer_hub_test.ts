@@ -41,11 +41,11 @@ import {
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
 import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
-import { connect, relayerId, testsOn } from "./hub_connection.ts";
+import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
-const test = testsOn(startGetHub);
+const test = (name: string, work: HubWork): void => Deno.test(name, onHub(startGetHub, work));
 const token = 10n ** 18n;
 const payee: Hash256 = `0x${"77".repeat(32)}`;
 const evmTarget = {
@@ -66,7 +66,7 @@ async function include(hub: Hub, chain: HubChain, call: RelayerHubCall): Promise
   const submission = await send(chain, call);
   hub.produceBlock();
   hub.produceBlock();
-  return await chain.outcomes.fetchCallOutcome(submission, signal);
+  return await chain.outcomes.fetchOutcome(submission, signal);
 }
 
 function isFinalSuccess(outcome: SubmissionOutcome): boolean {
@@ -136,8 +136,8 @@ test("relayer hub: of two claims for one request the second fails in its block, 
   const both = await send(chain, accumulate(await work.prove()));
   const one = await send(chain, accumulate(await work.prove([first])));
   hub.produceBlock();
-  assert.equal((await chain.outcomes.fetchCallOutcome(both, signal)).kind, "included");
-  const outcome = await chain.outcomes.fetchCallOutcome(one, signal);
+  assert.equal((await chain.outcomes.fetchOutcome(both, signal)).kind, "included");
+  const outcome = await chain.outcomes.fetchOutcome(one, signal);
   assert.ok(outcome.kind === "included");
   assert.equal(outcome.succeeded, false);
   assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
@@ -197,9 +197,9 @@ Deno.test("relayer hub: a call is found by a program that was started long after
   for (let count = 0; count < 100; count++) hub.produceBlock();
   /** Reads a window of blocks at a time, up to the newest. */
   const search = async ({ outcomes }: HubChain): Promise<SubmissionOutcome> => {
-    await outcomes.fetchCallOutcome(submission, signal);
-    await outcomes.fetchCallOutcome(submission, signal);
-    return await outcomes.fetchCallOutcome(submission, signal);
+    await outcomes.fetchOutcome(submission, signal);
+    await outcomes.fetchOutcome(submission, signal);
+    return await outcomes.fetchOutcome(submission, signal);
   };
   await using second = connect(hub);
   assert.deepEqual(await search(second.chain), { kind: "unknown" });

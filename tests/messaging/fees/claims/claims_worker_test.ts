@@ -463,7 +463,7 @@ for (
     "dryRunCall",
     "prepareCall",
     "broadcast",
-    "fetchCallOutcome",
+    "fetchOutcome",
     "fetchClaimStatus",
   ]
 ) {

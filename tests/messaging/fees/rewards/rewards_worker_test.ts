@@ -1,15 +1,12 @@
 import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import assert from "node:assert/strict";
-import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
-import { openMemoryLedger } from "../../../support/ledger.ts";
-import {
-  recordRequestReward,
-  recordRotationReward,
-} from "../../../../src/messaging/fees/rewards/reward_record.ts";
+import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { type Message, postMessage, postRequestCodec } from "../../../../src/core/ismp/message.ts";
+import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
+import { recordDeliveries } from "../../../../src/messaging/relay/receipts.ts";
 import { RewardRounds, rewardsWorker } from "../../../../src/messaging/fees/rewards/rewards_worker.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { a, hubName, Scene, type SceneOptions } from "../scene.ts";
+import { a, c, hubName, Scene, type SceneOptions } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 const never = new AbortController().signal;
@@ -50,33 +47,46 @@ function deliverListed(scene: Scene, nonce: bigint, relayer = scene.address(a)):
   const { height } = scene.node(a).head;
   scene.hub.rewards.modules.set(toHex(module), 5n);
   scene.chain(a).proved.set(message.commitment, { relayer, from: height });
-  const facts = { hub: hubName, listed: new Set([toHex(module)]) };
-  scene.ledger.transaction(() =>
-    void recordRequestReward(scene.ledger, { message, chain: a, height }, facts)
-  );
+  assert.ok(message.kind === "post");
+  const reward = { reference: message.commitment, payload: postRequestCodec.enc(message.request) };
+  scene.ledger.rewards.record({ kind: "request", chain: a, height, ...reward });
   return message.commitment;
 }
 
-Deno.test("rewards: only requests of the hub's listed modules are recorded, each once", () => {
-  const ledger = openMemoryLedger({ clock: new FakeClock() });
-  const facts = { hub: hubName, listed: new Set([toHex(module)]) };
-  const at = { chain: a, height: 7n };
-  const record = (message: Message, known: Parameters<typeof recordRequestReward>[2] = facts): number => {
-    ledger.transaction(() => recordRequestReward(ledger, { message, ...at }, known));
+/** A rotation of ours, as a scan records it. */
+function recordRotation(
+  { ledger }: Scene,
+  { chain, height, setId }: { readonly chain: typeof a; readonly height: bigint; readonly setId: bigint },
+): void {
+  const payload = new Uint8Array();
+  ledger.rewards.record({ kind: "rotation", chain, reference: setId.toString(), height, payload });
+}
+
+Deno.test("rewards: only deliveries of requests of the hub's listed modules are recorded, each once", () => {
+  const { ledger, context: { settings, ...deps } } = new Scene();
+  const record = (message: Message, listed: ReadonlyMap<Hex, bigint> | undefined): number => {
+    const ends = { source: hubName, target: a };
+    ledger.messages.record(toMessageRow(message, ends, { seenAtHeight: 1n, state: "seen" }));
+    const row = ledger.messages.find(message.commitment, a);
+    const context = { ...deps, settings: { ...settings, listedModules: () => listed } };
+    const receipt = { relayer: module, txHash: undefined, isFinal: true };
+    const block = { height: 7n, hash: undefined };
+    if (row !== undefined) ledger.transaction(() => recordDeliveries(context, [row], { ...receipt, block }));
     return ledger.rewards.listOpen().length;
   };
-  assert.equal(record(request(2n, { source: a })), 0);
-  assert.equal(record(request(3n, { from: new Uint8Array(3) })), 0);
-  assert.equal(record(request(4n), { hub: hubName, listed: undefined }), 0);
-  assert.equal(record(request(1n)), 1);
-  assert.equal(record(request(1n)), 1);
+  const listed = new Map([[toHex(module), 5n]]);
+  assert.equal(record(request(2n, { source: hubName, from: new Uint8Array(3) }), listed), 0);
+  assert.equal(record(request(3n, { source: c }), listed), 0);
+  assert.equal(record(request(4n), undefined), 0);
+  assert.equal(record(request(1n), listed), 1);
+  assert.equal(record(request(1n), listed), 1);
 });
 
 Deno.test("rewards: a rotation and a listed request are claimed for the hub account, final before they count", async () => {
   const scene = await sceneWith();
   scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
   const commitment = deliverListed(scene, 1n);
   await scene.blocks(5);
   const rounds = new RewardRounds(scene.context);
@@ -95,7 +105,7 @@ Deno.test("rewards: with a database that lacks a claim its block has to be final
   const scene = await sceneWith();
   scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
   await scene.blocks(5);
   await new RewardRounds(scene.context).run(never);
   await scene.blocks(1);
@@ -120,7 +130,7 @@ Deno.test("rewards: they wait for a height of the chain on the hub, and without 
   const scene = await sceneWith();
   scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const height = scene.node(a).head.height + 20n;
-  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["7"]), ["pending"]);
   await scene.blocks(30);
@@ -135,7 +145,7 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
   scene.hub.rewards.rotations.set(`rotation ${a} 1`, 3n);
   scene.hub.rewards.paid.add(`rotation ${a} 1`);
   scene.ledger.transaction(() => {
-    for (const setId of [1n, 2n]) recordRotationReward(scene.ledger, { chain: a, height, setId });
+    for (const setId of [1n, 2n]) recordRotation(scene, { chain: a, height, setId });
   });
   const foreign = deliverListed(scene, 5n, new Uint8Array(20).fill(4));
   await scene.blocks(5);
@@ -151,7 +161,7 @@ Deno.test("rewards: a refusal that may pass is tried again after ten minutes", a
   const scene = await sceneWith();
   scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
   const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n }));
+  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
   await scene.blocks(5);
   scene.hub.hubCalls.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
   const rounds = new RewardRounds(scene.context);
@@ -169,7 +179,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   scene.ledger.transaction(() => {
     for (const [index, setId] of [9n, 3n, 5n].entries()) {
       scene.hub.rewards.rotations.set(`rotation ${a} ${setId}`, 1n);
-      recordRotationReward(scene.ledger, { chain: a, height: height - BigInt(index), setId });
+      recordRotation(scene, { chain: a, height: height - BigInt(index), setId });
     }
   });
   await scene.blocks(5);
@@ -181,7 +191,7 @@ Deno.test("rewards: the worker claims by itself, oldest first", async () => {
   assert.deepEqual([...scene.hub.rewards.paid], [`rotation ${a} 5`, `rotation ${a} 3`, `rotation ${a} 9`]);
 });
 
-for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcome"]) {
+for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchOutcome"]) {
   for (const when of ["before", "after"] as const) {
     Deno.test(`rewards: killed ${when} ${method}, a restart claims once`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
@@ -189,9 +199,7 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchCallOutcom
         await scene.blocks(8);
         scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
         const { height } = scene.node(a).head;
-        scene.ledger.transaction(() =>
-          void recordRotationReward(scene.ledger, { chain: a, height, setId: 7n })
-        );
+        scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
         await scene.blocks(5);
         const kill = new AbortController();
         scene.hub.faults.add(method, { kind: "interrupt", when, act: () => kill.abort(new Error("killed")) });

@@ -1,47 +1,11 @@
 import assert from "node:assert/strict";
-import type { SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
-import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import {
-  judgeRefusal,
-  outcomesFromEvents,
-  outcomesFromReceipts,
-} from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { judgeRecorded, judgeRefusal } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 
-const us = new Uint8Array(20).fill(1);
-const other = new Uint8Array(20).fill(2);
-const id = (byte: string): Hash256 => `0x${byte.repeat(32)}`;
-
-function included(
-  handled: readonly { commitment: Hash256; relayer: Uint8Array }[],
-): Extract<SubmissionOutcome, { kind: "included" }> {
-  return {
-    kind: "included",
-    block: { height: 9n, hash: id("ff") },
-    isFinal: false,
-    succeeded: true,
-    handled,
-    refusal: undefined,
-  };
-}
-
-Deno.test("outcomes: a mined transaction delivers only what the host recorded, whatever the order of its events (F15)", () => {
-  const outcome = included([{ commitment: id("cc"), relayer: us }, { commitment: id("aa"), relayer: us }]);
-  assert.deepEqual(outcomesFromEvents([id("aa"), id("bb"), id("cc")], outcome, us), [
-    "delivered",
-    "not_executed",
-    "delivered",
-  ]);
-});
-
-Deno.test("outcomes: an event with another commitment delivers nothing (F15)", () => {
-  assert.deepEqual(outcomesFromEvents([id("aa")], included([{ commitment: id("bb"), relayer: us }]), us), [
-    "not_executed",
-  ]);
-});
-
-Deno.test("outcomes: receipts distinguish ours, another relayer's and none", () => {
-  const outcomes = outcomesFromReceipts([us, other, undefined], us);
-  assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "undelivered"]);
+Deno.test("outcomes: what the host recorded distinguishes our delivery, another relayer's and none (F15)", () => {
+  const [us, other] = [1, 2].map((byte) => new Uint8Array(20).fill(byte));
+  assert.ok(us !== undefined);
+  const outcomes = [us, other, undefined].map((relayer) => judgeRecorded(relayer, us, "not_executed"));
+  assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "not_executed"]);
 });
 
 Deno.test("refusals: what a chain refuses is held, ended or held for good by its reason (F18)", () => {

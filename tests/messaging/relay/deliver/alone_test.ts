@@ -108,7 +108,6 @@ Deno.test("alone: a message to the same module that waits itself keeps no messag
     failures: 1,
     isActive: true,
     nextTryAtMs: NEVER_MS,
-    trial: undefined,
     lastTransaction: suspended.commitment,
   });
   hold(leg, relayer.row(single), { reason: "reverted", retryClass: "transient", batchLimit: 1 });

@@ -120,12 +120,11 @@ Deno.test("by hand: a message above what the target knows, a frozen target and s
   const from = poor.kind === "post" ? poor.request.from : new Uint8Array();
   relayer.ledger.suspensions.write({
     target: names.two,
-    from,
-    to,
+    sender: from,
+    receiver: to,
     failures: 3,
     isActive: true,
     nextTryAtMs: neverMs,
-    trial: undefined,
     lastTransaction: poor.commitment,
   });
   const suspended = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });

@@ -184,6 +184,19 @@ Deno.test("consensus proofs: a round ends when the host learned the height since
   assert.deepEqual(stepsOf(fixture), [["messages"], ["messages"]]);
 });
 
+Deno.test("consensus proofs: a message for which a proof leaves no room waits for that proof, and is not held as too large", async () => {
+  const { fixture, relayer, leg } = await prepare();
+  relayer.hub.acceptedProofs.proofBytes = 92_000;
+  const [large] = await pay(fixture, [0n], { body: new Uint8Array(60_000) });
+  const [small] = await pay(fixture, [0n]);
+  await prove(fixture);
+  await using _ = running(relayer, leg);
+  await fixture.blocks(30);
+  for (const message of [small, large]) {
+    assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
+  }
+});
+
 Deno.test("consensus proofs: a message times out also on a host that never learned a height of the hub", async () => {
   const fixture = new Fixture({ two: { setId: 0n } });
   const relayer = new Relayer(fixture, memoryLedger(fixture));
@@ -895,7 +908,6 @@ Deno.test("consensus proofs: no proof goes ahead of messages that are suspended"
     failures: 1,
     isActive: true,
     nextTryAtMs: fixture.clock.now() + 86_400_000,
-    trial: undefined,
     lastTransaction: message.commitment,
   });
   await prove(fixture);

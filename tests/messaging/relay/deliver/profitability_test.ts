@@ -92,7 +92,7 @@ Deno.test("profitability: what does not pay for all the gas that it may use, whe
     const simulation = await traced(delivery, signal);
     if (simulation.kind === "refused") return simulation;
     const gas = 4_000_000n;
-    return { ...simulation, gasUsed: gas, gasLimit: gas, messageGas: [gas], isBlind: true, facts: undefined };
+    return { ...simulation, gasUsed: gas, gasLimit: gas, messageGas: [gas], isBlind: true };
   };
   assert.equal((await round(relayer, leg)).sent, 0);
   const { state, reason, requiredUsd18, nextAttemptAtMs } = relayer.row(first);

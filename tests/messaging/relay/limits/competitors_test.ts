@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { CompetitorDeliveries } from "../../../../src/messaging/relay/settle/receipt_checks.ts";
+import { confirmForeignReceipts } from "../../../../src/messaging/relay/settle/receipt_checks.ts";
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { mine, outbound, round, settle } from "../rounds.ts";
@@ -52,22 +52,20 @@ Deno.test("competitors: a delivery that becomes final is read once more and left
 
 Deno.test("competitors: a receipt is confirmed by a final block only, so that one removed before is noticed at once", async () => {
   const { fixture, relayer, message } = await prepare();
-  const others = new CompetitorDeliveries(relayer.on(relayer.two));
   await fixture.clock.advance(1_000);
-  await others.check(relayer.signal);
+  await confirmForeignReceipts(relayer.on(relayer.two));
   await fixture.blocks(16);
-  assert.equal(await others.check(relayer.signal), false);
+  assert.equal(await confirmForeignReceipts(relayer.on(relayer.two)), false);
   fixture.two.reorganise(18, "forget");
   await fixture.blocks(60);
-  assert.equal(await others.check(relayer.signal), true);
+  assert.equal(await confirmForeignReceipts(relayer.on(relayer.two)), true);
   assert.equal(relayer.row(message).state, "ready");
 });
 
 Deno.test("competitors: a delivery that one reorganisation moves and the next one removes is made by us", async () => {
   const { fixture, relayer, competitor, message } = await prepare();
-  const others = new CompetitorDeliveries(relayer.on(relayer.two));
   await fixture.clock.advance(1_000);
-  await others.check(relayer.signal);
+  await confirmForeignReceipts(relayer.on(relayer.two));
   // The block in which it was seen becomes final without it.
   fixture.two.reorganise(1, "forget");
   await fixture.blocks(30);
@@ -75,11 +73,11 @@ Deno.test("competitors: a delivery that one reorganisation moves and the next on
   assert.ok(theirs !== undefined);
   fixture.two.submit(theirs.submission.hash);
   await fixture.blocks(12);
-  assert.equal(await others.check(relayer.signal), false);
+  assert.equal(await confirmForeignReceipts(relayer.on(relayer.two)), false);
   fixture.two.reorganise(20, "forget");
   await fixture.blocks(70);
   assert.equal(relayer.row(message).state, "delivered_by_other");
-  assert.equal(await others.check(relayer.signal), true);
+  assert.equal(await confirmForeignReceipts(relayer.on(relayer.two)), true);
   assert.equal(relayer.row(message).state, "ready");
 });
 
@@ -96,50 +94,20 @@ Deno.test("competitors: a delivery that turns out to be ours after a reorganisat
   await fixture.clock.advance(60_000);
   await settle(relayer);
   assert.equal(relayer.row(message).state, "delivered_by_other");
-  const others = new CompetitorDeliveries(relayer.on(relayer.two));
   await fixture.clock.advance(1_000);
-  await others.check(relayer.signal);
+  await confirmForeignReceipts(relayer.on(relayer.two));
   fixture.two.reorganise(1, "forget");
   fixture.two.submit(ours.submission.hash);
   await fixture.blocks(60);
   await fixture.clock.advance(20_000);
-  await others.check(relayer.signal);
-  await settle(relayer);
+  await confirmForeignReceipts(relayer.on(relayer.two));
+  await mine(relayer, 41);
   const record = relayer.ledger.deliveries.find(message.commitment, names.two);
   assert.deepEqual([relayer.row(message).state, record?.claimState, record?.isFinal], [
     "delivered",
     "unclaimed",
     true,
   ]);
-});
-
-Deno.test("competitors: a start checks the last hour again, and nothing older", async () => {
-  for (const [waitMs, state] of [[1_800_000, "ready"], [3_700_000, "delivered_by_other"]] as const) {
-    const { fixture, relayer, message } = await prepare();
-    fixture.two.reorganise(1, "forget");
-    await fixture.clock.advance(waitMs);
-    const others = new CompetitorDeliveries(relayer.on(relayer.two));
-    for (let look = 0; look < 5; look++) {
-      await others.check(relayer.signal);
-      await fixture.blocks(45);
-    }
-    assert.equal(relayer.row(message, names.two).state, state);
-  }
-});
-
-Deno.test("competitors: what was noted by a clock that was ahead keeps no delivery from being checked", async () => {
-  const { fixture, relayer, message } = await prepare();
-  relayer.ledger.meta.write(
-    `deliveries of others checked on ${names.two}`,
-    `${fixture.clock.now() + 86_400_000}`,
-  );
-  const others = new CompetitorDeliveries(relayer.on(relayer.two));
-  fixture.two.reorganise(1, "forget");
-  for (let look = 0; look < 5; look++) {
-    await others.check(relayer.signal);
-    await fixture.blocks(45);
-  }
-  assert.equal(relayer.row(message, names.two).state, "ready");
 });
 
 Deno.test("competitors: a receipt that a second endpoint does not confirm ends nothing; the message waits and is checked again", async () => {
@@ -163,11 +131,10 @@ Deno.test("competitors: a receipt that a second endpoint does not confirm ends n
 for (const hasWitness of [true, false]) {
   Deno.test(`competitors: a node that is behind takes back no delivery that is final, ${hasWitness ? "with" : "without"} a second opinion`, async () => {
     const { fixture, relayer, message } = await prepare();
-    const others = new CompetitorDeliveries(relayer.on(relayer.two));
     relayer.two.areWitnessesUp = hasWitness;
     for (let look = 0; look < 5; look++) {
       relayer.two.readsBehind = fixture.two.head.height - 1n;
-      await others.check(relayer.signal);
+      await confirmForeignReceipts(relayer.on(relayer.two));
       await fixture.blocks(45);
     }
     assert.equal(relayer.row(message).state, "delivered_by_other");
@@ -177,7 +144,7 @@ for (const hasWitness of [true, false]) {
       relayer.two.calls.filter((method) => method === "fetchCertainReceipts").length;
     const before = looks();
     relayer.two.readsBehind = fixture.two.head.height - 1n;
-    await others.check(relayer.signal);
+    await confirmForeignReceipts(relayer.on(relayer.two));
     assert.equal(looks() > before, !hasWitness);
     assert.equal(relayer.row(message).state, "delivered_by_other");
   });

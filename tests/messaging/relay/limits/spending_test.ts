@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import { housekeepingWorker } from "../../../../src/messaging/run.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
@@ -189,35 +188,6 @@ Deno.test("spending: a block that is reorganised away costs nothing; the one in 
   await fixture.blocks(1);
   await settle(work);
   assert.deepEqual(rows(work).map(({ result, costWei }) => [result, costWei]), [["delivered", COST_WEI]]);
-});
-
-Deno.test("spending: every ten minutes the log says what was spent, and what earned nothing by reason", async () => {
-  const fixture = new Fixture();
-  const work = prepare(10, {}, fixture);
-  const stop = new AbortController();
-  const end = housekeepingWorker(work.relayer.deps).run(stop.signal).catch(() => undefined);
-  const [lost] = await payAndUpdate(fixture, [COST_18 * 2n]);
-  await raceWith(fixture, [lost]);
-  await deliver(work);
-  await payAndUpdate(fixture, [COST_18 * 2n]);
-  assert.equal(await deliver(work), 1);
-  await fixture.clock.advance(600_000);
-  const lines = work.relayer.log.lines.length;
-  await fixture.clock.advance(3_600_000);
-  assert.equal(work.relayer.log.lines.length, lines, "what has not changed is not repeated");
-  stop.abort();
-  await end;
-  assert.equal(told(work, "gas_spent").length, 1);
-  assert.deepEqual(told(work, "gas_spent")[0], {
-    chain: names.two,
-    transactions: 2,
-    spent: "0.000121",
-    spentUsd: "0.242",
-    earnedUsd: "0.4",
-    earnedNothing: "0.000021",
-    earnedNothingUsd: "0.042",
-    lost_race: "0.000021",
-  });
 });
 
 /** Two lost races of 0.042 dollars fit into this limit beside a transaction's maximum cost, three do not. */

@@ -4,7 +4,11 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { releaseSuspended } from "../../../../src/messaging/commands/hold.ts";
 import type { HoldSubject } from "../../../../src/messaging/relay/decisions/route.ts";
-import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import {
+  noteExecuted,
+  noteNotExecuted,
+  toSuspensionKey,
+} from "../../../../src/messaging/relay/limits/suspension.ts";
 import { mine, outbound, round, trust } from "../rounds.ts";
 import { Fixture, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
 import { COST_18, payAndUpdate, profitOf } from "../market.ts";
@@ -117,6 +121,23 @@ Deno.test("suspension: after a day one message is tried; when it is delivered th
   assert.equal((await round(relayer, outbound(relayer))).sent, 4);
 });
 
+Deno.test("suspension: a delivery that was signed before the failure releases nothing", async () => {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+  await round(relayer, outbound(relayer));
+  const target = relayer.on(relayer.two);
+  const { ledger } = relayer;
+  const row = relayer.row(message);
+  const failedAtMs = fixture.clock.now();
+  const listActive = (): number => ledger.suspensions.listActive(names.two).length;
+  ledger.transaction(() => void noteNotExecuted(target, { row, transaction: message.commitment }));
+  for (const [sentAtMs, active] of [[failedAtMs - 1, 1], [failedAtMs, 0]] as const) {
+    ledger.transaction(() => noteExecuted(target, [row], sentAtMs));
+    assert.equal(listActive(), active);
+  }
+});
+
 Deno.test("suspension: what was prepared before the failure was seen is not sent", async () => {
   const fixture = new Fixture();
   const relayer = new Relayer(fixture, memoryLedger(fixture));
@@ -125,7 +146,7 @@ Deno.test("suspension: what was prepared before the failure was seen is not sent
   trust(relayer.on(relayer.two), [suspended, free]);
   const { suspensions } = relayer.ledger;
   const lastTransaction = suspended.commitment;
-  const failed = { failures: 1, isActive: true, nextTryAtMs: NEVER_MS, trial: undefined, lastTransaction };
+  const failed = { failures: 1, isActive: true, nextTryAtMs: NEVER_MS, lastTransaction };
   interrupt(
     relayer.two,
     "sign",
@@ -153,14 +174,14 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   fixture.two.deceivers.clear();
   const { ledger } = relayer;
   const scope = { ledger, hub: names.hub, chains: [names.one, names.two] };
-  const { from } = toSuspensionKey(last, names.two);
+  const { sender } = toSuspensionKey(last, names.two);
   const others: readonly HoldSubject[] = [
     { kind: "route", source: undefined, dest: names.one },
     { kind: "route", source: names.one, dest: names.two },
     { kind: "module", module: "0xdead" },
   ];
   for (const other of others) assert.deepEqual(releaseSuspended(scope, other), []);
-  const released = releaseSuspended(scope, { kind: "module", module: toHex(from) });
+  const released = releaseSuspended(scope, { kind: "module", module: toHex(sender) });
   assert.deepEqual(released.map((pair) => pair.failures), [3]);
   assert.deepEqual(releaseSuspended(scope, undefined), []);
   await work(relayer);

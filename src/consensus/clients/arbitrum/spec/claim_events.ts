@@ -19,16 +19,11 @@ export const NODE_CREATED: Hex = "0x4f4caa9e67fb994e349dd35d1ad0ce23053d4323f83c
 /** An assertion made by a staked validator. Its fields hash to its name if the node is honest. */
 export interface AssertionCreated extends AssertionParts {
   readonly assertionHash: Hash256;
-  /** Chain state that the parent claimed. */
-  readonly beforeState: AssertionState;
-  readonly inboxMaxCount: bigint;
 }
 
 /** A rollup node made by a staked validator. */
 export interface NodeCreated extends NodeClaim {
   readonly nodeNumber: bigint;
-  readonly parentNodeHash: Hash256;
-  readonly nodeHash: Hash256;
 }
 
 const structs = [
@@ -65,14 +60,12 @@ const nodeCreated = {
 export function decodeAssertionCreated(log: RawLog, rollupCore: Address): AssertionCreated | undefined {
   const values = readEvent(log, rollupCore, assertionCreated);
   if (values === undefined) return undefined;
-  const [name, parent, assertion, sequencerBatchAcc, inboxMaxCount] = values;
+  const [name, parent, assertion, sequencerBatchAcc] = values;
   return {
     assertionHash: toHash256(name),
     previousAssertionHash: toHash256(parent),
-    beforeState: assertionStateOf(assertion.beforeState),
     afterState: assertionStateOf(assertion.afterState),
     sequencerBatchAcc: toHash256(sequencerBatchAcc),
-    inboxMaxCount,
   };
 }
 
@@ -82,12 +75,9 @@ export function decodeAssertionCreated(log: RawLog, rollupCore: Address): Assert
 export function decodeNodeCreated(log: RawLog, rollupCore: Address): NodeCreated | undefined {
   const values = readEvent(log, rollupCore, nodeCreated);
   if (values === undefined) return undefined;
-  const [nodeNumber, parentNodeHash, nodeHash, _executionHash, assertion, _acc, _wasm, inboxMaxCount] =
-    values;
+  const [nodeNumber, _parent, _hash, _executionHash, assertion, _acc, _wasm, inboxMaxCount] = values;
   return {
     nodeNumber,
-    parentNodeHash: toHash256(parentNodeHash),
-    nodeHash: toHash256(nodeHash),
     globalState: globalStateOf(assertion.afterState.globalState),
     machineStatus: machineStatusOf(assertion.afterState.machineStatus),
     inboxMaxCount,

@@ -76,18 +76,6 @@ export function parseAssertionWord(packed: Hash256): AssertionWord {
   };
 }
 
-/**
- * Finds the reason for which an assertion cannot be proved now. @param parentWord first word of the parent at the height
- * of the proofs; zero or undefined when the slot is empty.
- */
-export function contestReason(
-  parentWord: Hash256 | undefined,
-): "without its parent in the rollup" | "challenged" | undefined {
-  if (parentWord === undefined || BigInt(parentWord) === 0n) return "without its parent in the rollup";
-  // With two children one of them is wrong.
-  return parseAssertionWord(parentWord).secondChildBlock === 0n ? undefined : "challenged";
-}
-
 /** Hash of a global state before BoLD. */
 export function globalStateHash(state: GlobalState): Hash256 {
   return hashOf(encodePacked(

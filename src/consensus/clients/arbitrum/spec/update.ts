@@ -4,11 +4,11 @@
  * (ArbitrumBoldProof, ArbitrumPayloadProof).
  */
 import { proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
-import { consensusTypeCodec, type RollupClientState, rollupKey } from "../../../rollup/spec/rollup_client.ts";
+import { consensusTypeCodec, rollupKey, rollupStateFields } from "../../../rollup/spec/rollup_client.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
-import { type Codec, Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
+import { Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
-import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
+import type { StateMachineId } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
 import type { CodecType } from "scale-ts";
 
@@ -86,22 +86,18 @@ export type ArbitrumUpdate = Readonly<CodecType<typeof arbitrumUpdateCodec>>;
 /** Either kind of claim. */
 export type ArbitrumProof = ArbitrumUpdate["proof"];
 
-/** Consensus state of an Arbitrum client. */
-export interface ArbitrumConsensusState extends RollupClientState {
+/** SCALE of {@link ArbitrumConsensusState}. */
+export const arbitrumConsensusStateCodec = Struct({
+  ...rollupStateFields,
   /**
    * Generation of the rollup contract, which decides the logs to search for. The hub accepts either kind of proof
    * regardless.
    */
-  readonly consensusType: "ArbitrumOrbit" | "ArbitrumBold" | "unknown";
-}
-
-/** SCALE of {@link ArbitrumConsensusState}. */
-export const arbitrumConsensusStateCodec: Codec<ArbitrumConsensusState> = Struct({
-  finalizedHeight: u64,
-  stateMachineId: stateMachineIdCodec,
-  l1StateMachineId: stateMachineIdCodec,
   consensusType: consensusTypeCodec(["ArbitrumOrbit", "ArbitrumBold"]),
 });
+
+/** Consensus state of an Arbitrum client. */
+export type ArbitrumConsensusState = Readonly<CodecType<typeof arbitrumConsensusStateCodec>>;
 
 /**
  * Key of the rollup contract's address (SCALE `H160`). Absent: the hub accepts every update and ignores it.

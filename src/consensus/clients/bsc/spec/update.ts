@@ -4,7 +4,6 @@
  */
 import { mapError } from "../../../spec/client_error.ts";
 import { BscError, type BscNetwork, epochOfBlock, ExtraDataError, parseExtraData } from "./extra_data.ts";
-import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import {
   bytes,
   type Codec,
@@ -22,22 +21,7 @@ import {
   hashBlockHeader,
 } from "../../../../core/evm/block_header.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import { enhanceCodec } from "scale-ts";
-
-/** One step of the light client. */
-export interface BscUpdate {
-  /** Header that becomes final: the hub stores its state. */
-  readonly sourceHeader: EvmBlockHeader;
-  /** Child of the source. */
-  readonly targetHeader: EvmBlockHeader;
-  /** Header that carries the votes for source and target; the rest of it is ignored. */
-  readonly attestedHeader: EvmBlockHeader;
-  /**
-   * From the first block of the source's epoch up to the source's parent, to prove the validators announced there;
-   * empty when the source is that block or no set is due.
-   */
-  readonly epochHeaderAncestry: readonly EvmBlockHeader[];
-}
+import { type CodecType, enhanceCodec } from "scale-ts";
 
 /** Maximum number of headers of an ancestry; the hub's limit. */
 export const MAX_ANCESTRY = 1000;
@@ -48,34 +32,25 @@ function bounded(headers: readonly EvmBlockHeader[]): readonly EvmBlockHeader[] 
 }
 
 /** SCALE of {@link BscUpdate}: about 1 KB per header. */
-export const bscUpdateCodec: Codec<BscUpdate> = Struct({
+export const bscUpdateCodec = Struct({
+  /** Header that becomes final: the hub stores its state. */
   sourceHeader: evmBlockHeaderCodec,
+  /** Child of the source. */
   targetHeader: evmBlockHeaderCodec,
+  /** Header that carries the votes for source and target; the rest of it is ignored. */
   attestedHeader: evmBlockHeaderCodec,
+  /**
+   * From the first block of the source's epoch up to the source's parent, to prove the validators announced there;
+   * empty when the source is that block or no set is due.
+   */
   epochHeaderAncestry: enhanceCodec(list(evmBlockHeaderCodec), bounded, bounded),
 });
 
+/** One step of the light client. */
+export type BscUpdate = Readonly<CodecType<typeof bscUpdateCodec>>;
+
 /** Vote keys of a set, compressed points of 48 bytes, by ascending address of their validators. */
 export type VoteKeys = readonly Uint8Array[];
-
-/** A set that the client knows and whose votes it does not accept yet. */
-export interface StagedValidators {
-  readonly validators: VoteKeys;
-  /** First attested block that enacts the set; only blocks of the same epoch do. */
-  readonly rotationBlock: bigint;
-}
-
-/** Consensus state of a BSC client. */
-export interface BscConsensusState {
-  readonly currentValidators: VoteKeys;
-  readonly nextValidators: StagedValidators | undefined;
-  readonly finalizedHeight: bigint;
-  readonly finalizedHash: Hash256;
-  /** Epoch whose first block announced the current validators. */
-  readonly currentEpoch: bigint;
-  /** Commitments are stored for `EVM-<chainId>`. */
-  readonly chainId: number;
-}
 
 function checkedKey(key: Uint8Array): Uint8Array {
   if (key.length !== 48) throw new ScaleError("invalid", "ByteVector<48>");
@@ -84,15 +59,29 @@ function checkedKey(key: Uint8Array): Uint8Array {
 
 const voteKeys: Codec<VoteKeys> = list(enhanceCodec(bytes, checkedKey, checkedKey));
 
+const stagedCodec = Struct({
+  validators: voteKeys,
+  /** First attested block that enacts the set; only blocks of the same epoch do. */
+  rotationBlock: u64,
+});
+
+/** A set that the client knows and whose votes it does not accept yet. */
+export type StagedValidators = Readonly<CodecType<typeof stagedCodec>>;
+
 /** SCALE of {@link BscConsensusState}: 55 bytes and 49 for each key. */
-export const bscConsensusStateCodec: Codec<BscConsensusState> = Struct({
+export const bscConsensusStateCodec = Struct({
   currentValidators: voteKeys,
-  nextValidators: Option(Struct({ validators: voteKeys, rotationBlock: u64 })),
+  nextValidators: Option(stagedCodec),
   finalizedHeight: u64,
   finalizedHash: hash256,
+  /** Epoch whose first block announced the current validators. */
   currentEpoch: u64,
+  /** Commitments are stored for `EVM-<chainId>`. */
   chainId: u32,
 });
+
+/** Consensus state of a BSC client. */
+export type BscConsensusState = Readonly<CodecType<typeof bscConsensusStateCodec>>;
 
 /**
  * Reads the vote keys that the first header of an epoch announces. @throws {BscError} `epoch_extra_data`,
@@ -111,7 +100,7 @@ export function announcedVoteKeys(network: BscNetwork, header: EvmBlockHeader): 
 
 /**
  * Initial state that trusts the first header of the newest epoch. When the set changed in this epoch it is right only
- * from the chain's own rotation on (`firstBlockOfNewSet`): create it late in an epoch. @throws {BscError}
+ * from the chain's own rotation on: create it late in an epoch. @throws {BscError}
  * `epoch_extra_data`, `validators_missing`
  */
 export function initialBscState(

@@ -24,8 +24,6 @@ export const opStackSlots = {
   gameImplementations: 101n,
   /** `DisputeGameFactory._disputeGames`, by uuid. */
   disputeGames: 103n,
-  /** `DisputeGameFactory._disputeGameList`, by index. The hub does not read it. */
-  disputeGameList: 104n,
   /** `L2OutputOracle.l2Outputs`, an array of two words an item. */
   l2Outputs: 3n,
   /** Length of `FaultDisputeGame.claimData`. */
@@ -73,7 +71,7 @@ export function gameUuid(gameType: number, rootClaim: Hash256, extraData: Uint8A
 }
 
 /** Properties of a game that the factory stores. */
-export interface GameId {
+interface GameId {
   readonly gameType: number;
   /** L1 time of the creation in Unix seconds. */
   readonly timestampSec: bigint;
@@ -85,27 +83,9 @@ export function gameIdWord(id: GameId): Hash256 {
   return word((BigInt(id.gameType) << 224n) | (id.timestampSec << 160n) | BigInt(id.proxy));
 }
 
-/** The inverse of {@link gameIdWord}. */
-export function parseGameIdWord(idWord: Hash256): GameId {
-  const value = BigInt(idWord);
-  return {
-    gameType: Number(value >> 224n),
-    timestampSec: BigInt.asUintN(64, value >> 160n),
-    proxy: toHex(fromHex(idWord).subarray(12)),
-  };
-}
-
 /** Slot of a game in the factory. */
 export function disputeGameSlot(uuid: Hash256): Hash256 {
   return mapSlot(uuid, word(opStackSlots.disputeGames));
-}
-
-/** Slot of the number of all games of the factory (length of `_disputeGameList`). */
-export const gameCountSlot: Hash256 = word(opStackSlots.disputeGameList);
-
-/** Slot of the word of a game, in the order in which they were created: see {@link parseGameIdWord}. */
-export function gameAtSlot(index: bigint): Hash256 {
-  return offset(toHash256(keccak256(fromHex(gameCountSlot))), index);
 }
 
 /** Slot of the contract that the factory clones for a type of games. */

@@ -4,7 +4,7 @@
  * (OptimismDisputeGameProof, OptimismPayloadProof).
  */
 import { proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
-import { consensusTypeCodec, type RollupClientState, rollupKey } from "../../../rollup/spec/rollup_client.ts";
+import { consensusTypeCodec, rollupKey, rollupStateFields } from "../../../rollup/spec/rollup_client.ts";
 import { concatBytes } from "../../../../core/encoding/bytes.ts";
 import {
   bytes,
@@ -24,7 +24,7 @@ import {
 } from "../../../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
-import { type StateMachineId, stateMachineIdCodec } from "../../../../core/ismp/state_machine.ts";
+import type { StateMachineId } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
 import { type CodecType, compact } from "scale-ts";
 
@@ -105,22 +105,6 @@ export type DisputeGameKind =
     readonly value: { readonly anchorStateRegistry: Address };
   };
 
-/** The hub's rules for a type of games. */
-export interface GameTypeConfig {
-  readonly gameType: number;
-  /** Contract that the factory must clone for games of this type. */
-  readonly expectedImplementation: Address;
-  readonly kind: DisputeGameKind;
-}
-
-/** Consensus state of an OP stack client. */
-export interface OpStackConsensusState extends RollupClientState {
-  /** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
-  readonly consensusType: "OpL2Oracle" | "OpFaultProofGames" | "unknown" | undefined;
-  /** For information; the rules that count are in the pallet's own storage. */
-  readonly gameTypeConfigs: readonly GameTypeConfig[] | undefined;
-}
-
 const kindCodec: Codec<DisputeGameKind> = Enum({
   OPSuccinct: nothing,
   FaultDisputeGame: nothing,
@@ -130,29 +114,34 @@ const kindCodec: Codec<DisputeGameKind> = Enum({
 }) as Codec<DisputeGameKind>;
 
 /** SCALE of {@link GameTypeConfig}: 25 bytes, 45 with a registry. */
-const gameTypeConfigCodec: Codec<GameTypeConfig> = Struct({
+const gameTypeConfigCodec = Struct({
   gameType: u32,
+  /** Contract that the factory must clone for games of this type. */
   expectedImplementation: addressCodec,
   kind: kindCodec,
 });
 
+/** The hub's rules for a type of games. */
+export type GameTypeConfig = Readonly<CodecType<typeof gameTypeConfigCodec>>;
+
 const leadingFields = {
-  finalizedHeight: u64,
-  stateMachineId: stateMachineIdCodec,
-  l1StateMachineId: stateMachineIdCodec,
+  ...rollupStateFields,
+  /** Way in which outputs are proposed on the L1. The hub accepts either kind of proof regardless. */
   consensusType: Option(consensusTypeCodec(["OpL2Oracle", "OpFaultProofGames"])),
 };
 
 /** SCALE of {@link OpStackConsensusState}, as the hub writes it. */
-export const opStackConsensusStateCodec: Codec<OpStackConsensusState> = Struct({
+export const opStackConsensusStateCodec = Struct({
   ...leadingFields,
+  /** For information; the rules that count are in the pallet's own storage. */
   gameTypeConfigs: Option(list(gameTypeConfigCodec)),
 });
 
+/** Consensus state of an OP stack client. */
+export type OpStackConsensusState = Readonly<CodecType<typeof opStackConsensusStateCodec>>;
+
 /** Fields that every generation of the state has. Does not read beyond them. */
-export const opStackStatePrefixCodec: Codec<Omit<OpStackConsensusState, "gameTypeConfigs">> = Struct(
-  leadingFields,
-);
+export const opStackStatePrefixCodec = Struct(leadingFields);
 
 /** The contract in which games are created, and the types of games that count. */
 export interface DisputeGameRules {
@@ -163,9 +152,9 @@ export interface DisputeGameRules {
 
 /** Rules as the hub stores them, and where they go beyond this program. */
 export interface StoredGameRules extends DisputeGameRules {
-  /** Listed types whose kind is newer than this program; `kind` is its index in the hub's enum. */
-  readonly unknown: readonly (Omit<GameTypeConfig, "kind"> & { readonly kind: number })[];
-  /** Number of types behind the first unknown one that cannot be read. */
+  /** First listed type whose kind is newer than this program, which ends what can be read; `kind` is its index. */
+  readonly unknown?: Omit<GameTypeConfig, "kind"> & { readonly kind: number };
+  /** Number of types behind it. */
   readonly unread: number;
 }
 
@@ -178,57 +167,27 @@ export function encodeGameRules({ factory, gameTypes }: DisputeGameRules): Uint8
 
 const listHeadCodec: Codec<readonly [Address, number | bigint]> = pair(addressCodec, compact);
 const itemHeadCodec: Codec<[number, Address, number]> = Tuple(u32, addressCodec, u8);
-const ITEM_HEAD_BYTES = 25;
 const KNOWN_KINDS = 5;
-/** Lengths that the payload of an unknown kind may have: nothing, a number, an address, a word. */
-const PAYLOAD_BYTES = [0, 4, 8, 20, 32];
 
 /**
- * Decodes the rules of a chain and keeps everything that is known. The payload of an unknown kind has an unknown length:
- * the one with which all items fit and most of them are known is taken; where several are as good the types behind it
- * are lost. Bytes after a list of known kinds are ignored. @throws {ScaleError} when a type before that is unreadable.
+ * Decodes the rules of a chain up to the first type of an unknown kind, whose length is unknown, too. Bytes after the
+ * list are ignored. @throws {ScaleError}
  */
 export function decodeGameRules(stored: Uint8Array): StoredGameRules {
   const [factory, count] = decodeLoose(listHeadCodec, stored, "dispute game factory");
-  const items = stored.slice(listHeadCodec.enc([factory, count]).length);
-  const certain = readGameTypes(items, Number(count));
-  const fitting = certain.unknown.length === 0 ? [] : PAYLOAD_BYTES.flatMap((bytes) => {
-    try {
-      const read = readGameTypes(items, Number(count), bytes);
-      return read.end === items.length ? [read] : [];
-    } catch {
-      return []; // of another length
-    }
-  });
-  const [best, second] = fitting.toSorted((a, b) => b.gameTypes.length - a.gameTypes.length);
-  const isClear = best !== undefined && best.gameTypes.length !== second?.gameTypes.length;
-  const { end: _, ...rules } = isClear ? best : certain;
-  return { factory, ...rules };
-}
-
-/** @param payloadBytes of unknown kinds; absent: the first of them ends the list. @throws {ScaleError} */
-function readGameTypes(
-  items: Uint8Array,
-  count: number,
-  payloadBytes?: number,
-): Omit<StoredGameRules, "factory"> & { readonly end: number } {
   const gameTypes: GameTypeConfig[] = [];
-  const unknown: StoredGameRules["unknown"][number][] = [];
-  let end = 0;
-  for (let at = 0; at < count; at++) {
-    const rest = items.slice(end);
+  let rest = stored.slice(listHeadCodec.enc([factory, count]).length);
+  while (gameTypes.length < Number(count)) {
     const [gameType, expectedImplementation, kind] = decodeLoose(itemHeadCodec, rest, "game type");
-    if (kind < KNOWN_KINDS) {
-      const config = decodeLoose(gameTypeConfigCodec, rest, "game type");
-      gameTypes.push(config);
-      end += gameTypeConfigCodec.enc(config).length;
-      continue;
+    if (kind >= KNOWN_KINDS) {
+      const unread = Number(count) - gameTypes.length - 1;
+      return { factory, gameTypes, unknown: { gameType, expectedImplementation, kind }, unread };
     }
-    unknown.push({ gameType, expectedImplementation, kind });
-    if (payloadBytes === undefined) return { gameTypes, unknown, unread: count - at - 1, end };
-    end += ITEM_HEAD_BYTES + payloadBytes;
+    const config = decodeLoose(gameTypeConfigCodec, rest, "game type");
+    gameTypes.push(config);
+    rest = rest.slice(gameTypeConfigCodec.enc(config).length);
   }
-  return { gameTypes, unknown, unread: 0, end };
+  return { factory, gameTypes, unread: 0 };
 }
 
 /**

@@ -181,7 +181,7 @@ function verifyDisputeGame(
     stateRoot: l1StateRoot,
     contract: rules.factory,
   });
-  checkGame(proof, factoryRoot, rootClaimOf(chain, proof, config));
+  requireGame(proof, factoryRoot, rootClaimOf(chain, proof, config));
   checkImplementation(proof, factoryRoot, config.expectedImplementation);
   checkNotChallenged(proof, l1StateRoot, config);
   return proof.header;
@@ -197,8 +197,12 @@ function rootClaimOf(chain: StateMachine, proof: DisputeGameProof, { kind }: Gam
   return superRoot(proof.extraData);
 }
 
-/** Checks that the factory created this game for the claim. */
-function checkGame(proof: DisputeGameProof, factoryRoot: Hash256, rootClaim: Hash256): void {
+/** Requires that the factory created this game for the claim. @throws {RollupUpdateError} `game_...` */
+export function requireGame(
+  proof: Pick<DisputeGameProof, "gameType" | "extraData" | "timestampSec" | "proxy" | "disputeGameProof">,
+  factoryRoot: Hash256,
+  rootClaim: Hash256,
+): void {
   const slot = disputeGameSlot(gameUuid(proof.gameType, rootClaim, proof.extraData));
   const id = requireWord("game", { nodes: proof.disputeGameProof, root: factoryRoot, slot });
   if (id !== gameIdWord(proof)) refuse("game_mismatch");

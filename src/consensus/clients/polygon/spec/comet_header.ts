@@ -21,35 +21,7 @@ import {
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { enhanceCodec } from "scale-ts";
-
-/** Names a block: by its hash, and by the parts in which it is gossiped. */
-export interface CometBlockId {
-  readonly hash: Hash256;
-  readonly partSetHeader: { readonly total: number; readonly hash: Hash256 };
-}
-
-/** A header. */
-export interface CometHeader {
-  readonly version: { readonly block: bigint; readonly app: bigint };
-  readonly chainId: string;
-  readonly height: bigint;
-  /** RFC 3339 in UTC. */
-  readonly time: string;
-  /** `undefined` in the first block. */
-  readonly lastBlockId: CometBlockId | undefined;
-  readonly lastCommitHash: Hash256 | undefined;
-  readonly dataHash: Hash256 | undefined;
-  readonly validatorsHash: Hash256;
-  /** Validators of the next block. */
-  readonly nextValidatorsHash: Hash256;
-  readonly consensusHash: Hash256;
-  /** State after the block before. */
-  readonly appHash: Hash256;
-  readonly lastResultsHash: Hash256 | undefined;
-  readonly evidenceHash: Hash256 | undefined;
-  readonly proposerAddress: Address;
-}
+import { type CodecType, enhanceCodec } from "scale-ts";
 
 /** 32 bytes with their length. */
 export const sizedHash: Codec<Hash256> = enhanceCodec(bytes, fromHex, (value) => toHash256(value));
@@ -58,28 +30,38 @@ export const sizedHash: Codec<Hash256> = enhanceCodec(bytes, fromHex, (value) =>
 const sizedAddress: Codec<Address> = enhanceCodec(bytes, fromHex, (value) => toAddress(value));
 
 /** SCALE of {@link CometBlockId}: 70 bytes. */
-const cometBlockIdCodec: Codec<CometBlockId> = Struct({
+const cometBlockIdCodec = Struct({
   hash: sizedHash,
   partSetHeader: Struct({ total: u32, hash: sizedHash }),
 });
 
+/** Names a block: by its hash, and by the parts in which it is gossiped. */
+export type CometBlockId = Readonly<CodecType<typeof cometBlockIdCodec>>;
+
 /** SCALE of {@link CometHeader}: about 450 bytes. */
-export const cometHeaderCodec: Codec<CometHeader> = Struct({
+export const cometHeaderCodec = Struct({
   version: Struct({ block: u64, app: u64 }),
   chainId: utf8Text,
   height: u64,
+  /** RFC 3339 in UTC. */
   time: utf8Text,
+  /** `undefined` in the first block. */
   lastBlockId: Option(cometBlockIdCodec),
   lastCommitHash: Option(sizedHash),
   dataHash: Option(sizedHash),
   validatorsHash: sizedHash,
+  /** Validators of the next block. */
   nextValidatorsHash: sizedHash,
   consensusHash: sizedHash,
+  /** State after the block before. */
   appHash: sizedHash,
   lastResultsHash: Option(sizedHash),
   evidenceHash: Option(sizedHash),
   proposerAddress: sizedAddress,
 });
+
+/** A header. */
+export type CometHeader = Readonly<CodecType<typeof cometHeaderCodec>>;
 
 /** Bytes of a hash in the wrapper `BytesValue`; none for one that is absent. */
 function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
@@ -172,51 +154,40 @@ export function compareCometTimes(a: CometTime, b: CometTime): number {
   return a.nanos - b.nanos;
 }
 
-/** A vote, for the block or for none. */
-export interface CometVote {
-  readonly validatorAddress: Address;
-  /** RFC 3339 in UTC. */
-  readonly timestamp: string;
-  /** 64 bytes: r and s. */
-  readonly signature: Uint8Array | undefined;
-}
-
-/** Entry of a validator in a commit. */
-export type CometCommitSig =
-  /** No vote was received. */
-  | { readonly tag: "absent"; readonly value: undefined }
-  /** A vote for the block. */
-  | { readonly tag: "commit"; readonly value: CometVote }
-  /** A vote for no block. */
-  | { readonly tag: "nil"; readonly value: CometVote };
-
-/** What makes a block final: an entry per validator, in the order of the set. */
-export interface CometCommit {
-  readonly height: bigint;
-  readonly round: number;
-  readonly blockId: CometBlockId;
-  readonly signatures: readonly CometCommitSig[];
-}
-
-const voteCodec: Codec<CometVote> = Struct({
+const voteCodec = Struct({
   validatorAddress: sizedAddress,
+  /** RFC 3339 in UTC. */
   timestamp: utf8Text,
+  /** 64 bytes: r and s. */
   signature: Option(bytes),
 });
 
-const commitSigCodec: Codec<CometCommitSig> = Enum({
+/** A vote, for the block or for none. */
+export type CometVote = Readonly<CodecType<typeof voteCodec>>;
+
+const commitSigCodec = Enum({
+  /** No vote was received. */
   absent: nothing,
+  /** A vote for the block. */
   commit: voteCodec,
+  /** A vote for no block. */
   nil: voteCodec,
 });
 
+/** Entry of a validator in a commit. */
+export type CometCommitSig = Readonly<CodecType<typeof commitSigCodec>>;
+
 /** SCALE of {@link CometCommit}: about 120 bytes per vote. */
-export const cometCommitCodec: Codec<CometCommit> = Struct({
+export const cometCommitCodec = Struct({
   height: u64,
   round: u32,
   blockId: cometBlockIdCodec,
+  /** An entry per validator, in the order of the set. */
   signatures: list(commitSigCodec),
 });
+
+/** What makes a block final. */
+export type CometCommit = Readonly<CodecType<typeof cometCommitCodec>>;
 
 /** Type of a vote that makes a block final. */
 const PRECOMMIT = 2;
@@ -240,26 +211,17 @@ export function voteSignBytes(
   ));
 }
 
-/** Key of a validator. Heimdall has keys of secp256k1 alone: 65 bytes, uncompressed. */
-type HeimdallKey =
-  | { readonly tag: "ed25519"; readonly value: Uint8Array }
-  | { readonly tag: "secp256k1"; readonly value: Uint8Array };
-
-/** A validator. */
-export interface HeimdallValidator {
-  readonly address: Address;
-  readonly publicKey: HeimdallKey;
-  readonly power: bigint;
-  readonly name: string | undefined;
-}
-
 /** SCALE of {@link HeimdallValidator}: 97 bytes without a name. */
-export const heimdallValidatorCodec: Codec<HeimdallValidator> = Struct({
+export const heimdallValidatorCodec = Struct({
   address: sizedAddress,
+  /** Heimdall has keys of secp256k1 alone: 65 bytes, uncompressed. */
   publicKey: Enum({ ed25519: bytes, secp256k1: bytes }),
   power: u64,
   name: Option(utf8Text),
 });
+
+/** A validator. */
+export type HeimdallValidator = Readonly<CodecType<typeof heimdallValidatorCodec>>;
 
 /** Address of an uncompressed key, as accounts of Ethereum have it. */
 function heimdallAddress(key: Uint8Array): Address {

@@ -9,31 +9,6 @@ import { toAddress } from "../../../../core/evm/address.ts";
 import type { CometBlockId, CometCommitSig, HeimdallValidator } from "./comet_header.ts";
 import type { SignedHeimdallHeader } from "./update.ts";
 
-/** What a node says about itself. */
-export interface HeimdallStatus {
-  /** Name of its chain. */
-  readonly chainId: string;
-  readonly latestHeight: bigint;
-  readonly isCatchingUp: boolean;
-}
-
-/** A page of a validator set. */
-export interface ValidatorsPage {
-  readonly validators: readonly HeimdallValidator[];
-  /** Number of validators on all pages. */
-  readonly total: number;
-}
-
-/** An entry of the state. */
-export interface StoreEntry {
-  /** 0 when the node could answer. */
-  readonly code: number;
-  /** Empty: there is no entry. */
-  readonly value: Uint8Array;
-  /** Protobuf of a commitment proof per tree, the store's first; empty without a proof. */
-  readonly proofs: readonly Uint8Array[];
-}
-
 const int64 = z.string().regex(/^[0-9]{1,19}$/).transform(BigInt).refine((value) => value < 2n ** 63n);
 const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt).refine((value) => value < 2n ** 64n);
 /** Numbers that the hub keeps in 32 bits. */
@@ -138,7 +113,11 @@ const validator = z.object({
   name: undefined,
 }));
 
-const validatorsPage = z.object({ validators: z.array(validator), total: count });
+const validatorsPage = z.object({
+  validators: z.array(validator),
+  /** Number of validators on all pages. */
+  total: count,
+});
 
 const status = z.object({
   node_info: z.object({ network: z.string() }),
@@ -146,7 +125,8 @@ const status = z.object({
     latest_block_height: int64,
     catching_up: z.boolean(),
   }),
-}).transform(({ node_info, sync_info }): HeimdallStatus => ({
+}).transform(({ node_info, sync_info }) => ({
+  /** Name of its chain. */
   chainId: node_info.network,
   latestHeight: sync_info.latest_block_height,
   isCatchingUp: sync_info.catching_up,
@@ -158,20 +138,25 @@ const storeEntry = z.object({
     value: bytes.nullish(),
     proofOps: z.object({ ops: z.array(z.object({ data: bytes })) }).nullish(),
   }),
-}).transform(({ response: { code, value, proofOps } }): StoreEntry => ({
+}).transform(({ response: { code, value, proofOps } }) => ({
+  /** 0 when the node could answer. */
   code,
+  /** Empty: there is no entry. */
   value: value ?? new Uint8Array(0),
+  /** Protobuf of a commitment proof per tree, the store's first; empty without a proof. */
   proofs: (proofOps?.ops ?? []).map(({ data }) => data),
 }));
 
-/** Reads an answer to `commit`. @throws {z.ZodError} */
-export const parseSignedHeader = (json: unknown): SignedHeimdallHeader => signedHeader.parse(json);
+/** What a node says about itself. */
+export type HeimdallStatus = Readonly<z.infer<typeof status>>;
 
-/** Reads an answer to `validators`. @throws {z.ZodError} */
-export const parseValidatorsPage = (json: unknown): ValidatorsPage => validatorsPage.parse(json);
+/** An entry of the state. */
+export type StoreEntry = Readonly<z.infer<typeof storeEntry>>;
 
-/** Reads an answer to `status`. @throws {z.ZodError} */
-export const parseHeimdallStatus = (json: unknown): HeimdallStatus => status.parse(json);
-
-/** Reads an answer to `abci_query`. @throws {z.ZodError} */
-export const parseStoreEntry = (json: unknown): StoreEntry => storeEntry.parse(json);
+/** Answers by their methods. They throw `z.ZodError`. */
+export const heimdallAnswers = {
+  commit: signedHeader,
+  validators: validatorsPage,
+  status,
+  abci_query: storeEntry,
+};

@@ -4,43 +4,29 @@
  * modules/ismp/clients/polygon/src/lib.rs (Milestone).
  */
 import { BinaryReader } from "cosmjs-types/binary";
-import {
-  concatBytes,
-  equalBytes,
-  fromHex,
-  type Hash256,
-  toHash256,
-} from "../../../../core/encoding/bytes.ts";
-import { type Codec, Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
+import { concatBytes, equalBytes, fromHex, toHash256 } from "../../../../core/encoding/bytes.ts";
+import { Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { sizedHash } from "./comet_header.ts";
 import { dataField, fieldTag, integerField } from "./protobuf.ts";
-
-/** A milestone. */
-export interface Milestone {
-  readonly proposer: string;
-  readonly startBlock: bigint;
-  /** Height of the Bor block that it makes final. */
-  readonly endBlock: bigint;
-  /** Hash of that block. */
-  readonly hash: Hash256;
-  readonly borChainId: string;
-  readonly milestoneId: string;
-  /** Unix time in seconds. */
-  readonly timestampSec: bigint;
-  readonly totalDifficulty: bigint;
-}
+import type { CodecType } from "scale-ts";
 
 /** SCALE of {@link Milestone}. */
-export const milestoneCodec: Codec<Milestone> = Struct({
+export const milestoneCodec = Struct({
   proposer: utf8Text,
   startBlock: u64,
+  /** Height of the Bor block that it makes final. */
   endBlock: u64,
+  /** Hash of that block. */
   hash: sizedHash,
   borChainId: utf8Text,
   milestoneId: utf8Text,
+  /** Unix time in seconds. */
   timestampSec: u64,
   totalDifficulty: u64,
 });
+
+/** A milestone. */
+export type Milestone = Readonly<CodecType<typeof milestoneCodec>>;
 
 /** Store of Heimdall's state that has the milestones. */
 export const MILESTONE_STORE = "milestone";

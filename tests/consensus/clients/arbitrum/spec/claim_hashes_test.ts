@@ -4,7 +4,6 @@ import {
   assertionHash,
   assertionSlot,
   assertionStateHash,
-  contestReason,
   globalStateHash,
   nodeClaimHash,
   nodeSlot,
@@ -137,11 +136,4 @@ Deno.test("hub storage: keys of rollup and blacklist are those of the vector", (
   const id = { stateMachine: evmStateMachine(42161), consensusStateId: toConsensusStateId("ARB0") };
   equal(toHex(rollupCoreKey(id)), find("StateMachinesRollupCoreAddresses"));
   equal(toHex(blacklistedClaimKey(id, `0x${"22".repeat(32)}`)), find("BlacklistedArbitrumClaims"));
-});
-
-Deno.test("assertion: it counts while its parent is there and has one child", () => {
-  equal(contestReason(undefined), "without its parent in the rollup");
-  equal(contestReason(word(0n)), "without its parent in the rollup");
-  equal(contestReason(word((1n << 128n) | 5n)), undefined);
-  equal(contestReason(word((9n << 64n) | 5n)), "challenged");
 });

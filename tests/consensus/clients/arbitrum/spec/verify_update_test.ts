@@ -102,8 +102,6 @@ const event: AssertionCreated = {
   previousAssertionHash: assertion.previousAssertionHash,
   afterState: assertion.afterState,
   sequencerBatchAcc: assertion.sequencerBatchAcc,
-  beforeState: assertion.afterState,
-  inboxMaxCount: 1n,
 };
 const pending = BigInt(realAssertion.hash("expected.assertion_word"));
 const parentWord = BigInt(synthetic.hash("bold.parent_word"));
@@ -147,11 +145,7 @@ Deno.test("Arbitrum: what the L1 says against an assertion is found, each with i
 });
 
 const { value: node } = orbitUpdate.proof;
-const nodeEvent: NodeCreated = {
-  ...node,
-  parentNodeHash: claimOf(orbitUpdate.proof),
-  nodeHash: claimOf(boldUpdate.proof),
-};
+const nodeEvent: NodeCreated = node;
 
 async function buildOrbit(stateHash: bigint): Promise<{ update: ArbitrumUpdate; hub: ArbitrumHubView }> {
   const { slots, build } = nodeClaim(nodeEvent);

@@ -152,16 +152,6 @@ Deno.test("BSC: the epoch's first header as source stages the same set without a
   );
 });
 
-Deno.test("BSC: no field of source and target header can be changed", () => {
-  for (const [side, code] of [["sourceHeader", "source_hash"], ["targetHeader", "target_hash"]] as const) {
-    for (const step of [stage, enact, allVoted]) {
-      for (const { what, header } of changedHeaders(step.update[side])) {
-        refuses(step, code, `${side}, ${what}`, { change: { [side]: header } });
-      }
-    }
-  }
-});
-
 Deno.test("BSC: of the attested header the vote counts, and its number while a set is staged", () => {
   const { update } = enact;
   const voteless: EvmBlockHeader = { ...staging.targetHeader, number: update.attestedHeader.number };

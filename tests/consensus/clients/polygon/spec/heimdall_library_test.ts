@@ -18,11 +18,7 @@ import type {
   PolygonConsensusState,
   PolygonUpdate,
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
-import {
-  parseSignedHeader,
-  parseStoreEntry,
-  parseValidatorsPage,
-} from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
+import { heimdallAnswers } from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
 import {
   decodeMilestone,
   MILESTONE_STORE,
@@ -45,8 +41,8 @@ function stepTo(
   block: VectorNode,
 ): { readonly trusted: PolygonConsensusState; readonly update: PolygonUpdate } {
   const update = {
-    signedHeader: parseSignedHeader(block.at("commit").json),
-    nextValidators: parseValidatorsPage(block.at("validators").json).validators,
+    signedHeader: heimdallAnswers.commit.parse(block.at("commit").json),
+    nextValidators: heimdallAnswers.validators.parse(block.at("validators").json).validators,
     milestone: undefined,
   };
   return { update, trusted: trustedBelow(update, 1n, { chainId: 80002, finalizedBlock: 0n }) };
@@ -105,11 +101,11 @@ Deno.test("milestones in the state store of Heimdall's framework are proved, and
 });
 
 const recorded = await readVectors("real/polygon-mainnet.json");
-const signedHeader = parseSignedHeader(recorded.at("commit").json);
+const signedHeader = heimdallAnswers.commit.parse(recorded.at("commit").json);
 const { header } = signedHeader;
-const { validators } = parseValidatorsPage(recorded.at("validators").json);
+const { validators } = heimdallAnswers.validators.parse(recorded.at("validators").json);
 const number = readMilestoneCount(base64.decode(recorded.text("milestone_count")));
-const entry = parseStoreEntry(recorded.at("milestone").json);
+const entry = heimdallAnswers.abci_query.parse(recorded.at("milestone").json);
 const bor = parseHashedBlock(recorded.at("bor_block").json);
 const milestone = {
   number,

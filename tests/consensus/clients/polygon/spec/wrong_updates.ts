@@ -14,10 +14,7 @@ import type {
   TrustedHeimdall,
 } from "../../../../../src/consensus/clients/polygon/spec/update.ts";
 import type { PolygonErrorCode } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
-import {
-  parseSignedHeader,
-  parseValidatorsPage,
-} from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
+import { heimdallAnswers } from "../../../../../src/consensus/clients/polygon/spec/heimdall_json.ts";
 import { usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";
 import type { HeimdallSigner } from "../../../../../devnet/heimdall/signers.ts";
 import { borHeader, followedPolygon } from "../polygon_chain.ts";
@@ -85,8 +82,9 @@ async function doubleStep(): Promise<PolygonStep> {
   const signersOf = (height: bigint): readonly HeimdallSigner[] => height < ROTATION ? usualSigners : twice;
   const { chain, hub } = await followedPolygon({ signersOf });
   chain.heimdall.growTo(ROTATION);
-  const nextPage = parseValidatorsPage(chain.heimdall.answer("validators", [`${ROTATION}`, "1", "100"]));
-  const signedHeader = parseSignedHeader(chain.heimdall.answer("commit", [`${ROTATION - 1n}`]));
+  const { validators, commit } = heimdallAnswers;
+  const nextPage = validators.parse(chain.heimdall.answer("validators", [`${ROTATION}`, "1", "100"]));
+  const signedHeader = commit.parse(chain.heimdall.answer("commit", [`${ROTATION - 1n}`]));
   const update = { signedHeader, nextValidators: nextPage.validators, milestone: undefined };
   const view = { ...step.view, nowSec: chain.heimdall.timeOf(ROTATION) };
   return { trusted: hub.state, update, view };
@@ -213,33 +211,3 @@ export const wrongSteps: readonly Wrong<PolygonStep>[] = [
   }],
   ["a next set that has a validator twice", "duplicate_validator", await doubleStep()],
 ];
-
-/** Every way to change one value within `value`: hex and other texts, numbers, bytes, and what is absent. */
-export function* changedOnce(value: unknown, path = ""): Generator<readonly [string, unknown]> {
-  if (typeof value === "bigint") yield [path, value ^ 1n];
-  else if (typeof value === "number") yield [path, value ^ 1];
-  else if (typeof value === "string") yield [path, changedText(value)];
-  else if (value instanceof Uint8Array) {
-    yield [path, value.with(value.length >> 1, (value[value.length >> 1] ?? 0) ^ 1)];
-  } else if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
-      for (const [place, changed] of changedOnce(item, `${path}[${index}]`)) {
-        yield [place, value.with(index, changed)];
-      }
-    }
-  } else if (typeof value === "object" && value !== null) {
-    for (const [name, item] of Object.entries(value)) {
-      // A word of the codecs' unions, which no bytes can change into another text.
-      if (name === "tag") continue;
-      for (const [place, changed] of changedOnce(item, `${path}.${name}`)) {
-        yield [place, { ...value, [name]: changed }];
-      }
-    }
-  }
-}
-
-function changedText(text: string): string {
-  const at = text.length >> 1;
-  const digit = text[at] === "1" ? "2" : "1";
-  return text.slice(0, at) + digit + text.slice(at + 1);
-}

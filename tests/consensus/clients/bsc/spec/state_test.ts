@@ -1,0 +1,97 @@
+import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import { concatBytes, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { BscError, type BscErrorCode } from "../../../../../src/consensus/clients/bsc/spec/extra_data.ts";
+import {
+  type BscConsensusState,
+  bscConsensusStateCodec,
+  bscUpdateCodec,
+  epochLengthCodec,
+  epochLengthKey,
+  initialBscState,
+  MAX_ANCESTRY,
+} from "../../../../../src/consensus/clients/bsc/spec/update.ts";
+import {
+  decodeBscState,
+  decodeBscUpdate,
+} from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
+import { ScaleError } from "../../../../../src/core/encoding/scale.ts";
+import { readVector } from "../../../rollup/spec/vectors.ts";
+import { allVoted, chapel, enactment, stateAt, states } from "./vectors.ts";
+
+const refused = (code: BscErrorCode) => (error: unknown): boolean =>
+  error instanceof BscError && error.code === code && error.cause instanceof ScaleError;
+
+Deno.test("BSC SCALE: states have the bytes of the vector, both ways", () => {
+  equal(states.length, 3);
+  for (const [index, bytes] of states.entries()) {
+    equal(toHex(bscConsensusStateCodec.enc(stateAt(index))), toHex(bytes));
+  }
+  const { currentValidators, nextValidators, finalizedHeight, currentEpoch, chainId } = stateAt(0);
+  equal([currentValidators.length, nextValidators, finalizedHeight, currentEpoch, chainId], [
+    5,
+    undefined,
+    1999n,
+    1n,
+    97,
+  ]);
+});
+
+Deno.test("BSC SCALE: each truncated prefix and further bytes are refused", () => {
+  for (const bytes of states) {
+    for (let length = 0; length < bytes.length; length++) {
+      throws(() => decodeBscState(bytes.subarray(0, length)), refused("undecodable_state"));
+    }
+    throws(() => decodeBscState(concatBytes(bytes, Uint8Array.of(0))), refused("undecodable_state"));
+  }
+});
+
+Deno.test("BSC SCALE: a vote key that has not 48 bytes is neither written nor read", () => {
+  const state = stateAt(0);
+  const bytes = states[0] ?? new Uint8Array(0);
+  throws(
+    () => bscConsensusStateCodec.enc({ ...state, currentValidators: [new Uint8Array(47)] }),
+    ScaleError,
+  );
+  throws(() => decodeBscState(bytes.with(1, 47 << 2)), refused("undecodable_state"));
+});
+
+Deno.test("BSC SCALE: an ancestry of 1000 headers is carried, one more is not", () => {
+  const header = enactment.targetHeader;
+  const withAncestry = (count: number): Uint8Array =>
+    bscUpdateCodec.enc({ ...enactment, epochHeaderAncestry: Array.from({ length: count }, () => header) });
+  const most = withAncestry(MAX_ANCESTRY);
+  equal(decodeBscUpdate(most).epochHeaderAncestry.length, MAX_ANCESTRY);
+  throws(() => withAncestry(MAX_ANCESTRY + 1), ScaleError);
+});
+
+Deno.test("BSC: a client starts with the validators of an epoch's first header", () => {
+  const header = allVoted.update.sourceHeader;
+  const expected: BscConsensusState = {
+    currentValidators: allVoted.trusted.currentValidators,
+    nextValidators: undefined,
+    finalizedHeight: 86269000n,
+    finalizedHash: allVoted.node.at("expected").hash("finalized_hash"),
+    currentEpoch: 86269n,
+    chainId: 97,
+  };
+  equal(initialBscState(chapel, header, 1000n), expected);
+});
+
+Deno.test("BSC: a client cannot start at a block that announces nobody, or whose extra data is malformed", () => {
+  const header = allVoted.update.targetHeader;
+  throws(
+    () => initialBscState(chapel, header, 1000n),
+    { name: "BscError", code: "validators_missing" },
+  );
+  throws(
+    () => initialBscState(chapel, { ...header, extraData: new Uint8Array(5) }, 1000n),
+    { name: "BscError", code: "epoch_extra_data" },
+  );
+});
+
+Deno.test("BSC: the hub's epoch length is read under the known key", () => {
+  const known = readVector("evm-consensus-hub-storage-keys").list("keys")
+    .find((entry) => entry.text("pallet") === "IsmpBsc");
+  equal(toHex(epochLengthKey()), known?.text("storage_key"));
+  equal(toHex(epochLengthCodec.enc(1000n)), "0xe803000000000000");
+});

@@ -1,0 +1,265 @@
+/**
+ * The compiled consensus relayer on chains with a finality of their own, side by side: a beacon chain, one of BSC's type
+ * and Polygon. Changing signers, missed changes, lost blocks, lies.
+ */
+import assert from "node:assert/strict";
+import { toHex } from "../../src/core/encoding/bytes.ts";
+import { hashBlockHeader, parseBlockHeader } from "../../src/core/evm/block_header.ts";
+import type { BeaconLie } from "../../devnet/beacon/beacon.ts";
+import { lieAbout as lieOfBeacon } from "../../devnet/beacon/lies.ts";
+import type { BlockVoting } from "../../devnet/evm/bsc_validators.ts";
+import type { AlterNodeAnswer } from "../../devnet/heimdall/heimdall.ts";
+import type { NodeJson } from "../../devnet/heimdall/heimdall_chain.ts";
+import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
+import { waitUntil } from "../../devnet/waiting.ts";
+import { lieAbout } from "../consensus/rollup/lies.ts";
+import type { AlterAnswer } from "../support/altered_answers.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
+import { startLyingNode } from "./support/lying_node.ts";
+import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
+
+const KINDS = ["beacon", "bsc", "polygon"] as const;
+type Kind = typeof KINDS[number];
+
+/** What a beacon node may leave out; states it must have then. */
+const OPTIONAL = ["lightClient", "lodestarProof", "blindedBlocks"] as const;
+
+/** Changes of who signs that pass while nobody relays. */
+const MISSED = 3;
+
+/** Blocks of BSC, and of Heimdall, until who signs changes: a few looks of the relayer. */
+const EPOCH = 20n;
+
+/** Not every block of BSC has the votes that the hub wants. */
+function voting(block: bigint): BlockVoting | undefined {
+  if (block % 7n === 0n) return { voters: 0 };
+  if (block % 11n === 0n) return { voters: 3 };
+  return block % 13n === 0n ? { distance: 2n } : undefined;
+}
+
+/** One lie of a beacon node of each kind: in what was signed, in what is proved, in who signed. */
+const BEACON_LIES: readonly BeaconLie[] = [
+  lieOfBeacon("finalityUpdate", "data.attested_header.beacon.state_root"),
+  lieOfBeacon("finalityUpdate", "data.finalized_header.beacon.state_root"),
+  lieOfBeacon("finalityUpdate", "data.sync_aggregate.sync_committee_signature"),
+];
+
+/** Headers of BSC with another signature in the votes, and the hash that they then have: only votes give it away. */
+const forgedBscVotes: AlterAnswer = (method, result) => {
+  if (method !== "eth_getBlockByNumber" || typeof result !== "object" || result === null) return result;
+  const header = parseBlockHeader(result);
+  const extraData = header.extraData.slice();
+  // The signature ends before the vote data: 4 numbers and hashes, and the seal.
+  const at = extraData.length - 65 - 100;
+  const byte = extraData[at];
+  if (byte === undefined) return result;
+  extraData[at] = byte ^ 1;
+  return { ...result, extraData: toHex(extraData), hash: hashBlockHeader({ ...header, extraData }) };
+};
+
+type Fields = { readonly [name: string]: NodeJson };
+
+function fieldsOf(json: NodeJson | undefined): Fields {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new TypeError("No fields");
+  return json as Fields;
+}
+
+/** Answers of Heimdall about a signed block in which a part is another one. */
+function withSigned(part: "header" | "commit", change: (fields: Fields) => Fields): AlterNodeAnswer {
+  return (method, result) => {
+    if (method !== "commit") return result;
+    const signed = fieldsOf(fieldsOf(result).signed_header);
+    return { signed_header: { ...signed, [part]: change(fieldsOf(signed[part])) }, canonical: true };
+  };
+}
+
+/** Heimdall's votes whose signatures are for another block. */
+const forgedHeimdallVotes = withSigned("commit", (commit) => {
+  const { signatures } = commit;
+  if (!Array.isArray(signatures)) throw new TypeError("No signatures");
+  return {
+    ...commit,
+    signatures: signatures.map((entry) => ({ ...fieldsOf(entry), timestamp: "2026-01-01T00:00:00Z" })),
+  };
+});
+
+/** One lie of each kind: in a header that then has not its hash, in the hash itself, in the votes. */
+const LIES: readonly (readonly [what: string, lie: Lie, code: string])[] = [
+  ["the state root of a header", { bsc: lieAbout("eth_getBlockByNumber", "stateRoot") }, "malformed"],
+  ["the time of a header that votes name", { bsc: lieAbout("eth_getBlockByHash", "timestamp") }, "malformed"],
+  ["votes", { bsc: forgedBscVotes }, "(signature)"],
+  [
+    "the state of a header",
+    { polygon: withSigned("header", (header) => ({ ...header, app_hash: "00".repeat(32) })) },
+    "malformed",
+  ],
+  ["votes", { polygon: forgedHeimdallVotes }, "(signature)"],
+];
+type Lie = { readonly bsc: AlterAnswer } | { readonly polygon: AlterNodeAnswer };
+
+/** Lines about an accepted update of a chain whose summary fits. */
+function accepted(scene: ConsensusScene, kind: Kind, summary: RegExp): (line: RelayerLine) => boolean {
+  const { stateMachine } = scene.chain(kind);
+  return ({ record }) =>
+    record?.event === "update_accepted" && record.chain === stateMachine &&
+    summary.test(String(record.summary));
+}
+
+Deno.test("consensus of chains with a finality of their own", (t) =>
+  playConsensus(t, {
+    kinds: KINDS,
+    proven: { bsc: { epochLength: EPOCH, voting }, heimdall: { blocksPerSet: EPOCH } },
+  }, async (scene) => {
+    const { beacon } = scene.chain("beacon").proven;
+    const { heimdall } = scene.chain("polygon").proven;
+    assert.ok(beacon !== undefined && heimdall !== undefined);
+    const bsc = scene.chain("bsc");
+    const beaconLiars = BEACON_LIES.map(() => beacon.openNode());
+    await using bscNode = startLyingNode(bsc.rpcUrl);
+    const hostOf = ({ url }: { readonly url: string }): string => new URL(url).host;
+    let relayer: RelayerProcess;
+    const mine = (blocks: bigint): Promise<unknown> =>
+      resultHttp(bsc.node.rpcUrl, "anvil_mine", [`0x${blocks.toString(16)}`]);
+    /** Waits until so many more sets of Heimdall's validators than now have signed. */
+    const untilSetsChanged = async (sets: number): Promise<void> => {
+      const wanted = (heimdall.chain.head / EPOCH + BigInt(sets)) * EPOCH + 1n;
+      await waitUntil(`Heimdall has block ${wanted}`, () => heimdall.chain.head >= wanted);
+    };
+    const start = (): Promise<RelayerProcess> =>
+      scene.start({
+        beaconUrls: [...beaconLiars, beacon].map(({ url }) => url),
+        rpcUrls: { [bsc.stateMachine]: [bscNode.httpUrl] },
+      });
+
+    await scene.step("heights on the hub grow with the finality of each chain", async () => {
+      relayer = await scene.start();
+      await scene.untilGrown(KINDS, 2);
+      assert.ok(scene.hubHeight("beacon") <= BigInt(beacon.finalized.blockNumber));
+    });
+
+    await scene.step(
+      "a beacon node without any optional endpoint does: blocks and states are read",
+      async () => {
+        beacon.change({ without: OPTIONAL });
+        const since = scene.now(relayer);
+        await relayer.waitForLine("endpoint_limited.light_client_data", { since });
+        await scene.untilGrown(["beacon"], 2);
+        assert.ok(beacon.requests.some(({ route, status }) => route === "debugState" && status === 200));
+        beacon.change({ without: [] });
+      },
+    );
+
+    await scene.step("who signs is delivered when it changes", async () => {
+      const since = scene.now(relayer);
+      const next = beacon.period + 1;
+      await beacon.advanceToPeriod(next);
+      await mine(EPOCH);
+      await untilSetsChanged(2);
+      const committee = accepted(scene, "beacon", new RegExp(`committee of period ${next + 1}`));
+      await relayer.waitForLine(committee, { since });
+      await relayer.waitForLine(accepted(scene, "bsc", /validators of epoch/), { since });
+      await scene.untilHubHas("bsc", await scene.head("bsc") - 4n);
+      await scene.untilHubHas("polygon", await scene.head("polygon"));
+    });
+
+    await scene.step("blocks that heads lose are no harm", async () => {
+      for (let times = 0; times < 2; times++) {
+        await beacon.reorg(1);
+        for (const { node } of [bsc, scene.chain("polygon")]) {
+          await resultHttp(node.rpcUrl, "anvil_reorg", [2, []]);
+        }
+        await scene.untilGrown(KINDS);
+      }
+    });
+
+    await scene.step("after a crash all changes that were missed are delivered in order", async () => {
+      await scene.kill(relayer);
+      await untilSetsChanged(MISSED);
+      const period = beacon.period + 1;
+      await beacon.advanceToPeriod(beacon.period + MISSED);
+      await mine(EPOCH * BigInt(MISSED));
+      const heads = { bsc: await scene.head("bsc"), polygon: await scene.head("polygon") };
+      relayer = await start();
+      for (let missed = period; missed <= beacon.period; missed++) {
+        await relayer.waitForLine(
+          accepted(scene, "beacon", new RegExp(`committee of period ${missed + 1}`)),
+        );
+      }
+      // Each epoch of BSC takes two updates; those of one chain travel in one extrinsic.
+      for (const [kind, least] of [["bsc", 2 * MISSED], ["polygon", MISSED + 1]] as const) {
+        const line = await relayer.waitForLine(accepted(scene, kind, /./));
+        assert.ok(Number(line.record?.updates) >= least, line.text);
+        await scene.untilHubHas(kind, heads[kind] - 4n);
+      }
+    });
+
+    await scene.step(
+      "beacon nodes that lie are named, each for its own lie, and an honest one is asked",
+      async () => {
+        const since = scene.now(relayer);
+        beaconLiars.forEach((liar, at) => liar.change({ lie: BEACON_LIES[at] }));
+        for (const liar of beaconLiars) {
+          await relayer.waitForLine(({ text }) => text.includes(hostOf(liar)) && text.includes("malformed"), {
+            since,
+          });
+        }
+        await scene.untilGrown(["beacon"]);
+      },
+    );
+
+    await scene.step(
+      "where every beacon node lies nothing is submitted, and one is named in an error",
+      async () => {
+        scene.expect("endpoint_data_invalid.contradiction");
+        beacon.change({ lie: BEACON_LIES[0] });
+        const since = scene.now(relayer);
+        const line = await relayer.waitForLine("endpoint_data_invalid.contradiction", { since });
+        assert.ok([beacon, ...beaconLiars].some((node) => line.text.includes(hostOf(node))), line.text);
+        const height = scene.hubHeight("beacon");
+        await scene.untilFailed(relayer, 2, since);
+        assert.equal(scene.hubHeight("beacon"), height);
+        [beacon, ...beaconLiars].forEach((node) => node.change({ lie: undefined }));
+        await scene.untilGrown(["beacon"]);
+      },
+    );
+
+    for (const [what, lie, code] of LIES) {
+      const kind = "bsc" in lie ? "bsc" : "polygon";
+      const host = kind === "bsc" ? bscNode.host : hostOf(heimdall);
+      await scene.step(
+        `a node of ${kind} that lies about ${what} is named, and nothing is submitted`,
+        async () => {
+          scene.expect(({ text }) => text.includes(host));
+          const since = scene.now(relayer);
+          await scene.whileStopped(relayer, () => {
+            if ("bsc" in lie) bscNode.change(lie.bsc);
+            else heimdall.alter = lie.polygon;
+            return Promise.resolve();
+          });
+          await scene.untilFailed(relayer, 1, since);
+          const height = scene.hubHeight(kind);
+          await scene.untilFailed(relayer, 2, since);
+          assert.equal(scene.hubHeight(kind), height);
+          // Equal warnings are written once in five minutes.
+          assert.ok(
+            relayer.lines.some(({ level, text }) =>
+              (level === "warn" || level === "error") && text.includes(host) && text.includes(code)
+            ),
+          );
+          bscNode.change(undefined);
+          heimdall.alter = undefined;
+          await scene.untilGrown([kind]);
+        },
+      );
+    }
+
+    await scene.step(
+      "clients with the states that the program prints are such that the hub moves on from",
+      async () => {
+        await scene.stop(relayer);
+        for (const kind of KINDS) await scene.renewClient(kind);
+        relayer = await scene.start();
+        await scene.untilGrown(KINDS);
+      },
+    );
+  }));
