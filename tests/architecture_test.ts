@@ -250,9 +250,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 179,
   "consensus/status": 419,
   "core/beefy": 456,
-  "core/chains": 12_197,
-  "core/checks": 1221,
-  "core/commands": 1626,
+  "core/chains": 12_200,
+  "core/checks": 1216,
+  "core/commands": 1621,
   "core/config": 3087,
   "core/encoding": 570,
   "core/evm": 1733,
@@ -261,9 +261,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/merkle": 962,
   "core/pricing": 369,
   "core/rpc": 3540,
-  "core/runtime": 2012,
+  "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2576,
+  "core/telemetry": 2565,
   "messaging": 978,
   "messaging/checks": 287,
   "messaging/commands": 1810,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_952,
+  "lines of src": 74_931,
   "lines of devnet": 31_895,
-  "lines of tests": 91_108,
+  "lines of tests": 90_871,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 32,
+  "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 83,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_753,
+  "words of docs": 59_748,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -63,17 +63,6 @@ Deno.test("arguments: the command has a help of its own, which needs no files", 
   assert.ok(whole.kind === "exit" && whole.stdout.includes("accumulate-fees"));
 });
 
-Deno.test("arguments: of all commands only check tells the configuration's warnings, as the start does", () => {
-  const tells = (name: string, ...more: readonly string[]): boolean => {
-    const parsed = parse(...both, name, ...more);
-    assert.ok(parsed.kind === "run" && parsed.command.kind === "command", name);
-    return parsed.command.tellsConfiguration;
-  };
-  assert.equal(tells("check"), true);
-  for (const name of ["status", "list", "accumulate-fees", "retry"]) assert.equal(tells(name), false, name);
-  assert.equal(tells("log-level", "debug"), false);
-});
-
 Deno.test("arguments: filters are understood in every form; what is no chain, module or time is refused", () => {
   assert.deepEqual(commandOf(...both, "retry"), ["retry", {}]);
   const filters = [

@@ -4,7 +4,7 @@ import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { UnknownThing } from "../telemetry/open_log.ts";
 import { type FoundReason, toSentence } from "../telemetry/readiness.ts";
-import { type CheckJob, type CheckRow, MACHINE, runChecks } from "./check_row.ts";
+import { about, type CheckJob, type CheckRow, MACHINE, runChecks } from "./check_row.ts";
 
 /** Row on the board. */
 export interface BoardRow extends CheckRow {
@@ -47,14 +47,9 @@ export class CheckBoard {
   noteUnknown({ chain, what, cost }: UnknownThing, nowMs: number): boolean {
     const key = JSON.stringify([chain, what]);
     if (this.#unknown.has(key) || this.#unknown.size >= MAX_UNKNOWN) return false;
-    this.#unknown.set(key, {
-      chain: chain || MACHINE,
-      check: "unknown_met",
-      result: "warning",
-      found: `${what} is not known to this program: ${cost}`,
-      advice: "update this program",
-      sinceMs: nowMs,
-    });
+    const found = `${what} is not known to this program: ${cost}`;
+    const row = about(chain || MACHINE).warning("unknown_met", found, "update this program");
+    this.#unknown.set(key, { ...row, sinceMs: nowMs });
     return true;
   }
 

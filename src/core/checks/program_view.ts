@@ -7,10 +7,10 @@ import { describeReason, isReady } from "../telemetry/readiness.ts";
 import {
   type Cell,
   coloured,
-  type Columns,
   formatSection,
   mapTexts,
   type StatusSection,
+  type TableColumns,
   tableSection,
 } from "../telemetry/status_sections.ts";
 import { isCheckReason } from "./check_board.ts";
@@ -124,7 +124,7 @@ function headOf(
 export function chainColumns(
   { nowMs }: Pick<ProgramStatus, "nowMs">,
   { age }: Shows,
-): Columns<ProgramStatus["chains"][number]> {
+): TableColumns<ProgramStatus["chains"][number]> {
   const height = (reading: HeightReading | undefined): Cell =>
     reading && { text: String(reading.height), note: age(reading.readAtMs) };
   return {

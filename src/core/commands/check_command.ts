@@ -42,7 +42,6 @@ explains every check. The running relayer makes the same checks at its start and
       3: "there are warnings only",
     },
     without,
-    tellsConfiguration: true,
     addOptions: (parser) => void parser.option("--json", "print one JSON object"),
     run: (of: Run, { json = false }: { readonly json?: boolean }) =>
       run(of, (checks) => makeChecks({ ...of, isJson: json || of.isJson }, checks)),

@@ -36,15 +36,12 @@ export interface CommandSyntax extends CommandDescription {
 
 /** A command. `Run` is what the program hands to it, `Given` its arguments, then the values of its options. */
 export interface CommandDefinition<Run, Given extends readonly unknown[]> extends CommandSyntax {
-  /** True: it says what the configuration's warnings and notes are, as the start does; others work with it and are silent. */
-  readonly tellsConfiguration?: boolean;
   /** Does the work; returns the exit status. Its last argument is the parser of the command. */
   readonly run: (run: Run, ...given: Given) => Promise<ExitCode>;
 }
 
 /** Command of a command line, with what was given. */
-interface ChosenCommand<Kind, Run>
-  extends Required<Pick<CommandDefinition<Run, []>, "isLogged" | "tellsConfiguration" | "without">> {
+interface ChosenCommand<Kind, Run> extends Required<Pick<CommandSyntax, "isLogged" | "without">> {
   readonly kind: Kind;
   /** Its words. */
   readonly name: string;
@@ -104,14 +101,14 @@ function addSyntax<Kind, Run, Given extends readonly unknown[]>(
   definition: CommandDefinition<Run, Given>,
   choose: (chosen: ChosenCommand<Kind, Run>) => void,
 ): void {
-  const { group, without = [], isLogged = false, tellsConfiguration = false, run } = definition;
+  const { group, without = [], isLogged = false, run } = definition;
   const parent = group === undefined ? program : addGroup(program, group);
   const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
   const files = without.includes("config") ? "" : ` ${exampleFiles}`;
   const parser = addCommand(parent, definition, `${program.name()}${files}`).action(
     (...all: readonly unknown[]) => {
       const given = all as Given; // as the command's own options say
-      choose({ kind, name, given, without, isLogged, tellsConfiguration, run: (of) => run(of, ...given) });
+      choose({ kind, name, given, without, isLogged, run: (of) => run(of, ...given) });
     },
   );
   definition.addOptions?.(parser);

@@ -78,8 +78,7 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     names,
     observer: watch,
   });
-  const isNews = command.kind === "relay" || command.tellsConfiguration;
-  tellConfiguration(log, { file: args.config, reading, isNews });
+  if (command.kind === "relay") tellConfiguration(log, args.config, reading);
   const { signal, dispose } = abortOnSignals({
     exit: world.exit,
     onFirst: (name) => log.info("program_stopping", { signal: name }),

@@ -97,19 +97,16 @@ export interface RereadOptions<C> {
   readonly log: Pick<OpenLog, "debug" | "info" | "warn" | "error" | "hide">;
 }
 
-/** Logs the warnings and notes of a reading; at debug level where they are no news. */
+/** Logs the warnings and notes of a reading. */
 export function tellConfiguration(
-  log: Pick<OpenLog, "debug" | "info" | "warn">,
-  { file, reading, isNews }: {
-    readonly file: string;
-    readonly reading: Pick<ConfigResult<unknown>, "remarks">;
-    readonly isNews: boolean;
-  },
+  log: Pick<OpenLog, "info" | "warn">,
+  file: string,
+  { remarks }: Pick<ConfigResult<unknown>, "remarks">,
 ): void {
-  for (const remark of reading.remarks) {
+  for (const remark of remarks) {
     const explanation = renderDiagnostic(file, remark);
-    if (remark.kind === "warning") log[isNews ? "warn" : "debug"]("configuration_warning", { explanation });
-    else log[isNews ? "info" : "debug"]("configuration_note", { explanation });
+    if (remark.kind === "warning") log.warn("configuration_warning", { explanation });
+    else log.info("configuration_note", { explanation });
   }
 }
 
@@ -130,7 +127,7 @@ export function rereader<C>(options: RereadOptions<C>, first: C): () => C | unde
       return undefined;
     }
     log.hide([...listSecrets(reading.config), ...reading.secrets]);
-    tellConfiguration(log, { file, reading, isNews: true });
+    tellConfiguration(log, file, reading);
     const { config, fixed } = keepFixed(used, reading.config);
     if (fixed.length > 0) log.warn("configuration_reload.restart_needed", { changed: fixed.join(", ") });
     const changed = findChangedKeys(values, reading.values).filter((name) => !fixed.includes(name));

@@ -33,18 +33,12 @@ export interface FormatOptions {
 /** Formats an entry, without the line break. */
 export type LineFormat = (entry: Entry, options: FormatOptions) => string;
 
-const colours: Readonly<Record<LogLevel, string>> = {
-  debug: "\x1b[2m",
-  info: "\x1b[32m",
-  warn: "\x1b[33m",
-  error: "\x1b[31m",
-};
-/** Prefixes of sd-daemon(3): journalctl -p shows lines by level. */
-const priorities: Readonly<Record<LogLevel, string>> = {
-  debug: "<7>",
-  info: "<6>",
-  warn: "<4>",
-  error: "<3>",
+/** Colours of levels, and prefixes of sd-daemon(3), by which journalctl -p shows lines. */
+const styles: Readonly<Record<LogLevel, { readonly colour: string; readonly priority: string }>> = {
+  debug: { colour: "\x1b[2m", priority: "<7>" },
+  info: { colour: "\x1b[32m", priority: "<6>" },
+  warn: { colour: "\x1b[33m", priority: "<4>" },
+  error: { colour: "\x1b[31m", priority: "<3>" },
 };
 
 const faint = "\x1b[2m";
@@ -59,11 +53,11 @@ const placeWidth = 28;
  */
 export const humanLine: LineFormat = (entry, options) => {
   const level = entry.level.toUpperCase().padEnd(5);
-  const shown = options.hasColour ? `${colours[entry.level]}${level}${colourEnd}` : level;
+  const { colour, priority } = styles[entry.level];
+  const shown = options.hasColour ? `${colour}${level}${colourEnd}` : level;
+  const head = options.isJournal ? `${priority}${level}` : `${new Date(entry.timeMs).toISOString()} ${shown}`;
   const { place, said } = humanText(entry, options);
-  const text = `${place.padEnd(placeWidth)} ${said}`;
-  if (options.isJournal) return `${priorities[entry.level]}${level} ${text}${shownEvent(entry, options)}`;
-  return `${new Date(entry.timeMs).toISOString()} ${shown} ${text}${shownEvent(entry, options)}`;
+  return `${head} ${place.padEnd(placeWidth)} ${said}${shownEvent(entry, options)}`;
 };
 
 const UNNAMED = new ChainNames();

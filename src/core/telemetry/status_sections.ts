@@ -62,7 +62,7 @@ export function coloured(colour: NonNullable<Shown["colour"]>, text: string): Sh
 }
 
 /** What stands in the columns of a table, by their names. */
-type Columns<Row> = Readonly<Record<string, (row: Row) => Cell>>;
+export type TableColumns<Row> = Readonly<Record<string, (row: Row) => Cell>>;
 
 /** A column; numbers are aligned to the right. */
 interface Column {
@@ -85,7 +85,7 @@ export interface StatusSection {
 export function tableSection<Row>(
   title: string,
   rows: readonly Row[],
-  columns: Columns<Row>,
+  columns: TableColumns<Row>,
 ): StatusSection {
   const used = Object.entries(columns).map(([name, cell]) => ({ name, cells: rows.map(cell) }))
     .filter(({ cells }) => !cells.every(isEmpty));

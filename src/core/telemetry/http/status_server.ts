@@ -96,16 +96,11 @@ async function route(sources: StatusSources, path: string, query: URLSearchParam
 }
 
 function answerReadiness(reasons: readonly NotReadyReason[]): Response {
-  const shown = reasons.map((
-    { code, chain, leg, sinceMs, explanation, help, nextMs, isWarning = false },
-  ) => ({
+  const shown = reasons.map(({ code, isWarning = false, sinceMs, nextMs, ...reason }) => ({
     code,
     stops: !isWarning,
-    chain,
-    leg,
+    ...reason,
     since: new Date(sinceMs).toISOString(),
-    explanation,
-    help,
     next: nextMs === undefined ? undefined : new Date(nextMs).toISOString(),
   }));
   const ready = isReady(reasons);
