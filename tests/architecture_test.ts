@@ -278,12 +278,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 74_928,
   "lines of devnet": 31_895,
-  "lines of tests": 91_096,
+  "lines of tests": 90_871,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 83,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_753,
+  "words of docs": 59_748,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
