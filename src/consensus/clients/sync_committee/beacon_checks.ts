@@ -250,10 +250,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
-  if (may(({ stateProofs }) => stateProofs !== "no") || (hasLightClient && may(({ isGloas }) => isGloas))) {
-    if (!hasLightClient) {
-      return [ok("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
-    }
+  if (hasLightClient && may(({ stateProofs, isGloas }) => stateProofs !== "no" || isGloas)) {
     const found = `${where} serve no light_client/updates: a change of the period is read from a state`;
     return may(({ updates }) => updates !== "no") ? [] : [ok("light_client_updates_missing", found)];
   }
