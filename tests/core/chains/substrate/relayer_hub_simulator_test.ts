@@ -14,6 +14,7 @@ import { childTrieKeys } from "../../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { readSubstrateProof } from "../../../../src/core/merkle/substrate_proof.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import {
   commitSender,
   post,
@@ -27,6 +28,7 @@ import { type RuntimeChange, RuntimeMetadata } from "../../../../devnet/hub/runt
 import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
+import { WrongClock } from "../../../support/fake_clock.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
@@ -298,58 +300,80 @@ test("hub chain: a range beyond the node's head is lagging (F8)", async ({ hub, 
   assert.deepEqual(await chain.events.fetchEvents(0n, 0n, signal), []);
 });
 
-test("hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts", async ({ hub, chain }) => {
-  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.sender.broadcast(submission, signal);
-  for (let count = 0; count < 230; count++) hub.produceBlock();
-  const to = BigInt(hub.best.number);
-  assert.equal(
-    (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
-    1,
-  );
-  assert.equal(hub.callCounts.get("ismp_queryEventsWithMetadata"), 3);
-  hub.fault = ({ method, params: [from, until] }) =>
-    method === "ismp_queryEventsWithMetadata" && Number(until) - Number(from) >= 30
-      ? { kind: "error", code: -32008, message: "Response is too big" }
-      : undefined;
-  assert.equal(
-    (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
-    1,
-  );
-});
+/** As `test`, with a clock that can pass the time for which a range that was read counts. */
+function testLater(
+  name: string,
+  work: (scene: { readonly hub: Hub; readonly chain: HubChain; readonly pass: () => void }) => Promise<void>,
+): void {
+  Deno.test(name, async () => {
+    await using hub = await startTestHub();
+    const clock = new WrongClock(systemClock);
+    await using connection = connect(hub, {}, { clock });
+    await work({ hub, chain: connection.chain, pass: () => void (clock.aheadMs += 2_000) });
+  });
+}
 
-test("hub chain: half an answer, and a node that lost a request's body, are faults", async ({ hub, chain }) => {
-  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  await chain.sender.broadcast(submission, signal);
-  hub.produceBlock();
-  const to = BigInt(hub.best.number);
-  assert.equal((await chain.events.fetchEvents(1n, to, signal)).length > 0, true);
-  const blocks = Array.from(
-    { length: Number(to) },
-    (_, index) => [`0x${String(index).padStart(64, "0")}`, []],
-  );
-  hub.fault = ({ method }) =>
-    method === "ismp_queryEventsWithMetadata"
-      ? { kind: "result", result: Object.fromEntries(blocks.slice(1)) }
-      : undefined;
-  await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("malformed"));
-  // All blocks are there, but without the request.
-  const named = await Promise.all(
-    blocks.map(async (_, index) => {
-      const response = await fetch(hub.httpUrl, {
-        method: "POST",
-        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "chain_getBlockHash", params: [index + 1] }),
-      });
-      return [(await response.json()).result, []];
-    }),
-  );
-  hub.fault = ({ method, params }) => {
-    if (method !== "ismp_queryEventsWithMetadata") return undefined;
-    const [first, last] = params.map(Number);
-    return { kind: "result", result: Object.fromEntries(named.slice((first ?? 1) - 1, last)) };
-  };
-  await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("pruned"));
-});
+testLater(
+  "hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts",
+  async ({ hub, chain, pass }) => {
+    const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
+    await chain.sender.broadcast(submission, signal);
+    for (let count = 0; count < 230; count++) hub.produceBlock();
+    const to = BigInt(hub.best.number);
+    assert.equal(
+      (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
+      1,
+    );
+    assert.equal(hub.callCounts.get("ismp_queryEventsWithMetadata"), 3);
+    pass();
+    hub.fault = ({ method, params: [from, until] }) =>
+      method === "ismp_queryEventsWithMetadata" && Number(until) - Number(from) >= 30
+        ? { kind: "error", code: -32008, message: "Response is too big" }
+        : undefined;
+    assert.equal(
+      (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
+      1,
+    );
+  },
+);
+
+testLater(
+  "hub chain: half an answer, and a node that lost a request's body, are faults",
+  async ({ hub, chain, pass }) => {
+    const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
+    await chain.sender.broadcast(submission, signal);
+    hub.produceBlock();
+    const to = BigInt(hub.best.number);
+    assert.equal((await chain.events.fetchEvents(1n, to, signal)).length > 0, true);
+    pass();
+    const blocks = Array.from(
+      { length: Number(to) },
+      (_, index) => [`0x${String(index).padStart(64, "0")}`, []],
+    );
+    hub.fault = ({ method }) =>
+      method === "ismp_queryEventsWithMetadata"
+        ? { kind: "result", result: Object.fromEntries(blocks.slice(1)) }
+        : undefined;
+    await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("malformed"));
+    pass();
+    // All blocks are there, but without the request.
+    const named = await Promise.all(
+      blocks.map(async (_, index) => {
+        const response = await fetch(hub.httpUrl, {
+          method: "POST",
+          body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "chain_getBlockHash", params: [index + 1] }),
+        });
+        return [(await response.json()).result, []];
+      }),
+    );
+    hub.fault = ({ method, params }) => {
+      if (method !== "ismp_queryEventsWithMetadata") return undefined;
+      const [first, last] = params.map(Number);
+      return { kind: "result", result: Object.fromEntries(named.slice((first ?? 1) - 1, last)) };
+    };
+    await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("pruned"));
+  },
+);
 
 test("hub chain: proofs for EVM chains verify against the hub's MMR, in the order asked", async ({ hub, chain }) => {
   const requests = [1n, 2n, 3n].map((nonce) => post(nonce));
