@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
-import { startConsensusRelayer } from "../../devnet/programs/consensus_relayer.ts";
 import type { ChainKind } from "../../devnet/chains/proven_chains.ts";
-import { type ConsensusScene, playConsensus, secretChanges } from "./support/consensus_scene.ts";
+import { consensusCommands, type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import { assertServedUpdates } from "./support/served_status.ts";
 import { playMessaging, SECRETS } from "./support/secrets.ts";
 import type { RelayerLine, RelayerProcess } from "./support/relayer_process.ts";
@@ -29,14 +28,9 @@ async function playCheck(
   scene: ConsensusScene,
   rpcUrls: Readonly<Record<string, readonly string[]>>,
 ): Promise<void> {
-  const process = await startConsensusRelayer(scene.endpoints, {
-    changes: secretChanges(scene, { rpcUrls }),
-    extraArguments: ["check", "--json"],
-  });
-  const code = await process.exitCode();
-  const [report] = process.lines.filter(({ stream }) => stream === "stdout");
+  const { code, stdout, stderr } = await consensusCommands(scene, { rpcUrls })("check", "--json");
   const { checks }: { checks: readonly { chain: string; check: string; result: string }[] } = JSON.parse(
-    report?.text ?? "",
+    stdout,
   );
   const bsc = scene.chain("bsc").stateMachine;
   assert.deepEqual(
@@ -47,13 +41,10 @@ async function playCheck(
   const ok = checks.filter(({ result }) => result === "ok");
   for (const kind of KINDS) {
     const chain = scene.chain(kind).stateMachine;
-    assert.ok(
-      ok.some((row) => row.chain === chain && row.check === "light_client"),
-      `${chain} ${report?.text}`,
-    );
+    assert.ok(ok.some((row) => row.chain === chain && row.check === "light_client"), `${chain} ${stdout}`);
   }
   assert.ok(ok.some(({ check }) => check === "beacon_routes"));
-  for (const secret of Object.values(SECRETS)) assert.ok(!process.text.includes(secret), secret);
+  for (const secret of Object.values(SECRETS)) assert.ok(!`${stdout}${stderr}`.includes(secret), secret);
 }
 
 Deno.test("both programs on all kinds of chains", (t) =>

@@ -1,14 +1,13 @@
 /**
  * What an update of each type costs the compiled consensus relayer: bytes, requests, processor time, memory, beside
- * the two whole states that the reference reads for every update of a beacon chain. States of the devnet's beacon chain
- * are small, so what a whole state of mainnet costs is measured with one that is made as long.
+ * the two whole states that the reference reads for every update of a beacon chain; states of the devnet's beacon chain
+ * are small.
  */
-import type { Beacon, NodeBehaviour } from "../../devnet/beacon/beacon.ts";
+import type { NodeBehaviour } from "../../devnet/beacon/beacon.ts";
 import { startDevnet } from "../../devnet/devnet.ts";
 import { type ConsensusCase, measureUpdates, type RunCost } from "./consensus_run.ts";
-import type { BenchDeps, Part } from "./part.ts";
+import type { Part } from "./part.ts";
 import { type Aim, type Figure, figure, figuresOf } from "./report.ts";
-import { measureWholeState, type WholeStateCost } from "./whole_state.ts";
 
 /** Length of mainnet's state in SSZ. Source: docs/protocol/evm-consensus.md section 1, trap 7. */
 const STATE_BYTES = 300_000_000;
@@ -17,8 +16,6 @@ const PLAIN_STATES = 2;
 const MAX_BYTES_PERCENT = 1;
 const MAX_CPU_MS = 1_000;
 const MAX_EXTRA_MB = 64;
-const MAX_STALL_MS = 50;
-const STATE_ROUNDS = 2;
 /** In the line of an update that needed a whole state. */
 const WHOLE = "whole state of";
 
@@ -58,12 +55,10 @@ export const consensus: Part = async (deps) => {
   ] as const;
   const beacon = l1.proven.beacon;
   if (beacon === undefined) throw new Error("The L1 has a beacon chain");
-  const states = await wholeStates(deps, beacon);
-  const plainBytes = PLAIN_STATES * (states[0]?.bytes ?? NaN);
   const measure = async (work: ConsensusCase): Promise<readonly Figure[]> => {
     const folder = `${deps.folder}/${work.name.replaceAll(/[^a-z0-9]+/g, "-")}`;
     const costs = await measureUpdates(devnet, work, { folder, executable: deps.consensusExecutable });
-    return updateFigures(work, costs, plainBytes);
+    return updateFigures(work, costs);
   };
   const figures: Figure[] = [];
   for (const { name, summary, ...behaviour } of beaconWays) {
@@ -82,21 +77,20 @@ export const consensus: Part = async (deps) => {
   figures.push(
     ...await measure({ name: "bsc", chain: bsc, urls: { rpc_urls: bsc.rpcUrl, beacon_rpc_url: undefined } }),
   );
-  return [...figures, ...stateFigures(states)];
+  return figures;
 };
 
 /** States of the devnet are small, so that what is read of them whole is held to no aim. */
 function updateFigures(
   { name, summary }: ConsensusCase,
   { updates, extraMb }: RunCost,
-  plainBytes: number,
 ): readonly Figure[] {
   const isWhole = summary === WHOLE;
   const aim = (most: number): Aim | undefined => isWhole ? undefined : { most };
   const rounds = updates.map((update) => ({
     ...update,
     kilobytes: update.bytes / 1000,
-    percent: update.bytes / plainBytes * 100,
+    percent: update.bytes / (PLAIN_STATES * STATE_BYTES) * 100,
     hubKilobytes: update.hubBytes / 1000,
   }));
   return [
@@ -109,26 +103,4 @@ function updateFigures(
     ]),
     figure(`${name}: memory above rest`, "MB", extraMb, aim(MAX_EXTRA_MB)),
   ];
-}
-
-async function wholeStates(deps: BenchDeps, beacon: Beacon): Promise<readonly WholeStateCost[]> {
-  const path = `${deps.folder}/state.ssz`;
-  const answer = await fetch(`${beacon.url}/eth/v2/debug/beacon/states/head`, {
-    headers: { accept: "application/octet-stream" },
-  });
-  await Deno.writeFile(path, new Uint8Array(await answer.arrayBuffer()));
-  const costs: WholeStateCost[] = [];
-  while (costs.length < STATE_ROUNDS) costs.push(await measureWholeState(path, STATE_BYTES));
-  return costs;
-}
-
-function stateFigures(states: readonly WholeStateCost[]): readonly Figure[] {
-  const name = `a beacon state of ${STATE_BYTES / 1e6} MB`;
-  const rounds = states.map(({ lag, ...each }) => ({ ...each, ...lag }));
-  return figuresOf(rounds, [
-    ["cpuMs", `${name}: processor time of its hashes`, "ms"],
-    ["extraMb", `${name}: memory`, "MB", { most: MAX_EXTRA_MB }],
-    ["p99Ms", `${name}, over HTTP: stall of the loop, p99`, "ms", { most: MAX_STALL_MS }],
-    ["maxMs", `${name}, over HTTP: stall of the loop, longest`, "ms"],
-  ]);
 }

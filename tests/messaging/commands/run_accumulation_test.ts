@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import { formatAccumulated } from "../../../src/messaging/commands/accumulate_fees.ts";
-import { type AccumulateOptions, claimAndWithdraw } from "../../../src/messaging/commands/run_accumulation.ts";
+import {
+  type AccumulateOptions,
+  claimAndWithdraw,
+} from "../../../src/messaging/commands/run_accumulation.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";

@@ -203,8 +203,10 @@ export class ConsensusScene implements AsyncDisposable {
 
   /** Replaces the chain's client on the hub with the one that the compiled program prints. */
   async renewClient(kind: ChainKind): Promise<void> {
-    const client = await readPrintedClient(this.endpoints, this.chain(kind).stateMachine);
-    await this.devnet.hub.createConsensusClient(client);
+    const command = consensusCommands(this, {});
+    const { code, stdout, stderr } = await command("log-consensus-state", this.chain(kind).stateMachine);
+    assert.equal(code, 0, stderr);
+    await this.devnet.hub.createConsensusClient(parseClient(stdout));
   }
 
   /** The common end: relayers are stopped in order, then everything is checked. */
@@ -243,7 +245,7 @@ export class ConsensusScene implements AsyncDisposable {
 }
 
 /** The changes as a configuration takes them, with secrets in every place that can hold one. */
-export function secretChanges(
+function secretChanges(
   { devnet, endpoints }: Pick<ConsensusScene, "devnet" | "endpoints">,
   changes: SceneChanges,
 ): ConsensusChanges {
@@ -332,27 +334,7 @@ const printed = z.strictObject({
   ).optional(),
 });
 
-/** Asks the compiled program for the client of a chain. Challenge periods are none, as everywhere on the devnet. */
-async function readPrintedClient(
-  endpoints: ConsensusEndpoints,
-  chain: string,
-): Promise<NewConsensusClient> {
-  const folder = await Deno.makeTempDir({ prefix: "client-" });
-  try {
-    await Deno.writeTextFile(`${folder}/consensus.toml`, consensusConfig(endpoints), { mode: 0o600 });
-    const { code, stdout, stderr } = await runOnce(`${REPOSITORY}/build/causeway-consensus`, [
-      `--config=${folder}/consensus.toml`,
-      "--log-format=json",
-      "log-consensus-state",
-      chain,
-    ]);
-    if (code !== 0) throw new Error(`log-consensus-state ${chain} ended with ${code}:\n${stderr}`);
-    return parseClient(stdout);
-  } finally {
-    await Deno.remove(folder, { recursive: true });
-  }
-}
-
+/** The client that the program prints. Challenge periods are none, as everywhere on the devnet. */
 function parseClient(text: string): NewConsensusClient {
   const json = printed.parse(JSON.parse(text));
   const chains = Object.keys(json.challengePeriodsSec);

@@ -130,13 +130,14 @@ const histories = new Map([
   history(HUB, { sent: [{ commitment, dest: request.dest, height: 8n }], handled: [handledOnHub] }),
 ]);
 
-function startLine(
-  leg: string,
-  afterBlock: number,
-  because: string,
-): Facts["trace"]["processes"][number]["lines"][0] {
-  const record = { event: "leg_started", leg, after_block: `${afterBlock}`, because };
-  return { atMs: 0, stream: "stdout", text: JSON.stringify(record), record, level: "info" };
+type Line = Facts["trace"]["processes"][number]["lines"][0];
+
+function line(record: Line["record"], atMs = 0): Line {
+  return { atMs, stream: "stdout", text: "", record, level: "info" };
+}
+
+function startLine(leg: string, afterBlock: number, because: string): Line {
+  return line({ event: "leg_started", leg, after_block: `${afterBlock}`, because });
 }
 
 const starts = [startLine(`${A} -> ${HUB}`, 1, "first_start"), startLine(`${HUB} -> ${B}`, 1, "first_start")];
@@ -323,8 +324,7 @@ Deno.test("invariants: I8, credit that is missing, and money paid out without a 
 
 Deno.test("invariants: I9, sent for less than it costs although a profit is asked for", () => {
   const asking = (percent: string): Partial<Facts["trace"]["processes"][number]> => {
-    const record = { event: "program_started", minimumProfit: percent };
-    return { lines: [...starts, { atMs: 0, stream: "stdout", text: "", record, level: "info" }] };
+    return { lines: [...starts, line({ event: "program_started", minimumProfit: percent })] };
   };
   const offering = (fee: bigint | undefined): Partial<Facts> => {
     return { money: { ...money, fees: new Map(fee === undefined ? [] : [[commitment, fee]]) } };
@@ -398,9 +398,7 @@ Deno.test("invariants: I15, signed although the limit of losses was reached", ()
 });
 
 Deno.test("invariants: I11, a long silence, and an end that takes long", () => {
-  const at = (atMs: number, event = "something"): Facts["trace"]["processes"][number]["lines"][0] => {
-    return { atMs, stream: "stdout", text: event, record: { event }, level: "info" };
-  };
+  const at = (atMs: number, event = "something"): Line => line({ event }, atMs);
   const minuteMs = 60_000;
   assert.deepEqual(broken({}, {}, { lines: [...starts, at(10 * minuteMs)] }), []);
   assert.deepEqual(broken({}, {}, { lines: [...starts, at(11 * minuteMs)] }), ["I11"]);
@@ -411,29 +409,19 @@ Deno.test("invariants: I11, a long silence, and an end that takes long", () => {
 });
 
 Deno.test("invariants: I12, a leg that failed for another chain's fault, and one that never began", () => {
-  const line = (atMs: number, record: Readonly<Record<string, unknown>>): typeof starts[number] => {
-    return { atMs, stream: "stdout", text: "", record, level: "info" };
-  };
-  const failed = (leg: string, chain: string): readonly typeof starts[number][] => {
+  const failed = (leg: string, chain: string): readonly Line[] => {
     const error = { name: "RpcFault", message: `eth_call on ${chain} via 127.0.0.1: timeout` };
-    return [...starts, line(1, { event: "poll_failed", leg, error })];
+    return [...starts, line({ event: "poll_failed", leg, error }, 1)];
   };
   assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, B) }), []);
   assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, HUB) }), []);
   assert.deepEqual(broken({}, {}, { lines: failed(`${HUB} -> ${B}`, A) }), ["I12"]);
-  const worker = line(1, {
-    event: "worker_restarting",
-    worker: "claims",
-    error: { message: `eth_call on ${A} via 127.0.0.1: timeout` },
-  });
+  const error = { message: `eth_call on ${A} via 127.0.0.1: timeout` };
+  const worker = line({ event: "worker_restarting", worker: "claims", error }, 1);
   assert.deepEqual(broken({}, {}, { lines: [...starts, worker] }), ["I12"]);
 
-  const relaying = line(0, {
-    event: "program_started",
-    chains: `${A}, ${B}`,
-    deliversTo: B,
-    minimumProfit: "0 %",
-  });
+  const chains = { chains: `${A}, ${B}`, deliversTo: B };
+  const relaying = line({ event: "program_started", ...chains, minimumProfit: "0 %" });
   const without = starts.filter(({ record }) => record?.leg !== `${A} -> ${HUB}`);
   const begun = [relaying, ...starts, startLine(`${B} -> ${HUB}`, 1, "first_start")];
   assert.deepEqual(broken({}, {}, { lines: begun, endedAtMs: 70_000 }), []);
@@ -443,7 +431,7 @@ Deno.test("invariants: I12, a leg that failed for another chain's fault, and one
     [],
     "too early to tell",
   );
-  const down = line(0, { event: "chain_suspended", chain: B });
+  const down = line({ event: "chain_suspended", chain: B });
   assert.deepEqual(broken({}, {}, { lines: [relaying, down, ...starts], endedAtMs: 70_000 }), []);
 });
 
