@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 170,
   "consensus/status": 419,
   "core/beefy": 456,
-  "core/chains": 12_196,
+  "core/chains": 12_190,
   "core/checks": 1215,
   "core/commands": 1621,
   "core/config": 3068,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_950,
+  "lines of src": 73_944,
   "lines of devnet": 31_707,
   "lines of tests": 89_920,
   "lines of the longest function of src": 72,
