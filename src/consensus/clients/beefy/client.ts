@@ -190,17 +190,12 @@ function connectSources({ network, hub }: HubContext, values: ProverValues | und
 /** Connects a node of the hub. */
 function connectHubNode(
   network: SubstrateChainDeps,
-  hub: HubSubstrateConfig,
-  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
+  { rpcWs, maxRpcPayloadSizeBytes }: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
 ): ReturnType<typeof createHubChain> {
-  const { rpcWs, maxRpcPayloadSizeBytes } = node;
-  const { stateMachine, consensusStateId } = hub;
-  return createHubChain(network, {
-    ...hub,
-    id: { stateMachine, consensusStateId },
-    rpcWs,
-    maxRpcPayloadSizeBytes,
-  });
+  const id = { stateMachine, consensusStateId };
+  const options = { id, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries, signer };
+  return createHubChain(network, options);
 }
 
 function connectRelay(
