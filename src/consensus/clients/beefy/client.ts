@@ -112,7 +112,14 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: HubContext["network"], chain: EvmChainSection): EvmChain {
-  return createEvmChain(network, { ...chain, queryBatchSizeBlocks: undefined, tracingBatchSize: undefined });
+  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
+  const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
+  return createEvmChain(network, {
+    ...{ stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType },
+    ...{ gasPriceBufferPercent, maximumGasPriceGwei },
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+  });
 }
 
 function connectHost(
