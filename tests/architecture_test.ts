@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus": 2737,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
-  "consensus/clients/beefy": 2484,
+  "consensus/clients/beefy": 2486,
   "consensus/clients/bsc": 1254,
-  "consensus/clients/grandpa": 1420,
+  "consensus/clients/grandpa": 1421,
   "consensus/clients/op_stack": 1372,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 170,
   "consensus/status": 419,
   "core/beefy": 456,
-  "core/chains": 12_196,
+  "core/chains": 12_190,
   "core/checks": 1215,
   "core/commands": 1621,
   "core/config": 3068,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_950,
+  "lines of src": 73_947,
   "lines of devnet": 31_707,
-  "lines of tests": 89_942,
+  "lines of tests": 89_946,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 79,

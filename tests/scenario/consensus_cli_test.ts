@@ -86,7 +86,7 @@ Deno.test("consensus command line: a signal during the start ends it with 0, and
     /(https|wss):\/\/[^"/]+/g,
     (_, scheme: string) => `${scheme === "wss" ? "ws" : "http"}://127.0.0.1:9`,
   );
-  const toml = nowhere.replace('signer = "keys/hub"', 'signer = "keys/hub"\nmax_concurent_queries = 0');
+  const toml = nowhere.replace("slot_duration = 6000", "$&\nconsensus_update_frequency = 6000000000000000");
   return inFolder(toml, async (folder) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       await using process = await start(folder, toml);

@@ -46,6 +46,7 @@ async function check(
     return relay;
   }, { chain: "POLKADOT-3367", proves });
   const rows = await clock.run(runChecks({ clock }, plan(), never));
+  await clock.settle();
   assert.equal(open, 0, "the connection is closed");
   return rows;
 }
@@ -98,7 +99,7 @@ Deno.test("relay node: for heads it must prove the state of its final block, and
     fetchReadProof: () => Promise.reject(fault("missing_method", "state_getReadProof")),
   });
   assert.deepEqual(results(denied)[1], ["state_proof", "failed"]);
-  assert.match(denied[1]?.advice ?? "", /state_getReadProof/);
+  assert.match(denied[1]?.found ?? "", /^state_getReadProof: missing_method/);
 });
 
 Deno.test("relay node: one that is silent has one row, and one that hangs has one of what it proves", async () => {
@@ -107,6 +108,9 @@ Deno.test("relay node: one that is silent has one row, and one that hangs has on
   });
   assert.deepEqual(results(dead), [["endpoint", "failed"]]);
   assert.match(dead[0]?.advice ?? "", /check the URL/);
-  const hanging = await check("grandpa", { fetchFinalized: () => new Promise(() => {}) });
+  const hanging = await check("grandpa", {
+    fetchFinalized: (signal) =>
+      new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  });
   assert.deepEqual(results(hanging), [["grandpa", "failed"]]);
 });

@@ -112,7 +112,14 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: HubContext["network"], chain: EvmChainSection): EvmChain {
-  return createEvmChain(network, { ...chain, queryBatchSizeBlocks: undefined, tracingBatchSize: undefined });
+  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
+  const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
+  return createEvmChain(network, {
+    ...{ stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType },
+    ...{ gasPriceBufferPercent, maximumGasPriceGwei },
+    queryBatchSizeBlocks: undefined,
+    tracingBatchSize: undefined,
+  });
 }
 
 function connectHost(
@@ -190,17 +197,12 @@ function connectSources({ network, hub }: HubContext, values: ProverValues | und
 /** Connects a node of the hub. */
 function connectHubNode(
   network: SubstrateChainDeps,
-  hub: HubSubstrateConfig,
-  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
+  { rpcWs, maxRpcPayloadSizeBytes }: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
 ): ReturnType<typeof createHubChain> {
-  const { rpcWs, maxRpcPayloadSizeBytes } = node;
-  const { stateMachine, consensusStateId } = hub;
-  return createHubChain(network, {
-    ...hub,
-    id: { stateMachine, consensusStateId },
-    rpcWs,
-    maxRpcPayloadSizeBytes,
-  });
+  const id = { stateMachine, consensusStateId };
+  const options = { id, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries, signer };
+  return createHubChain(network, options);
 }
 
 function connectRelay(

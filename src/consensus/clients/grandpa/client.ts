@@ -75,10 +75,11 @@ function connectFollower(
   chain: FollowerConfig,
 ): HubFollower {
   const { network, hub, parachains, watch } = context;
-  const { stateMachine, consensusStateId } = chain;
+  const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
+    chain;
   const follower = createFollowerTarget(network, {
-    ...chain,
     id: { stateMachine, consensusStateId },
+    ...{ hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries },
     // Updates are signed for rewards, which only the hub pays: any key will do.
     signer: chain.signer ?? hub.signer,
   });

@@ -17,9 +17,6 @@ import { callAll, orFault, probeAll } from "./rpc_batch.ts";
 /** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
 const ENDPOINT_TIMEOUT_MS = 10_000;
 
-/** Advice about a host whose own parameters are wrong. */
-const AT_FAULT = "correct ismp_host, or report it to the host's operators";
-
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
 interface EndpointAnswers {
   /** A set of one. */
@@ -151,13 +148,12 @@ async function contractRows(
     orFault(batchCallSupport(params.handler)),
   ], { signal });
   if (code === "0x") {
-    const found = `no contract at the host's handler ${params.handler}; ${AT_FAULT}`;
-    return [failed("handler_not_found", found)];
+    return [failed("handler_not_found", `no contract at the host's handler ${params.handler}`)];
   }
   if (decimals instanceof RpcFault && isTransient(decimals)) throw decimals;
   const rows: CheckRow[] = [];
   if (typeof decimals !== "number") {
-    const found = `the decimals of the host's fee token ${params.feeToken} cannot be read; ${AT_FAULT}`;
+    const found = `the decimals of the host's fee token ${params.feeToken} cannot be read`;
     rows.push(failed("fee_token_unreadable", found));
   }
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);

@@ -246,14 +246,12 @@ function checkMethods(
     return [warning("rpc_methods_unlisted", found)];
   }
   const missing = needed.filter((each) => !methods.has(each));
-  const found = `the node lacks the RPC methods ${
-    missing.join(", ")
-  }; use a node of the chain's own software`;
+  const found = `the node lacks the RPC methods ${missing.join(", ")}`;
   return [
     ...missing.length === 0 ? [] : [failed("rpc_methods_missing", found)],
-    ...Object.entries(alternatives).filter(([method]) => !methods.has(method)).map((
-      [method, { event, text }],
-    ) => warning(event, `the node lacks ${method} (--rpc-methods unsafe); ${text}`)),
+    ...Object.entries(alternatives).flatMap(([method, { event, text }]) =>
+      methods.has(method) ? [] : [warning(event, `the node lacks ${method} (--rpc-methods unsafe); ${text}`)]
+    ),
   ];
 }
 
