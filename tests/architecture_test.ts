@@ -230,7 +230,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  * commit, with the reason in the commit's message; a change that makes one smaller lowers it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  "build": 795,
+  "build": 792,
   "consensus": 2737,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 456,
   "core/chains": 12_190,
   "core/checks": 1215,
-  "core/commands": 1621,
+  "core/commands": 1615,
   "core/config": 3068,
   "core/encoding": 570,
   "core/evm": 1733,
@@ -263,10 +263,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3540,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2548,
+  "core/telemetry": 2542,
   "messaging": 978,
   "messaging/checks": 287,
-  "messaging/commands": 1810,
+  "messaging/commands": 1808,
   "messaging/config": 603,
   "messaging/fees": 2741,
   "messaging/ledger": 4396,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_947,
+  "lines of src": 73_930,
   "lines of devnet": 31_707,
   "lines of tests": 89_946,
   "lines of the longest function of src": 72,

@@ -95,7 +95,8 @@ async function publish(
     sha256: await sha256Of(executable),
   };
   await Deno.writeTextFile(`${out}/${names.bill}`, billOfMaterials(facts));
-  say(`${out}/${names.archive}: ${await megabytes(`${out}/${names.archive}`)}, ${packages.length} packages`);
+  const megabytes = ((await Deno.stat(`${out}/${names.archive}`)).size / 1e6).toFixed(1);
+  say(`${out}/${names.archive}: ${megabytes} MB, ${packages.length} packages`);
   return Object.values(names);
 }
 
@@ -105,10 +106,6 @@ async function bundledPackages(program: Program): Promise<readonly string[]> {
   const texts: string[] = [];
   for await (const { name } of Deno.readDir(folder)) texts.push(await Deno.readTextFile(`${folder}/${name}`));
   return packagesIn(texts);
-}
-
-async function megabytes(file: string): Promise<string> {
-  return `${((await Deno.stat(file)).size / 1e6).toFixed(1)} MB`;
 }
 
 function parseOptions(args: readonly string[]): ReleaseOptions {

@@ -41,7 +41,10 @@ function listNext(program: Parser, words: readonly string[]): readonly string[] 
   );
   const [, name] = /^(--[a-z-]+)=/.exec(current) ?? [];
   const options = [command, program].flatMap((each) => each.createHelp().visibleOptions(each));
-  const valued = options.find((option) => takesValue(option) && isNamed(option, name ?? words.at(-2)));
+  const before = name ?? words.at(-2) ?? "";
+  const valued = options.find(({ required, optional, long, short }) =>
+    (required || optional) && (before === long || before === short)
+  );
   const next = valued === undefined
     ? listWords(command, options)
     : (valued.argChoices ?? []).map((choice) => [name === undefined ? choice : `${name}=${choice}`, ""]);
@@ -49,14 +52,6 @@ function listNext(program: Parser, words: readonly string[]): readonly string[] 
     next.filter(([word = ""]) => word.startsWith(current)).map(([word, text]) => [word, text]),
   );
   return [...found].map(([word, text]) => `${word}\t${text}`);
-}
-
-function takesValue({ required, optional }: Option): boolean {
-  return required || optional;
-}
-
-function isNamed({ long, short }: Option, word: string | undefined): boolean {
-  return word !== undefined && (word === long || word === short);
 }
 
 /** Commands, choices of the argument, and options. */

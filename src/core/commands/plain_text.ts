@@ -15,7 +15,10 @@ export function formatData(data: object): string {
   const values = formatTable(single.map(([name, value]) => [toLabel(name), toText(value)]));
   return [
     ...single.length === 0 ? [] : [values],
-    ...several.map(([name, value]) => `${toLabel(name)}\n${formatMember(value).replace(/^(?=.)/gm, "  ")}`),
+    ...several.map(([name, value]) => {
+      const text = Array.isArray(value) ? formatList(value) : formatData(value);
+      return `${toLabel(name)}\n${text.replace(/^(?=.)/gm, "  ")}`;
+    }),
   ].join("\n");
 }
 
@@ -26,10 +29,6 @@ export function formatList(items: readonly object[]): string {
   const cells = items.map((item) => names.map((name): unknown => Reflect.get(item, name)));
   if (names.length > MAX_COLUMNS || !cells.flat().every(isSingle)) return items.map(formatData).join("\n\n");
   return formatTable([names.map(toLabel), ...cells.map((row) => row.map(toText))]);
-}
-
-function formatMember(value: object): string {
-  return Array.isArray(value) ? formatList(value) : formatData(value);
 }
 
 function hasValue(value: unknown): boolean {

@@ -5,7 +5,7 @@ import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import type { HandDelivery } from "../relay/deliver/by_hand.ts";
-import type { Leg, LegRun } from "../relay/leg.ts";
+import type { LegRun } from "../relay/leg.ts";
 import type { OperationContext } from "./command.ts";
 import { toHash } from "./message_filter.ts";
 import { findRows, toDecisionView } from "./show.ts";
@@ -111,7 +111,9 @@ const relayRow = async (
   signal: AbortSignal,
 ) => {
   const { commitment, source: from, target: to } = row;
-  const leg = context.relaying().legs.find((each) => isOf(each, row));
+  const leg = context.relaying().legs.find(({ source, target }) =>
+    source.id.stateMachine === from && target.id.stateMachine === to
+  );
   const result: HandDelivery = leg === undefined
     ? { outcome: "waiting", text: `${from} -> ${to} is not configured.` }
     : await deliver({ ...leg, signal }, { row, isDryRun });
@@ -148,8 +150,4 @@ async function deliver(
     if (!(error instanceof RpcFault)) throw error;
     return { outcome: "waiting", text: `An endpoint did not answer: ${error.message}` };
   }
-}
-
-function isOf({ source, target }: Leg, row: MessageRow): boolean {
-  return source.id.stateMachine === row.source && target.id.stateMachine === row.target;
 }

@@ -1,5 +1,6 @@
 /** Status page of both programs: sections as HTML. Pure. */
 import { escapeControls } from "../../config/redact.ts";
+import { shownTime } from "../../runtime/text_table.ts";
 import {
   type Cell,
   type Drawing,
@@ -28,7 +29,8 @@ function render(value: HtmlValue): string {
   if (value === undefined || value === false) return "";
   if (value instanceof Html) return value.text;
   if (typeof value === "object") return value.map(render).join("");
-  return escapeText(String(value));
+  // Characters that change the direction or are invisible become visible.
+  return escapeControls(String(value).replaceAll(/[&<>"']/g, (found) => ENTITIES[found] ?? ""));
 }
 
 /** Named as in ASCII where they have no picture of their own. */
@@ -39,11 +41,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-
-/** Escapes text for content and attributes; characters that change the direction or are invisible become visible. */
-function escapeText(text: string): string {
-  return escapeControls(text.replaceAll(/[&<>"']/g, (found) => ENTITIES[found] ?? ""));
-}
 
 /** Interval at which the page loads itself again, seconds. */
 const RELOAD_SEC = 10;
@@ -69,7 +66,9 @@ export function renderPage(
 <main>
 ${sections.map(renderSection)}
 </main>
-<footer>${formatTime(nowMs)}, again every ${RELOAD_SEC} s. <a href="/readyz">readiness</a>,
+<footer>${
+    shownTime(new Date(nowMs).toISOString())
+  }, again every ${RELOAD_SEC} s. <a href="/readyz">readiness</a>,
 <a href="/metrics">metrics</a>, <a href="/status.json">JSON</a></footer>
 </body>
 </html>
@@ -169,9 +168,4 @@ function renderDrawing({ line, of }: Drawing): Html {
 
 function toText(value: number): string {
   return String(Number(value.toPrecision(4)));
-}
-
-/** Formats a time, e.g. `2026-01-02 03:04:05 UTC`. */
-function formatTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
