@@ -60,7 +60,7 @@ Deno.test({
       oracleEveryMs: 400,
       proven: { startNode: startGeth },
     });
-    await playProfiles(devnet, {}, { withdraws: true });
+    await playProfiles(devnet, {});
   },
 });
 

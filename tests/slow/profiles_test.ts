@@ -27,7 +27,7 @@ for (let at = 0; at * 2 < evm.length; at++) {
   const names = new Set([a, b, hub ?? a].map(({ name }) => name));
   Deno.test(`profiles: messages cross and fees come home through ${[...names].join(", ")}`, async () => {
     await using devnet = await startProfileDevnet();
-    await playProfiles(devnet, { evm: [a, b], ...hub && { hub } }, { withdraws: true });
+    await playProfiles(devnet, { evm: [a, b], ...hub && { hub } });
   });
 }
 

@@ -22,12 +22,6 @@ interface ProfileCast {
   readonly hub?: Profile<RpcBehaviour>;
 }
 
-/** How it is played. */
-interface ProfileSceneOptions {
-  /** Has the fees paid out by the command in the end. Default false. */
-  readonly withdraws?: boolean;
-}
-
 /** Messages each way, half before the program starts and half while it runs. */
 const MESSAGES = 50;
 /** Blocks that pass before the first half, so that it is not in the first block that is read. */
@@ -56,11 +50,7 @@ export function startProfileDevnet(): Promise<Devnet> {
  * @throws {Error} when a message does not arrive, a fee does not come home, an invariant does not hold, or a behaviour was
  * never met.
  */
-export async function playProfiles(
-  devnet: Devnet,
-  { evm, hub }: ProfileCast,
-  { withdraws = false }: ProfileSceneOptions = {},
-): Promise<void> {
+export async function playProfiles(devnet: Devnet, { evm, hub }: ProfileCast): Promise<void> {
   await using nodes = new AsyncDisposableStack();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   const fronts = new Map<DevnetChain, ProfiledNode>();
@@ -96,7 +86,7 @@ export async function playProfiles(
       credit.map((before) => before + BigInt(MESSAGES) * FEE),
       "credit on the hub",
     );
-    if (withdraws) await bringHome(scene, relayer, changes);
+    await bringHome(scene, relayer, changes);
     await scene.finish();
   });
   assertMet([...fronts.values(), ...hubFront === undefined ? [] : [hubFront]]);

@@ -86,7 +86,6 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
   createChecks: ({ network, hub: { stateMachine: chain } }, values) =>
     values && checkRelayNode(network.clock, () => connectRelay(network, chain, values), {
       chain,
-      key: "[hub.prover].relay_rpc_ws",
       proves: "beefy",
     }),
   connectState: ({ network, hub, target }, values) => {

@@ -54,7 +54,6 @@ export const grandpaClient: HubClient<GrandpaValues> = {
   createChecks: ({ network, hub: { stateMachine: chain } }, { rpc }) =>
     checkRelayNode(network.clock, () => connectFinality(network, chain, rpc), {
       chain,
-      key: "[hub.grandpa].rpc",
       proves: "grandpa",
     }),
   connectState: (context, values) => {
