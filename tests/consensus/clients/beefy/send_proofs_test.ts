@@ -180,15 +180,6 @@ Deno.test("beefy: a transaction is followed through faults of endpoints to its b
   assert.deepEqual(made.chain.log, ["sign", "send at 100"]);
 });
 
-Deno.test("beefy: a transaction that did not advance the host is reported as wasted gas", async () => {
-  for (const [advancedClient, kind] of [[false, "wasted"], [true, "mined"]] as const) {
-    const made = scene();
-    made.chain.outcome = () => ({ ...mined, advancedClient });
-    const result = await made.clock.run(made.send());
-    assert.deepEqual(result, { kind, block: 9n, transaction: [...made.chain.prices.keys()][0] });
-  }
-});
-
 Deno.test("beefy: what a transaction with proofs cost is reported with its outcome", async () => {
   const made = scene();
   const spent = { gasUsed: 400_000n, gasPriceWei: 10n ** 9n, dataCostWei: 5n };

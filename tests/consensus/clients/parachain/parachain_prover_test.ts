@@ -10,7 +10,6 @@ import { findDigest } from "../../../../devnet/hub/digest.ts";
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { grandpaStateOf } from "../../../../devnet/updates/substrate_oracle_chain.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
-import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
 import { catchProverFault } from "../../prover_faults.ts";
 import { outcomeOf, reasonOf, turned, updatesOf } from "../../findings.ts";
@@ -124,15 +123,6 @@ Deno.test("parachain prover: a relay chain node that lies is named, and nothing 
   }
   relay.alter = undefined;
   assert.equal(await outcomeOf(prover.next(never)), "updates");
-});
-
-Deno.test("parachain prover: another relay chain, and one that is behind, are distinguished", async () => {
-  await using fixture = await Fixture.start();
-  await using other = await startRelayChain({ blockTimeMs: "manual", chainName: "Another" });
-  assert.equal(await outcomeOf(fixture.ofHub({ relayUrl: other.wsUrl }).next(never)), "lagging");
-  other.produceBlocks(fixture.relay.best.number);
-  const told = await outcomeOf(fixture.ofHub({ relayUrl: other.wsUrl }).next(never));
-  assert.match(told, /^bad_data: its block \d+ is not the one .*\[hub\.grandpa\]\.rpc is another chain/);
 });
 
 Deno.test("parachain prover: a block whose state the relay chain's node has pruned is waited out", async () => {

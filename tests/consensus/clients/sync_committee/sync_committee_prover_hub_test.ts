@@ -89,22 +89,6 @@ Deno.test("sync committee prover: too few signers are waited out", async () => {
   equal((await fixture.follow(prover)).length, 1);
 });
 
-Deno.test("sync committee prover: the first block of a period is left to the second", async () => {
-  const period = 1067;
-  await using fixture = await Fixture.start({ blocksPerEpoch: 1, startEpoch: period * 256 - 14 });
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
-  while (fixture.beacon.period < period) {
-    await fixture.follow(prover);
-    await fixture.beacon.mine(1);
-  }
-  const finding = await prover.next(never);
-  ok(finding.kind === "nothing" && finding.againInMs === 12_000);
-  match(finding.reason, /first block of a period/);
-  await fixture.beacon.mine(1);
-  match((await fixture.follow(prover))[0]?.summary ?? "", /committee of period 1068/);
-});
-
 Deno.test("sync committee prover: the layout that the hub read last is tried first", async () => {
   const hub = beaconTarget({ layout: "variant" });
   await using fixture = await Fixture.start({}, hub);
