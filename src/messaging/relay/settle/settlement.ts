@@ -169,16 +169,16 @@ export async function settleByReceipts(
   const head = await target.reads.fetchHeight(signal);
   const ourself = ourselfOn(target, row);
   const outcomes = receipts.map((relayer): DeliveryOutcome => judgeRecorded(relayer, ourself, "undelivered"));
-  const isRace = outcomes.includes("delivered_by_other");
+  const others = receipts.flatMap((relayer, index) =>
+    outcomes[index] === "delivered_by_other" ? relayer ?? [] : []
+  );
+  const isRace = others.length > 0;
   const isReverted = end.block !== undefined;
-  const others = receipts.filter((relayer, index) =>
-    relayer !== undefined && outcomes[index] === "delivered_by_other"
-  ).flatMap((relayer) => relayer === undefined ? [] : [relayer]);
   context.ledger.transaction(() => {
     // What was recorded for an earlier block is no longer valid.
     if (row.state === "included") reopen(context, row);
     context.ledger.submissions.settleItems(row.id, all.map(({ commitment }) => commitment), "not_handled");
-    rememberCompetitors(context, { relayers: others, isLoss: isReverted && others.length > 0 });
+    rememberCompetitors(context, { relayers: others, isLoss: isReverted && isRace });
     const ends = items.map((item, index) => ({ item, outcome: outcomes[index] ?? "undelivered" }));
     applyOutcomes(context, { row, ourself, seen: { kind: "receipt", head } }, ends);
     for (const { item, outcome } of ends) {
