@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import {
   concatHex,
-  decodeFunctionResult,
   encodeFunctionData,
   encodeFunctionResult,
   getAbiItem,
@@ -18,7 +17,7 @@ import { toAddress } from "../../src/core/evm/address.ts";
 import { postRequestsCall } from "../../src/core/evm/handler_calls.ts";
 import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
-import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
+import { HANDLER_ABI, HOST_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { type CallOutcome, callRaw } from "./call.ts";
@@ -32,11 +31,8 @@ import {
   freezeHost,
   proveHub,
   readHubConsensus,
-  sendGet,
-  sendPings,
   sendPost,
   setChallengePeriod,
-  setNativePrice,
   vetoHub,
 } from "./host_admin.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
@@ -250,44 +246,6 @@ Deno.test("devnet host: freezing, a challenge period and a veto take effect", as
     await host.reader.readContract({ ...read, functionName: "vetoes", args: [4009n, 10n] }),
     oracle.address,
   );
-});
-
-Deno.test("devnet host: pings and gets are numbered by one counter and pay their fees into escrow", async () => {
-  await using chain = await startHost({ decimals: 6 });
-  const { host } = chain;
-  const pings = await sendPings(host, { dest: "EVM-97", to: host.addresses.ping, count: 3, fee: 1_000_000n });
-  const gets = await sendGet(host, { dest: "EVM-97", height: 1n, keys: ["0x00"], fee: 5n });
-  const posts = parseEventLogs({ abi: HOST_ABI, logs: pings.logs, eventName: "PostRequestEvent" });
-  const asked = parseEventLogs({ abi: HOST_ABI, logs: gets.logs, eventName: "GetRequestEvent" });
-  assert.deepEqual([...posts, ...asked].map((each) => each.args.nonce), [0n, 1n, 2n, 3n]);
-  assert.equal(new Set(posts.map((each) => each.args.body)).size, 3);
-  const token = { address: host.addresses.feeToken, abi: FEE_TOKEN_ABI } as const;
-  assert.equal(await host.reader.readContract({ ...token, functionName: "decimals" }), 6);
-  assert.equal(
-    await host.reader.readContract({ ...token, functionName: "balanceOf", args: [host.addresses.host] }),
-    3_000_005n,
-  );
-});
-
-Deno.test("devnet host: the price router sells at its price and fails when it has none", async () => {
-  await using chain = await startHost({ decimals: 6 });
-  const { host } = chain;
-  const { feeToken, wrappedNative, priceRouter } = host.addresses;
-  const data = encodeFunctionData({
-    abi: PRICE_ROUTER_ABI,
-    functionName: "getAmountsIn",
-    args: [10n ** 18n, [feeToken, wrappedNative]],
-  });
-  await setNativePrice(host, 3_500_000_000n);
-  const outcome = await callRaw(host, user.address, priceRouter, data);
-  const amounts = decodeFunctionResult({
-    abi: PRICE_ROUTER_ABI,
-    functionName: "getAmountsIn",
-    data: outcome.data,
-  });
-  assert.deepEqual(amounts, [3_500_000_000n, 10n ** 18n]);
-  await setNativePrice(host, 0n);
-  assert.deepEqual(await callRaw(host, user.address, priceRouter, data), reverted("NoPool()"));
 });
 
 Deno.test("devnet host: deployment works with timed blocks and twice on one chain", async () => {

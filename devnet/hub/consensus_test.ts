@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
 import { concatBytes, fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { claimOf } from "../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { bscConsensusStateCodec, bscUpdateCodec } from "../../src/consensus/clients/bsc/spec/update.ts";
 import { decodeOpStackState } from "../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
   decodeBeaconConsensusState,
@@ -25,11 +24,7 @@ import {
 } from "../../src/consensus/clients/sync_committee/spec/update.ts";
 import { bytes, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
 import { boldUpdate } from "../../tests/consensus/clients/arbitrum/spec/vectors.ts";
-import {
-  allVoted,
-  states as bscStates,
-  twoThirdsVoted,
-} from "../../tests/consensus/clients/bsc/spec/vectors.ts";
+import { states as bscStates } from "../../tests/consensus/clients/bsc/spec/vectors.ts";
 import { faultGame, synthetic as games } from "../../tests/consensus/clients/op_stack/spec/vectors.ts";
 import { flipByte } from "../../tests/consensus/rollup/spec/vectors.ts";
 import { VectorNode } from "../../tests/consensus/vector_node.ts";
@@ -37,7 +32,6 @@ import {
   arbitrumOrbit,
   beacon,
   chapel,
-  client,
   connectConsensus,
   contracts,
   ethereum,
@@ -175,16 +169,6 @@ Deno.test("hub: a new set of BSC's validators is staged and put in force by one 
     (await hub.reads.fetchClient(chapel.consensusStateId, "best", signal))?.state,
     bscStates[2],
   );
-});
-
-Deno.test("hub: real updates of Chapel are taken", async () => {
-  for (const { trusted, update } of [allVoted, twoThirdsVoted]) {
-    const state = bscConsensusStateCodec.enc(trusted);
-    await using simulated = await startConsensusHub({ clients: [client(chapel, "BSCP", state)] });
-    await using connection = connectConsensus(simulated);
-    const outcome = await include(simulated, connection.hub, chapel, [bscUpdateCodec.enc(update)]);
-    assert.deepEqual(advanced(outcome), heights(chapel, update.sourceHeader.number));
-  }
 });
 
 Deno.test("hub: claims of rollups are stored under the id of the L1's client, each block once", async () => {

@@ -17,7 +17,7 @@ import {
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { otherKeys, relayerKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u256, u64 } from "../../src/core/encoding/scale.ts";
-import { compressedExtrinsic, receiver, sender, senderHost, startTestHub, submit } from "./deliveries.ts";
+import { compressedExtrinsic, receiver, sender, submit } from "./deliveries.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 import { treasuryAccount } from "./pallets/balances.ts";
@@ -25,25 +25,16 @@ import {
   commitBlock,
   fetchRefusal,
   paidWork,
-  receiverHost,
   relayerAddress,
   relayerCalls,
   relayerKey,
   senderHostParams,
+  startGetHub,
   withdrawal,
 } from "./relayer_work.ts";
 
 const token = 10n ** 18n;
 const payee: Hash256 = `0x${"77".repeat(32)}`;
-
-function startRelayerHub(): Promise<Hub> {
-  return startTestHub({
-    hosts: new Map([[sender.stateMachine, senderHost], [receiver.stateMachine, receiverHost]]),
-    now: () => 1_800_000_000_000,
-    // A refused extrinsic may be tried again once the reason is gone.
-    pool: { banMs: 0 },
-  });
-}
 
 async function storage(hub: Hub, key: Uint8Array): Promise<Uint8Array | undefined> {
   const value = await resultHttp(hub.httpUrl, "state_getStorage", [toHex(key)]);
@@ -68,7 +59,7 @@ function tampered(bytes: Uint8Array, at = bytes.length - 1): Uint8Array {
 }
 
 Deno.test("relayer: accumulated fees are credited where they were paid, and their requests are claimed", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const work = await paidWork(hub, [3n * token, 0n, 8n * token]);
   const { governance } = hub;
   deepEqual(work.commitments.map((each) => governance.isClaimed(each)), [false, false, false]);
@@ -89,7 +80,7 @@ Deno.test("relayer: accumulated fees are credited where they were paid, and thei
 });
 
 Deno.test("relayer: every rule of accumulation has its error", async (t) => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const other = new Uint8Array(20).fill(0x99);
   const shortAddress = Uint8Array.of(0, ...new Uint8Array(19).fill(0x98));
   const fees = [1n, 2n, 0n, 4n, 5n, 6n];
@@ -173,7 +164,7 @@ Deno.test("relayer: every rule of accumulation has its error", async (t) => {
 });
 
 Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce, once", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const work = await paidWork(hub, [5n, 7n]);
   const [first = payee, second = payee] = work.commitments;
   const beneficiary = new Uint8Array(32).fill(0x31);
@@ -205,7 +196,7 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
 });
 
 Deno.test("relayer: the pool knows a call by its whole argument, and compressed calls by the inner one", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const work = await paidWork(hub, [5n]);
   const proof = await work.prove();
   const extrinsic = relayerCalls.accumulateFees(proof);
@@ -234,7 +225,7 @@ Deno.test("relayer: the pool knows a call by its whole argument, and compressed 
 });
 
 Deno.test("relayer: a withdrawal pays the whole credit through the host manager, once per nonce", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const { governance } = hub;
   const work = await paidWork(hub, [9n * token, 2n * token]);
   await refuses(hub, relayerCalls.withdrawFees(withdrawal(0n)), "NotEnoughBalance");
@@ -280,7 +271,7 @@ Deno.test("relayer: a withdrawal pays the whole credit through the host manager,
 });
 
 Deno.test("relayer: the minimum can be set, and Substrate chains pay accounts through HYPR-FEE", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const { governance } = hub;
   const key = new Uint8Array(32).fill(5);
   const account = sr25519PublicKey(key);
@@ -306,7 +297,7 @@ Deno.test("relayer: the minimum can be set, and Substrate chains pay accounts th
 });
 
 Deno.test("relayer: a rotation's first deliverer is paid from the treasury, once", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const { governance } = hub;
   const slot = epochRelayerSlot(7n);
   const source = await commitBlock(hub, receiver, 20n, [[slot, relayerAddress]]);
@@ -345,7 +336,7 @@ Deno.test("relayer: a rotation's first deliverer is paid from the treasury, once
 });
 
 Deno.test("relayer: the deliverer of a listed module's request is paid, and no other account that asks", async () => {
-  await using hub = await startRelayerHub();
+  await using hub = await startGetHub();
   const { governance } = hub;
   const from = new TextEncoder().encode("ISMP-RLYR");
   const sending = hub.dispatchPost({

@@ -194,6 +194,7 @@ export function startGetHub(options: HubOptions = {}): Promise<Hub> {
   return startTestHub({
     hosts: new Map([[sender.stateMachine, senderHost], [receiver.stateMachine, receiverHost]]),
     now: () => 1_800_000_000_000,
+    // A refused extrinsic may be tried again once the reason is gone.
     pool: { banMs: 0 },
     ...options,
   });

@@ -287,7 +287,7 @@ Deno.test("hub: faults on demand delay, refuse, throttle, cut and drop", async (
     method === "system_chain" ? { kind: "error", code: 7, message: "no" } : undefined;
   const refused = await callHttp(hub.httpUrl, "system_chain");
   equal(refused.kind === "error" && refused.error.code, 7);
-  equal((await callHttp(hub.httpUrl, "system_name")).kind, "result");
+  equal((await callHttp(hub.httpUrl, "chain_getFinalizedHead")).kind, "result");
   hub.fault = () => ({ kind: "status", status: 429, headers: { "retry-after": "2" } });
   const throttled = await fetch(hub.httpUrl, {
     method: "POST",

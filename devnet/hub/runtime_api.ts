@@ -16,24 +16,10 @@ import { converted } from "./verifiers/refusals.ts";
 import type { Snapshot } from "./storage.ts";
 import type { IsmpPalletEvent } from "./pallets/ismp_events.ts";
 
-/** Errors of the mountain range, in SCALE order of `sp_mmr_primitives::Error`. */
-export const mmrErrorNames = [
-  "InvalidNumericOp",
-  "Push",
-  "GetRoot",
-  "Commit",
-  "GenerateProof",
-  "Verify",
-  "LeafNotFound",
-  "PalletNotIncluded",
-  "InvalidLeafIndex",
-  "InvalidBestKnownBlock",
-] as const;
-
-/** The runtime has no proof; `code` is the name that the node prints. */
+/** The runtime has no proof; `code` is the name in `sp_mmr_primitives::Error`, which the node prints. */
 export class MmrApiError extends Error {
   override readonly name = "MmrApiError";
-  constructor(readonly code: (typeof mmrErrorNames)[number]) {
+  constructor(readonly code: "GenerateProof" | "LeafNotFound" | "PalletNotIncluded") {
     super(code);
   }
 }

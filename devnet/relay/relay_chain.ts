@@ -65,8 +65,6 @@ function relayMethods(node: RelayNode): RpcMethods {
     state_call: ([method, , at]) => toHex(callRuntime(node, method, blockParam(node, at))),
     state_getRuntimeVersion: () => version,
     system_chain: () => node.chainName,
-    system_name: () => "Relay chain simulator",
-    system_health: () => ({ peers: 3, isSyncing: false, shouldHavePeers: true }),
   };
 }
 

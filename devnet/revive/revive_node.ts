@@ -244,7 +244,5 @@ function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {
     state_getRuntimeVersion: () => version,
     system_properties: () => ({}),
     system_chain: () => "Paseo Asset Hub devnet",
-    system_name: () => "Revive simulator",
-    system_health: () => ({ peers: 3, isSyncing: false, shouldHavePeers: true }),
   };
 }

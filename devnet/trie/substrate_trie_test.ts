@@ -297,14 +297,3 @@ Deno.test("substrate trie: entries are listed by prefix in rising order of key",
   assert.deepEqual(listed("ab"), ["ab", "abc"]);
   assert.deepEqual(listed("abcd"), []);
 });
-
-Deno.test("substrate trie: the root after each of 100 changes of 10,000 entries is that of a trie made at once", () => {
-  const entries = Array.from({ length: 10_100 }, (_, index) => ruleEntry(index));
-  let trie = SubstrateTrie.from(HUB, entries.slice(0, 10_000));
-  trie.root();
-  for (const [key, value] of entries.slice(10_000)) {
-    trie = trie.set(key, value);
-    trie.root();
-  }
-  assert.equal(trie.root(), SubstrateTrie.from(HUB, entries.toReversed()).root());
-});

@@ -60,8 +60,7 @@ export function parseArguments(args: readonly string[], version: string): Parsed
   command.addOption(
     new Option(
       "--cache <folder>",
-      "existing folder for data that is expensive to read again (historical summaries of beacon chains), and for " +
-        "what transactions cost within a day (maximum_daily_loss)",
+      "existing folder for what transactions cost within a day (maximum_daily_loss), and for the socket",
     ),
   );
   command.option(

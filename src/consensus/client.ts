@@ -33,8 +33,6 @@ export interface ProverContext {
   /** Notified of every request; absent: nobody observes. */
   readonly observer?: RpcObserver | undefined;
   readonly hub: ConsensusTarget;
-  /** Text of the chain that outlives its prover (see {@link ChainClient.cachedAs}). */
-  readonly cachedText: PersistedText;
 }
 
 /** Dependencies of the checks of endpoints. */
@@ -69,8 +67,6 @@ export interface ChainClient<Host extends object = object> {
   readonly host: Section<Host>;
   /** Keys of the host section that name nodes, which only the operator knows; absent: none. */
   readonly nodeKeys?: readonly string[];
-  /** Extension of the chain's file in the folder of `--cache`; absent: nothing is kept. */
-  readonly cachedAs?: string;
   /** Reason that nothing is proved of a chain of this type, which then only receives; absent: all are proved. */
   findUnprovable?(chain: StateMachine): string | undefined;
   /** True when the host section switches the proofs of the chain off, which then only receives; absent: none can. */

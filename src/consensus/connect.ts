@@ -34,11 +34,6 @@ export interface ConnectDeps {
 /** Finds a text by its name. */
 export type TextOf = (name: string) => PersistedText;
 
-/** Name of the text that the client of a chain keeps. */
-export function cachedTextName({ stateMachine, type }: ProvedChainConfig): string {
-  return `${stateMachine}.${chainClients[type].cachedAs}`;
-}
-
 /** Name of the text with the transactions of an EVM host. */
 export function spentTextName(chain: StateMachine): string {
   return `${chain}.spent`;
@@ -67,10 +62,9 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const hub = deps.watch?.observe(target) ?? target;
   const { textOf = memoryText } = deps;
   const proved = [
-    ...config.chains.filter(isProved).map((chain) => {
-      const cachedText = textOf(cachedTextName(chain));
-      return chainClients[chain.type].createProver({ ...network, hub, cachedText }, chain);
-    }),
+    ...config.chains.filter(isProved).map((chain) =>
+      chainClients[chain.type].createProver({ ...network, hub }, chain)
+    ),
     ...connectSiblings(network, config, hub),
   ];
   const names = proved.map(({ chain }) => chain);

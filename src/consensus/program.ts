@@ -4,9 +4,8 @@ import type { ProgramRequest } from "../core/commands/start_program.ts";
 import type { RunArguments } from "./arguments.ts";
 import { readConsensusConfig } from "./config/read.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { cachedTextName, connectChains, isProved, spentTextName, type TextOf } from "./connect.ts";
+import { connectChains, spentTextName, type TextOf } from "./connect.ts";
 import { memoryText, openPersistedText, type PersistedText, PersistedTextFault } from "./persisted_text.ts";
-import { chainClients } from "./registry.ts";
 import { type Connections, type RunDeps } from "./session.ts";
 import { runConsensus } from "./run.ts";
 import { ConsensusWatch } from "./status/consensus_watch.ts";
@@ -111,7 +110,8 @@ function findBase({ chains }: ConsensusConfig, base: string | undefined): StateM
  */
 function openTexts(config: ConsensusConfig, folder: string | undefined, log: Log): TextOf | undefined {
   try {
-    const names = folder === undefined ? [] : textNames(config);
+    const chains = folder === undefined ? [] : config.chains.filter(({ type }) => type !== "substrate");
+    const names = chains.map(({ stateMachine }) => spentTextName(stateMachine));
     const texts = new Map<string, PersistedText>(
       names.map((name) => [name, openPersistedText(`${toFolder(folder ?? "")}/${name}`)]),
     );
@@ -125,16 +125,6 @@ function openTexts(config: ConsensusConfig, folder: string | undefined, log: Log
     log.error("command_failed.cache_unusable", { explanation: error.message });
     return undefined;
   }
-}
-
-/** Names of the texts that outlive the program: what clients keep, and with a limit of losses the transactions. */
-function textNames({ chains, relayer }: ConsensusConfig): readonly string[] {
-  return chains.flatMap((chain) => [
-    ...isProved(chain) && chainClients[chain.type].cachedAs !== undefined ? [cachedTextName(chain)] : [],
-    ...relayer.maximumDailyLoss !== undefined && chain.type !== "substrate"
-      ? [spentTextName(chain.stateMachine)]
-      : [],
-  ]);
 }
 
 /** Name of the socket in the folder of `--cache`. */

@@ -170,9 +170,6 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
     const { chainWorker }: typeof import("../../src/consensus/chain_worker.ts") = await import(
       at("chain_worker.ts")
     );
-    const { memoryText }: typeof import("../../src/consensus/persisted_text.ts") = await import(
-      at("persisted_text.ts")
-    );
     const id = { stateMachine: section.stateMachine, consensusStateId: toConsensusStateId("TOY0") };
     const hub = new MemoryTarget({
       rules: (proof) => {
@@ -193,7 +190,6 @@ Deno.test("a new light client is one folder and one entry: configuration, and a 
       openSocket: () => {
         throw new Error("The toy has no nodes");
       },
-      cachedText: memoryText(),
     };
     const prover = chainClients[section.type].createProver(context, section);
     const { state } = await prover.fetchInitialState(AbortSignal.timeout(1_000));

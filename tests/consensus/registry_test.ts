@@ -1,5 +1,4 @@
 /** What every light client of the registry has: a folder, sections, documents, a prover, an initial state, tests. */
-import { memoryText } from "../../src/consensus/persisted_text.ts";
 import type { ConsensusClientView } from "../../src/core/chains/consensus_target.ts";
 import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
 import { MemoryTarget } from "../support/memory_target.ts";
@@ -127,7 +126,6 @@ for (const type of CHAIN_TYPES.filter((each) => each !== "substrate_evm")) {
       randomness: fixedRandomness(0),
       fetch: refuse,
       openSocket: refuse,
-      cachedText: memoryText(),
     }, chain);
     const problem = async (change?: Partial<ConsensusClientView>): Promise<string> => {
       if (change !== undefined) hub.clients.set(id, { ...view, ...change });

@@ -36,11 +36,11 @@ import {
   decodeBeaconUpdate,
 } from "../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
-  parseBeaconBlockHeader,
-  parseFinalityUpdate,
-  parseLightClientBootstrap,
-  parseLightClientUpdate,
-  parseSigningBlock,
+  beaconHeaderJson,
+  bootstrapJson,
+  finalityUpdateJson,
+  lightClientUpdateJson,
+  signingBlockJson,
 } from "../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";
 import {
@@ -259,15 +259,15 @@ export const TARGETS: readonly Target[] = [
   ofJson("parseIsmpEvent", (json) => parseIsmpEvent(json)),
   ofJson("parseProofAnswer", (json) => parseProofAnswer(json)),
   ofJson("parseEvents", (json) => parseEvents(json)),
-  { ...ofJson("parseFinalityUpdate", parseFinalityUpdate), refusals: [z.ZodError] },
-  { ...ofJson("parseLightClientUpdate", parseLightClientUpdate), refusals: [z.ZodError] },
-  { ...ofJson("parseLightClientBootstrap", parseLightClientBootstrap), refusals: [z.ZodError] },
-  { ...ofJson("parseBeaconBlockHeader", parseBeaconBlockHeader), refusals: [z.ZodError] },
+  { ...ofJson("finalityUpdateJson", (json) => finalityUpdateJson.parse(json)), refusals: [z.ZodError] },
+  { ...ofJson("lightClientUpdateJson", (json) => lightClientUpdateJson.parse(json)), refusals: [z.ZodError] },
+  { ...ofJson("bootstrapJson", (json) => bootstrapJson.parse(json)), refusals: [z.ZodError] },
+  { ...ofJson("beaconHeaderJson", (json) => beaconHeaderJson.parse(json)), refusals: [z.ZodError] },
   ...Object.entries(heimdallAnswers).map(([method, schema]) => ({
     ...ofJson(`answer to ${method}`, (json) => schema.parse(json)),
     refusals: [z.ZodError],
   })),
-  { ...ofJson("parseSigningBlock", parseSigningBlock), refusals: [z.ZodError] },
+  { ...ofJson("signingBlockJson", (json) => signingBlockJson.parse(json)), refusals: [z.ZodError] },
   ofText("parseCometTime", parseCometTime, ["2026-04-20T15:10:48.60553605Z", "1970-01-01T00:00:01Z"]),
   ofText("parseStateMachine", parseStateMachine, ["EVM-1", "KUSAMA-4009", "SUBSTRATE-cere", "TNDRMINT-kava"]),
   ofText("parseDecimal", (text) => parseDecimal(text, 18), ["1.5", "0", "-0.000000000000000001", "1000000"]),

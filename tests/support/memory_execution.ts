@@ -1,6 +1,6 @@
 /** What transactions do in blocks of a chain in memory: messages, answers to GET requests, and calls of the hub. */
 import type { ChainEvent } from "../../src/core/chains/reads.ts";
-import type { Delivery } from "../../src/core/chains/submission.ts";
+import { collectMessages, type Delivery } from "../../src/core/chains/submission.ts";
 import { type Hash256, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import { applyAnswer, refusalOfAnswer } from "./memory_answers.ts";
@@ -69,7 +69,7 @@ export function refusalOfHandler(state: HostState, handler: Address | undefined)
 /** Modules that deceive fail as well. */
 function rulesFor(rules: BlockRules, delivery: Delivery): HostRules {
   if (rules.deceivers.size === 0) return rules;
-  const deceived = delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : [])
+  const deceived = collectMessages(delivery)
     .filter((message) => message.kind === "post" && rules.deceivers.has(toHex(message.request.to)))
     .map(({ commitment }) => commitment);
   return { ...rules, failing: new Set([...rules.failing, ...deceived]) };

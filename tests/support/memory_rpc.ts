@@ -3,7 +3,7 @@
  * from the contracts' ABI. Start reading at {@link MemoryRpc.answer}.
  */
 import { encodeErrorResult, parseTransaction, toFunctionSelector } from "viem";
-import type { Delivery, RefusalCode } from "../../src/core/chains/submission.ts";
+import { collectMessages, type Delivery, type RefusalCode } from "../../src/core/chains/submission.ts";
 import {
   fromHex,
   type Hash256,
@@ -299,9 +299,10 @@ export class MemoryRpc {
     return this.#frames(run, delivery);
   }
 
-  #requireTraceable({ steps }: Delivery): void {
-    const messages = steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-    if (!messages.some(({ commitment }) => this.#at.node.untraceable.has(commitment))) return;
+  #requireTraceable(delivery: Delivery): void {
+    if (!collectMessages(delivery).some(({ commitment }) => this.#at.node.untraceable.has(commitment))) {
+      return;
+    }
     throw new NodeRpcError(-32000, "response is too big");
   }
 

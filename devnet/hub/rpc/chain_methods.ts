@@ -77,9 +77,7 @@ function extrinsicParam(value: unknown): Uint8Array {
 export function systemMethods(node: HubNode): RpcMethods {
   return {
     system_chain: () => node.identity.chainName,
-    system_name: () => "Hub simulator",
     system_properties: () => ({}),
-    system_health: () => ({ peers: 0, isSyncing: false, shouldHavePeers: false }),
     system_dryRun: ([extrinsic, at]) => dryRun(node, hexParam(extrinsic, "extrinsic"), at),
   };
 }

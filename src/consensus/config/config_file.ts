@@ -1,7 +1,7 @@
 /** The consensus relayer's file, for the commands that both programs have. */
-import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
+import type { ConfigFileKind } from "../../core/config/config_file.ts";
 import { readConsensusConfig } from "./read.ts";
-import { type ConsensusConfig, consensusSections } from "./schema.ts";
+import { consensusSections } from "./schema.ts";
 import { type JsonSchema, noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
 import { CHAIN_TYPES, chainClients, type ChainType, HUB_TYPES, hubClients } from "../registry.ts";
 import { type InitAnswers, type InitFile, writeInitFile } from "../../core/config/commented_file.ts";
@@ -16,18 +16,13 @@ export const consensusFile: ConfigFileKind = {
   writeInit: writeConsensusInit,
   readAccounts: (files, path) => {
     const reading = readConsensusConfig(files, path);
-    return { ...reading, config: reading.config && accountsOf(reading.config) };
+    const { hub, chains = [] } = reading.config ?? {};
+    return {
+      ...reading,
+      config: hub && [{ ...hub.substrate, section: `${hub.section}.substrate` }, ...chains],
+    };
   },
 };
-
-function accountsOf({ hub, chains }: ConsensusConfig): readonly ConfiguredAccount[] {
-  return [
-    { ...hub.substrate, kind: "substrate", section: `${hub.section}.substrate` },
-    ...chains.map((chain): ConfiguredAccount =>
-      chain.type === "substrate" ? { ...chain, kind: "substrate" } : { ...chain, kind: "evm" }
-    ),
-  ];
-}
 
 /** Also at `docs/configuration/consensus.schema.json`. */
 export function writeConsensusSchema(): string {

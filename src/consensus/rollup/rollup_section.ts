@@ -1,14 +1,14 @@
 /** Host sections of rollups: the keys that all kinds have, and what provers are made of. */
 import { mapError } from "../spec/client_error.ts";
 import { checkEvmEndpoints, type FindContract } from "../checks/evm_endpoints.ts";
-import { type ProverContext, toProverOptions } from "../client.ts";
+import { type ChainClient, type ProverContext, toProverOptions } from "../client.ts";
 import { byteConsensusStateId, type EvmChainSection, frequencyKey } from "../config/keys.ts";
 import { openEvmReader } from "../evm_reader.ts";
-import { ProverFault } from "../prover.ts";
+import { type ConsensusProver, ProverFault } from "../prover.ts";
 import type { RollupDeps } from "./claims.ts";
 import type { RollupOptions } from "./rollup_prover.ts";
 import type { CheckJob } from "../../core/checks/check_row.ts";
-import { required, type SectionValues } from "../../core/config/schema.ts";
+import { required, type Section, type SectionValues } from "../../core/config/schema.ts";
 import { httpUrls, stateMachine } from "../../core/config/values.ts";
 import { decodeStrict, ScaleError } from "../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../core/evm/address.ts";
@@ -36,23 +36,58 @@ export const rollupHostKeys = {
 };
 
 /** Values of the host sections of all kinds of rollups. */
-export type RollupHost = SectionValues<typeof rollupHostKeys>;
+type RollupHost = SectionValues<typeof rollupHostKeys>;
 
 /** Section of a rollup. Its `consensusStateId` is that of its own client, never the L1's. */
-export interface RollupSection extends EvmChainSection {
+interface RollupSection extends EvmChainSection {
   readonly host: RollupHost;
 }
 
-/** Returns the L1 of a host section, as far as it is known. */
-export function findL1({ l1StateMachine, l1ConsensusStateId }: Partial<RollupHost>): Partial<StateMachineId> {
+/** A kind of rollups, as {@link defineRollup} makes a light client of it. */
+interface RollupDefinition<Host extends RollupHost> {
+  readonly knownChains?: readonly number[];
+  /** Of the host section. */
+  readonly description: string;
+  readonly keys: Section<Host>["keys"];
+  /** Contracts of the configuration: `l1` has the claims; the state of `l2`, on the rollup, is proved, if there is one. */
+  readonly contractsOf: (host: Host) => { readonly l1: Address | undefined; readonly l2?: Address };
+  /** Finds the contract of the L1 that the hub stores. @throws {ProverFault} `hub_state` */
+  readonly findContract: (
+    hub: RollupDeps["hub"],
+    id: StateMachineId,
+    signal: AbortSignal,
+  ) => Promise<Address | undefined>;
+  readonly createProver: (deps: RollupDeps, options: RollupOptions, host: Host) => ConsensusProver;
+}
+
+/** Defines the light client of a kind of rollups. */
+export function defineRollup<Host extends RollupHost>(
+  { knownChains, description, keys, contractsOf, findContract, createProver }: RollupDefinition<Host>,
+): ChainClient<Host> {
   return {
-    ...l1StateMachine !== undefined && { stateMachine: l1StateMachine },
-    ...l1ConsensusStateId !== undefined && { consensusStateId: l1ConsensusStateId },
+    ...knownChains && { knownChains },
+    networks: {},
+    host: { description, keys },
+    nodeKeys: ["beacon_rpc_url"],
+    findL1: ({ l1StateMachine, l1ConsensusStateId }) => ({
+      ...l1StateMachine !== undefined && { stateMachine: l1StateMachine },
+      ...l1ConsensusStateId !== undefined && { consensusStateId: l1ConsensusStateId },
+    }),
+    createChecks: (deps, section) => {
+      const { l1, l2 } = contractsOf(section.host);
+      const find: FindContract = (signal) => unlessUnreadable(findContract(deps.hub, section, signal));
+      return checkRollup(deps, section, { l1: l1 ?? find, l2 });
+    },
+    createProver: (context, section) => {
+      const { l1StateMachine, l1ConsensusStateId } = section.host;
+      const l1 = { stateMachine: l1StateMachine, consensusStateId: l1ConsensusStateId };
+      return createProver(openRollup(context, section), { ...toProverOptions(section), l1 }, section.host);
+    },
   };
 }
 
 /** Connects the endpoints of a rollup and of its L1. */
-export function openRollup(context: ProverContext, section: RollupSection): RollupDeps {
+function openRollup(context: ProverContext, section: RollupSection): RollupDeps {
   const { stateMachine, rpcUrls, host, queryBatchSizeBlocks } = section;
   return {
     hub: context.hub,
@@ -67,21 +102,14 @@ export function openRollup(context: ProverContext, section: RollupSection): Roll
   };
 }
 
-/** Returns the options that all kinds of rollups have. */
-export function toRollupOptions(section: RollupSection): RollupOptions {
-  const { l1StateMachine, l1ConsensusStateId } = section.host;
-  const l1 = { stateMachine: l1StateMachine, consensusStateId: l1ConsensusStateId };
-  return { ...toProverOptions(section), l1 };
-}
-
 /**
  * Creates the checks of a rollup's endpoints. @param contracts `l1`: whose claims are read and proved on the L1; `l2`:
  * whose state is proved on the rollup, if any.
  */
-export function checkRollup(
+function checkRollup(
   deps: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
   { stateMachine: chain, rpcUrls, host }: RollupSection,
-  contracts: { readonly l1: Address | FindContract; readonly l2?: Address },
+  contracts: { readonly l1: Address | FindContract; readonly l2: Address | undefined },
 ): () => readonly CheckJob[] {
   const { hub } = deps;
   const { l1StateMachine: serves, l1ConsensusStateId: consensusStateId } = host;
@@ -125,7 +153,7 @@ export function readStored<T>(
 }
 
 /** The contract that is found; none where the hub holds something unreadable, which a check of its own reports. */
-export function unlessUnreadable(found: Promise<Address | undefined>): Promise<Address | undefined> {
+function unlessUnreadable(found: Promise<Address | undefined>): Promise<Address | undefined> {
   return found.catch((fault) => {
     if (fault instanceof ProverFault) return undefined;
     throw fault;

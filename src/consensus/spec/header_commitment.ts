@@ -2,9 +2,9 @@
  * Commitments of headers as verifiers store them: of EVM chains, and of Substrate chains with pallet-ismp. Pure. Source: polytope-labs/hyperbridge:
  * modules/ismp/clients/grandpa/src/consensus.rs, modules/ismp/clients/parachain/client/src/consensus.rs.
  */
-import { ClientError, mapError } from "./client_error.ts";
+import { mapError } from "./client_error.ts";
 import { toHash256 } from "../../core/encoding/bytes.ts";
-import { type Codec, ScaleError } from "../../core/encoding/scale.ts";
+import { ScaleError } from "../../core/encoding/scale.ts";
 import {
   type ConsensusDigest,
   consensusDigestCodec,
@@ -36,30 +36,30 @@ export interface VerifiedUpdate<State, None = never> {
   readonly commitment: IntermediateState | None;
 }
 
-/** Reason that a header has no usable commitment. */
-export type HeaderCommitmentErrorCode =
-  /** One of its digests cannot be read. */
-  | "undecodable_header"
-  /** It has no timestamp. */
-  | "timestamp_missing";
-
-/** A header without a usable commitment. */
-export class HeaderCommitmentError extends ClientError<HeaderCommitmentErrorCode> {
-  override readonly name = "HeaderCommitmentError";
+/** How a client reads headers. */
+export interface HeaderReading {
+  /** Duration of slots, milliseconds, by which a header without timestamp is dated; absent: none is. */
+  readonly slotMs?: bigint;
+  /** The hub is proved by its MMR, others by their child trie and state. */
+  readonly isHub: boolean;
+  /** Creates the refusal of a header with an unreadable digest, or without a timestamp. */
+  readonly refuse: (code: "undecodable_header" | "timestamp_missing", options?: ErrorOptions) => Error;
 }
 
 /**
- * Commitment that a verifier stores for a header: time from the `ISTM` digest or the slot, roots from the `ISMP`
- * digest. @param isHub the hub is proved by its MMR, others by their child trie and state. @throws
- * {HeaderCommitmentError}
+ * Commitment that a verifier stores for a header: time from the `ISTM` digest or the slot, roots from the `ISMP` digest.
+ * @throws what `refuse` creates
  */
-export function readCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
-  const roots = readDigest(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
-  const said = readDigest(header, "ISTM", timestampDigestCodec)?.timestampSec ?? 0n;
-  const slotSec = slotTime(header, slotMs);
-  const timestampSec = said === 0n ? slotSec : said;
-  if (timestampSec === 0n) throw new HeaderCommitmentError("timestamp_missing");
-  return { timestampSec, ...rootsOf(roots, header, isHub) };
+export function readCommitment(header: SubstrateHeader, reading: HeaderReading): StateCommitment {
+  const { slotMs, isHub, refuse } = reading;
+  return mapError(ScaleError, () => {
+    const roots = lastAnnounced(header, "ISMP", consensusDigestCodec) ?? NO_ROOTS;
+    const said = lastAnnounced(header, "ISTM", timestampDigestCodec)?.timestampSec ?? 0n;
+    const slotSec = slotMs === undefined ? 0n : slotTime(header, slotMs);
+    const timestampSec = said === 0n ? slotSec : said;
+    if (timestampSec === 0n) throw refuse("timestamp_missing");
+    return { timestampSec, ...rootsOf(roots, header, isHub) };
+  }, (cause) => refuse("undecodable_header", { cause }));
 }
 
 const ZERO = toHash256(new Uint8Array(32));
@@ -80,17 +80,8 @@ function rootsOf(
 /** Largest time in milliseconds that the verifier computes. */
 const MAX_TIME_MS = (1n << 64n) - 1n;
 
-/** Unix seconds; 0 where the header names no slot. */
+/** Unix seconds; 0 where the header names no slot. @throws {ScaleError} */
 function slotTime(header: SubstrateHeader, slotMs: bigint): bigint {
-  const slot = mapError(ScaleError, () => readSlot(header), unreadable) ?? 0n;
-  const timeMs = slot * slotMs;
+  const timeMs = (readSlot(header) ?? 0n) * slotMs;
   return (timeMs > MAX_TIME_MS ? MAX_TIME_MS : timeMs) / 1000n;
-}
-
-function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  return mapError(ScaleError, () => lastAnnounced(header, engine, codec), unreadable);
-}
-
-function unreadable(cause: ScaleError): HeaderCommitmentError {
-  return new HeaderCommitmentError("undecodable_header", { cause });
 }

@@ -22,6 +22,11 @@ export interface Delivery {
   readonly steps: readonly DeliveryStep[];
 }
 
+/** All messages of a delivery, over all steps in order. */
+export function collectMessages({ steps }: Delivery): readonly Message[] {
+  return steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
+}
+
 /** Reason why a chain refuses a delivery. */
 export type RefusalCode =
   /** A message of the delivery already has a receipt. */

@@ -46,7 +46,6 @@ export const findingAdvice = {
     "start the node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or use such a node",
   dry_run_unavailable: "start the node with --rpc-methods=unsafe, or use such a node",
   light_client_updates_missing: "use a node that serves the route; gateways deny it",
-  light_client_unavailable: "",
   beacon_states_unavailable: "add a node that serves them; the line names some",
   partial_states_read: "",
   whole_states_read: "add a node with smaller answers; the line names some",

@@ -158,13 +158,13 @@ function completeChain(run: StandaloneRun, options: InitOptions, chain: NamedCha
     (given?.get(name) ?? typed(kind, (text) => ({ value: text })))?.at(-1);
   const urls = options.url?.get(name) ?? typed("Endpoint", urlOf(ANY));
   const signer = one("Key file, or keystore: or web3signer: and its place, of the account", options.signer);
-  const signerAddress = isRemote(signer ?? "")
-    ? one("Address of the account", options.signerAddress)
-    : undefined;
-  const passwordFile = isKeystore(signer ?? "")
-    ? one("File with the password of the keystore", options.passwordFile)
-    : undefined;
-  return { ...chain, urls, signer, signerAddress, passwordFile };
+  const account = {
+    signer,
+    ...isRemote(signer ?? "") && { signer_address: one("Address of the account", options.signerAddress) },
+    ...isKeystore(signer ?? "") &&
+      { keystore_password_file: one("File with the password of the keystore", options.passwordFile) },
+  };
+  return { ...chain, urls, account };
 }
 
 /** Reads names of chains; they may be state machines or chain ids, too. */

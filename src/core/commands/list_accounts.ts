@@ -51,7 +51,7 @@ export async function listAccounts(accounts: readonly ConfiguredAccount[], clock
 /** Address, and where the key is unless it is in this file or beside it. */
 function describeAccount(account: ConfiguredAccount): string {
   if (account.signer === undefined) return "no signer";
-  if (account.kind === "substrate") return describeKey(account.kind, fromHex(account.signer.reveal()));
+  if (!("rpcUrls" in account)) return describeKey("substrate", fromHex(account.signer.reveal()));
   const address = getAddress(toHex(signerAddress(account.signer)));
   return account.signer instanceof RemoteSigner ? `${address} at ${account.signer.host}` : address;
 }
@@ -65,17 +65,17 @@ async function describeBalance(
       network.clock,
       { what: "balance", afterMs: TIMEOUT_MS, signal: new AbortController().signal },
       (signal) =>
-        account.kind === "evm" ? fetchNative(network, account, signal) : fetchFree(network, account, signal),
+        "rpcUrls" in account ? fetchNative(network, account, signal) : fetchFree(network, account, signal),
     );
   } catch {
-    const hosts = account.kind === "evm" ? account.rpcUrls.map(({ host }) => host) : [account.rpcWs.host];
+    const hosts = "rpcUrls" in account ? account.rpcUrls.map(({ host }) => host) : [account.rpcWs.host];
     return `no answer from ${hosts.join(", ")}`;
   }
 }
 
 async function fetchNative(
   network: EvmChainDeps,
-  { kind: _, ...account }: EvmSignerAccount,
+  account: EvmSignerAccount,
   signal: AbortSignal,
 ): Promise<string> {
   const chain = createEvmChain(network, {

@@ -2,7 +2,6 @@
 import { allKeys, type Key, type Section } from "./schema.ts";
 import { inlineToml } from "./toml.ts";
 import type { NamedChain, Network } from "./live_network.ts";
-import { isKeystore, isRemote } from "./redact.ts";
 import { evmStateMachine } from "../ismp/state_machine.ts";
 
 /** A section as it is written. */
@@ -91,12 +90,8 @@ function comment(text: string): string {
 /** A chain with the operator's answers; missing ones become placeholders. */
 export interface InitChain extends NamedChain {
   readonly urls: readonly string[] | undefined;
-  /** Key of the account as `signer` takes it. */
-  readonly signer: string | undefined;
-  /** Address of an account that a Web3Signer signs for. */
-  readonly signerAddress: string | undefined;
-  /** File with the password of a keystore. */
-  readonly passwordFile: string | undefined;
+  /** Keys of its section that name the account, with their values. */
+  readonly account: Readonly<Record<string, string | undefined>>;
 }
 
 /** What a file is written for. */
@@ -140,7 +135,6 @@ export function writeInitFile(
   ];
   const ofChains = chains.flatMap((chain, index): readonly CommentedSection[] => {
     const { section, values, host } = ofChain(chain);
-    const account = accountKeys(chain);
     return [
       {
         ...index === 0 ? { title } : { shows: "required" },
@@ -153,9 +147,9 @@ export function writeInitFile(
           etherscan_api_key: "",
           ismp_host: chain.ismpHost,
           ...values,
-          ...account,
+          ...chain.account,
         },
-        switchedOn: Object.keys(account),
+        switchedOn: Object.keys(chain.account),
       },
       ...host === undefined ? [] : [{ ...host, header: `${chain.name}.host` }],
     ];
@@ -165,17 +159,6 @@ export function writeInitFile(
     Object.keys(values).flatMap((key) => values[key] === undefined ? [`[${header}].${key}`] : [])
   );
   return { text: writeCommentedFile({ schema: `./${program}.schema.json`, head, sections }), blanks };
-}
-
-/** Keys of a chain's section that name its account, with their values. */
-function accountKeys(
-  { signer, signerAddress, passwordFile }: InitChain,
-): Readonly<Record<string, string | undefined>> {
-  return {
-    signer,
-    ...isRemote(signer ?? "") && { signer_address: signerAddress },
-    ...isKeystore(signer ?? "") && { keystore_password_file: passwordFile },
-  };
 }
 
 function describeChain({ name, explorer, isRollup }: NamedChain): string {

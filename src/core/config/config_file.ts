@@ -22,14 +22,12 @@ type NodeKey = "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries";
 /** An account of an EVM chain. */
 export interface EvmSignerAccount
   extends Pick<EvmValues, OfBoth | "rpcUrls" | "ismpHost" | "gasPriceBufferPercent" | "clientType"> {
-  readonly kind: "evm";
   /** Name of the section in the file. */
   readonly section: string;
 }
 
 /** An account of a Substrate chain. */
 export interface SubstrateSignerAccount extends Pick<SubstrateValues, OfBoth | NodeKey | "hashing"> {
-  readonly kind: "substrate";
   readonly section: string;
 }
 

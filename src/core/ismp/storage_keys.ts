@@ -45,7 +45,7 @@ export interface BandwidthSubscription {
 export const hostAddressCodec: Codec<Uint8Array> = fixedBytes(20);
 
 /** SCALE of {@link BandwidthTier}. */
-export const bandwidthTierCodec: Codec<BandwidthTier | UnknownVariant> = openEnum(
+const bandwidthTierCodec: Codec<BandwidthTier | UnknownVariant> = openEnum(
   ["TierOne", "TierTwo", "TierThree", "TierFour"],
   1,
 );

@@ -47,18 +47,15 @@ export class ReasonMemory {
   /** Dates the reasons found now, those that only warn last; those that are gone are forgotten. */
   date(found: readonly FoundReason[]): readonly NotReadyReason[] {
     const nowMs = this.#clock.now();
-    const dated = found.map(({ graceMs = 0, mark, ...reason }) => {
+    const since = new Map<string, number>();
+    const shown = found.flatMap(({ graceMs = 0, mark, ...reason }) => {
       const key = JSON.stringify([reason.code, reason.chain, reason.leg, mark]);
-      return {
-        key,
-        graceMs,
-        reason: { ...reason, sinceMs: reason.sinceMs ?? this.#since.get(key) ?? nowMs },
-      };
+      const sinceMs = reason.sinceMs ?? this.#since.get(key) ?? nowMs;
+      since.set(key, sinceMs);
+      return nowMs - sinceMs >= graceMs ? [{ ...reason, sinceMs }] : [];
     });
-    this.#since = new Map(dated.map(({ key, reason }) => [key, reason.sinceMs]));
-    const shown = dated.filter(({ reason, graceMs }) => nowMs - reason.sinceMs >= graceMs);
-    return shown.map(({ reason }) => reason)
-      .toSorted((a, b) => Number(a.isWarning ?? false) - Number(b.isWarning ?? false));
+    this.#since = since;
+    return shown.toSorted((a, b) => Number(a.isWarning ?? false) - Number(b.isWarning ?? false));
   }
 }
 

@@ -1,7 +1,7 @@
 /** The messaging relayer's file, for the commands that both programs have. */
-import type { ConfigFileKind, ConfiguredAccount } from "../../core/config/config_file.ts";
+import type { ConfigFileKind } from "../../core/config/config_file.ts";
 import { readMessagingConfig } from "./read.ts";
-import { FLEET_SECTION, type MessagingConfig, messagingSections } from "./schema.ts";
+import { FLEET_SECTION, messagingSections } from "./schema.ts";
 import { noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
 import {
   type InitAnswers,
@@ -20,18 +20,10 @@ export const messagingFile: ConfigFileKind = {
   writeInit: writeMessagingInit,
   readAccounts: (files, path) => {
     const reading = readMessagingConfig(files, path);
-    return { ...reading, config: reading.config && accountsOf(reading.config) };
+    const { hub, chains = [] } = reading.config ?? {};
+    return { ...reading, config: hub && [{ ...hub, hashing: "Keccak" }, ...chains] };
   },
 };
-
-function accountsOf({ hub, chains }: MessagingConfig): readonly ConfiguredAccount[] {
-  return [
-    { ...hub, kind: "substrate", hashing: "Keccak" },
-    ...chains.map((chain): ConfiguredAccount =>
-      chain.type === "substrate" ? { ...chain, kind: "substrate" } : { ...chain, kind: "evm" }
-    ),
-  ];
-}
 
 /** Also at `docs/configuration/messaging.schema.json`. */
 export function writeMessagingSchema(): string {

@@ -177,7 +177,7 @@ Deno.test("keys: shows every account and its balance, one of a chain that does n
   assert.ok(config !== undefined);
   const [hub, chain, para] = (await listAccounts(config, fastClock(4))).split("\n");
   const remote = new RemoteSigner("https://operator:opensesame@signer.example.org:9000", ADDRESS);
-  const held = config.map((account) => account.kind === "evm" ? { ...account, signer: remote } : account);
+  const held = config.map((account) => "rpcUrls" in account ? { ...account, signer: remote } : account);
   const [, heldElsewhere] = (await listAccounts(held, fastClock(4))).split("\n");
   // The signer is not asked.
   assert.match(
@@ -205,7 +205,6 @@ Deno.test("keys: the free balance of a Substrate account is what a node has in i
   });
   node.produceBlock();
   const account = {
-    kind: "substrate",
     section: "para",
     stateMachine,
     consensusStateId,

@@ -17,44 +17,6 @@ import {
 } from "../../../../src/core/encoding/scale.ts";
 import { evmBlockHeaderCodec } from "../../../../src/core/evm/block_header.ts";
 
-/**
- * Names of the network's errors, without what belongs to a library: polytope-labs/hyperbridge:
- * modules/ismp/clients/polygon/src/error.rs; cometbft/cometbft-rs: light-client-verifier/src/errors.rs.
- */
-export type PolygonRefusalCode =
-  | "DecodeConsensusUpdate"
-  | "DecodeConsensusState"
-  | "ConvertTendermintProof"
-  | "ConvertTrustedState"
-  /** A part that every update has is not there, or zero. */
-  | "Incomplete"
-  /** The power of a set is more than CometBFT can count. */
-  | "TotalVotingPowerOverflow"
-  | "UnknownValidatorSet"
-  | "InvalidTrustThreshold"
-  | "InvalidNextValidatorSet"
-  | "InvalidCommitValue"
-  | "NoSignatureForCommit"
-  | "MismatchPreCommitLength"
-  | "FaultySigner"
-  | "NotWithinTrustPeriod"
-  | "NonMonotonicBftTime"
-  | "ChainIdMismatch"
-  | "NonIncreasingHeight"
-  | "HeaderFromTheFuture"
-  | "MissingSignature"
-  | "DuplicateValidator"
-  | "InvalidSignature"
-  | "NotEnoughTrust"
-  | "InsufficientSignersOverlap"
-  /** The next set has an address twice. */
-  | "DuplicateAddress"
-  | "EvmHeaderHashMismatch"
-  | "MilestoneEndBlockMismatch"
-  | "EvmHeaderBehindFinalized"
-  | "ConstructMerkleProof"
-  | "MembershipProofFailed";
-
 type Of<T> = T extends Codec<infer Value> ? Value : never;
 
 const blockId = Struct({ hash: bytes, parts: Struct({ total: u32, hash: bytes }) });

@@ -20,7 +20,6 @@ import {
   type Validator,
 } from "./heimdall_values.ts";
 import {
-  type PolygonRefusalCode,
   type ScaleCommit,
   type ScaleTendermint,
   type ScaleUpdate,
@@ -214,7 +213,7 @@ export function checkPolygonUpdate({ trusted, proof, stateId, nowSec }: PolygonQ
   };
 }
 
-function read<T>(codec: Codec<T>, bytes: Uint8Array, code: PolygonRefusalCode): T {
+function read<T>(codec: Codec<T>, bytes: Uint8Array, code: string): T {
   const refusal = (cause: ScaleError): Error => new ClientRefusal(code, { cause });
   return converted(ScaleError, refusal, () => decodePrefix(codec, bytes, code));
 }

@@ -1,20 +1,10 @@
 /** Light client of Arbitrum chains, as the registry lists it. */
-import type { ChainClient } from "../../client.ts";
 import { type ArbitrumClaim, arbitrumClaims } from "./arbitrum_claims.ts";
 import { type ArbitrumConsensusState, arbitrumConsensusStateCodec, rollupCoreKey } from "./spec/update.ts";
 import { decodeArbitrumState } from "./spec/verify_update.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims, type RollupClaim, type RollupDeps } from "../../rollup/claims.ts";
-import {
-  checkRollup,
-  decodeContract,
-  findL1,
-  openRollup,
-  readStored,
-  rollupHostKeys,
-  toRollupOptions,
-  unlessUnreadable,
-} from "../../rollup/rollup_section.ts";
+import { decodeContract, defineRollup, readStored, rollupHostKeys } from "../../rollup/rollup_section.ts";
 import { type RollupKind, type RollupOptions, RollupProver } from "../../rollup/rollup_prover.ts";
 import { optional, type SectionValues } from "../../../core/config/schema.ts";
 import { contractAddress } from "../../../core/config/values.ts";
@@ -31,26 +21,14 @@ const hostKeys = {
 };
 
 /** `type = "arbitrum_orbit"`: assertions or nodes on the L1. */
-export const arbitrumClient: ChainClient<SectionValues<typeof hostKeys>> = {
+export const arbitrumClient = defineRollup<SectionValues<typeof hostKeys>>({
   knownChains: [42161, 421614],
-  networks: {},
-  host: {
-    description: "Of type `arbitrum_orbit`: assertions of the rollup contract on the L1.",
-    keys: hostKeys,
-  },
-  nodeKeys: ["beacon_rpc_url"],
-  findL1,
-  createChecks: (deps, section) =>
-    checkRollup(deps, section, {
-      l1: section.host.rollupCore ??
-        ((signal) => unlessUnreadable(fetchRollupCore(deps.hub, section, signal))),
-    }),
-  createProver: (context, section) =>
-    createArbitrumProver(openRollup(context, section), {
-      ...toRollupOptions(section),
-      rollupCore: section.host.rollupCore,
-    }),
-};
+  description: "Of type `arbitrum_orbit`: assertions of the rollup contract on the L1.",
+  keys: hostKeys,
+  contractsOf: ({ rollupCore: l1 }) => ({ l1 }),
+  findContract: fetchRollupCore,
+  createProver: (deps, options, { rollupCore }) => createArbitrumProver(deps, { ...options, rollupCore }),
+});
 
 /** Configured options of an Arbitrum chain. */
 export interface ArbitrumOptions extends RollupOptions {

@@ -74,20 +74,18 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
   addHub: (values, hub, location) =>
     values && { ...values, paraIds: withHubPara(values.paraIds, hub, location.child("para_ids")) },
   connectFollowers: (context, values) => {
-    const { sources, checks = [] } = connectSources(context, values);
+    const { sources, ...others } = connectSources(context, values);
     return {
       hosts: context.evmChains.map((chain) => connectHost(context, chain, sources)),
-      shared: sources,
       followers: [],
       skipped: context.substrateChains.map(({ stateMachine }) => stateMachine),
       skippedText: "this program delivers BEEFY proofs to EVM hosts only",
-      checks,
+      ...others,
     };
   },
   createChecks: ({ network, hub: { stateMachine: chain } }, values) =>
     values && checkRelayNode(network.clock, () => connectRelay(network, chain, values), {
       chain,
-      key: "[hub.prover].relay_rpc_ws",
       proves: "beefy",
     }),
   connectState: ({ network, hub, target }, values) => {
@@ -114,20 +112,7 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
 
 /** Opens the host of an EVM chain. Its events are not read, and one transaction at a time is traced. */
 function openHost(network: HubContext["network"], chain: EvmChainSection): EvmChain {
-  const { stateMachine, consensusStateId, rpcUrls, ismpHost, signer, clientType } = chain;
-  const { gasPriceBufferPercent, maximumGasPriceGwei } = chain;
-  return createEvmChain(network, {
-    stateMachine,
-    consensusStateId,
-    rpcUrls,
-    ismpHost,
-    signer,
-    clientType,
-    gasPriceBufferPercent,
-    maximumGasPriceGwei,
-    queryBatchSizeBlocks: undefined,
-    tracingBatchSize: undefined,
-  });
+  return createEvmChain(network, { ...chain, queryBatchSizeBlocks: undefined, tracingBatchSize: undefined });
 }
 
 function connectHost(
@@ -171,8 +156,8 @@ function openDailyLoss(
   return new DailyLoss(deps, losses.limitMicroUsd);
 }
 
-/** Proof sources in order of preference, and the checks of their nodes. */
-interface Sources extends Pick<HubConsensus, "checks"> {
+/** Proof sources in order of preference, with their connections and the checks of their nodes. */
+interface Sources extends Pick<HubConsensus, "checks" | "shared"> {
   readonly sources: readonly HostProofSource[];
 }
 
@@ -185,40 +170,36 @@ function connectSources({ network, hub }: HubContext, values: ProverValues | und
   const hubChain = connectHubNode(network, hub, hub);
   const work = new HubWork(hubChain);
   const accepted = new AcceptedSource({ ...network, hub: hubChain, work, endpoint: hub.rpcWs.host });
-  if (values === undefined) return { sources: [accepted] };
+  if (values === undefined) return { sources: [accepted], shared: [accepted] };
   const { paraRpcWs, maxRpcPayloadSizeBytes } = values;
   if (paraRpcWs === undefined || paraRpcWs.reveal() === hub.rpcWs.reveal()) {
-    return { sources: [accepted, connectRelaySource(network, hub, { values, work })] };
+    const sources = [accepted, connectRelaySource(network, hub, { values, work })];
+    return { sources, shared: sources };
   }
   const proverHub = connectHubNode(network, hub, { rpcWs: paraRpcWs, maxRpcPayloadSizeBytes });
-  const made = connectRelaySource(network, hub, { values, work: new HubWork(proverHub) });
-  const whole: HostProofSource = {
-    next: (target, signal) => made.next(target, signal),
-    close: async () => void await Promise.all([made.close(), proverHub.close()]),
-  };
+  const sources = [accepted, connectRelaySource(network, hub, { values, work: new HubWork(proverHub) })];
   const name = "[hub.prover].para_rpc_ws";
   const check: StartCheck["check"] = async (signal) => {
     const rows = (await proverHub.check(proverHub.id, signal)).filter(keepsOut);
     const found = (text: string): string => `${name} (${paraRpcWs.host}): ${text}`;
     return rows.map((row) => ({ ...row, found: found(row.found), advice: `correct ${name}` }));
   };
-  return { sources: [accepted, whole], checks: [{ name, check }] };
+  return { sources, shared: [...sources, proverHub], checks: [{ name, check }] };
 }
 
 /** Connects a node of the hub. */
 function connectHubNode(
   network: SubstrateChainDeps,
-  { stateMachine, consensusStateId, hashing, maxConcurrentQueries, signer }: HubSubstrateConfig,
-  { rpcWs, maxRpcPayloadSizeBytes }: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
+  hub: HubSubstrateConfig,
+  node: Pick<HubSubstrateConfig, "rpcWs" | "maxRpcPayloadSizeBytes">,
 ): ReturnType<typeof createHubChain> {
-  const id = { stateMachine, consensusStateId };
+  const { rpcWs, maxRpcPayloadSizeBytes } = node;
+  const { stateMachine, consensusStateId } = hub;
   return createHubChain(network, {
-    id,
-    hashing,
+    ...hub,
+    id: { stateMachine, consensusStateId },
     rpcWs,
     maxRpcPayloadSizeBytes,
-    maxConcurrentQueries,
-    signer,
   });
 }
 

@@ -65,26 +65,13 @@ export interface TransactionProofs extends FoundProofs {
   readonly counting: Counting;
 }
 
-/** What a host needs now. */
-export type HostFinding =
-  | TransactionProofs
-  | NoProofs
-  /** Endpoints do not show our last delivery yet: proofs sent now would be paid no-ops. */
-  | { readonly kind: "settling" }
-  /** Another relayer's proofs are in the mempool. */
-  | { readonly kind: "pending" }
-  /** The host takes no proofs, for a reason that others can remove. */
-  | { readonly kind: "unusable"; readonly detail: string };
+/** What a host needs now; `unusable`: it takes no proofs, for a reason that others can remove. */
+export type HostFinding = TransactionProofs | NoProofs;
 
 /** Proofs of a transaction with what became of them. */
-export interface Sent {
-  readonly result: ProofsOutcome;
-  readonly proofs: readonly BatchedProof[];
-}
-
-/** Proofs of a transaction with the result of its simulation. */
-export interface SimulatedProofs {
-  readonly result: Simulation;
+export interface Attempted<Result> {
+  readonly result: Result;
+  /** Fewer than were found where they do not fit. */
   readonly proofs: readonly BatchedProof[];
 }
 
@@ -135,20 +122,25 @@ export class HostDelivery {
    */
   async find(counting: Counting, signal: AbortSignal): Promise<HostFinding> {
     const usability = await this.#watch.fetchUsability(signal);
-    if (usability.kind === "unusable") return usability;
+    if (usability.kind === "unusable") return { kind: "unusable", reason: usability.detail };
     const { view } = usability;
-    if (this.#isSettling(view)) return { kind: "settling" };
+    // Proofs sent now would be paid no-ops.
+    if (this.#isSettling(view)) {
+      return { kind: "settling", reason: "the endpoints do not show our last delivery yet" };
+    }
     const found = await this.#finder.find(view, signal);
     if (found.kind !== "proofs") return found;
     const proofs = await this.#limit(found.proofs, signal);
-    if (!areStillNeeded(proofs, view, counting)) return { kind: "pending" };
+    if (!areStillNeeded(proofs, view, counting)) {
+      return { kind: "pending", reason: "proofs of another relayer are in the mempool" };
+    }
     // Sources give the rotations of one transaction at most, and heights after them.
     const hasMore = found.purpose === "rotations" || proofs.length < found.proofs.length;
     return { ...found, proofs, hasMore, knownHeight: view.hubHeight, counting };
   }
 
   /** Simulates the transaction; where the proofs are too large for one, fewer of them. */
-  simulate({ proofs }: TransactionProofs, signal: AbortSignal): Promise<SimulatedProofs> {
+  simulate({ proofs }: TransactionProofs, signal: AbortSignal): Promise<Attempted<Simulation>> {
     const attempt = (fewer: readonly BatchedProof[]): Promise<Simulation> =>
       simulateProofs(this.#deps.chain, fewer.map(({ bytes }) => bytes), signal);
     return this.#shrink(proofs, attempt);
@@ -159,7 +151,7 @@ export class HostDelivery {
     next: TransactionProofs,
     { observer, findMs }: DeliveryReport,
     signal: AbortSignal,
-  ): Promise<Sent> {
+  ): Promise<Attempted<ProofsOutcome>> {
     const { clock } = this.#deps;
     const startMs = clock.now();
     const attempt = (proofs: readonly BatchedProof[]): Promise<ProofsOutcome> =>
@@ -221,7 +213,7 @@ export class HostDelivery {
   async #shrink<Result extends { readonly kind: string } | Refused>(
     proofs: readonly BatchedProof[],
     attempt: (proofs: readonly BatchedProof[]) => Promise<Result>,
-  ): Promise<{ readonly result: Result; readonly proofs: readonly BatchedProof[] }> {
+  ): Promise<Attempted<Result>> {
     const result = await attempt(proofs);
     const refusal = "refusal" in result ? result.refusal : undefined;
     if (refusal?.code !== "too_large" || proofs.length === 1) return { result, proofs };
@@ -231,7 +223,7 @@ export class HostDelivery {
   }
 
   /** Logs and remembers what needs nobody's attention; refusals and losses are for the caller to report. */
-  #conclude({ result, proofs }: Sent, purpose: TransactionProofs["purpose"]): void {
+  #conclude({ result, proofs }: Attempted<ProofsOutcome>, purpose: TransactionProofs["purpose"]): void {
     const { log, clock } = this.#deps;
     if (result.kind === "overtaken") return log.info("proofs_overtaken.delivered");
     if (result.kind !== "mined" && result.kind !== "wasted") return;

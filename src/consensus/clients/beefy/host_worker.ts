@@ -4,18 +4,18 @@
  * reading at {@link hostWorker}.
  */
 import {
+  type Attempted,
   countBytes,
   type HostDelivery,
-  type HostFinding,
   lastOf,
-  type Sent,
   type TransactionProofs,
 } from "./host_delivery.ts";
 import type { BatchedProof } from "./proof_finder.ts";
+import type { ProofsOutcome } from "./send_proofs.ts";
 import type { HostWorkerDeps, ProveByHand } from "../../followers/hub_consensus.ts";
 import { type Pollable, type PollResult, runPollLoop, type UpdateRoute } from "../../poll_loop.ts";
 import type { ProofResult } from "../../proven.ts";
-import type { Refusal, SpentGas } from "../../../core/chains/submission.ts";
+import type { Refusal, Simulation, SpentGas } from "../../../core/chains/submission.ts";
 import { OperationRefusal } from "../../../core/commands/operation.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
@@ -69,29 +69,22 @@ class HostWorker implements Pollable {
     const { clock, log, delivery, observer } = this.#deps;
     const startMs = clock.now();
     const finding = await delivery.find(this.#poolWaits < MAX_POOL_WAITS ? "pool" : "blocks", signal);
-    switch (finding.kind) {
-      case "unusable":
-        return { kind: "failed", failure: { text: finding.detail }, backoff: unusableBackoff };
-      case "settling":
-        return { kind: "nothing", againInMs: SETTLING_MS };
-      case "nothing":
-      case "unable":
-        this.#poolWaits = 0;
-        return { kind: "nothing", againInMs: undefined, reason: finding.reason };
-      case "pending":
-        this.#poolWaits++;
-        log.debug("proofs_overtaken.pending");
-        return { kind: "nothing", againInMs: SETTLING_MS, reason: "proofs of another relayer are pending" };
-      case "proofs": {
-        const report = { observer, findMs: clock.now() - startMs };
-        const sent = await delivery.send(finding, report, signal);
-        this.#poolWaits = 0;
-        return this.#conclude(sent, failures);
-      }
+    if (finding.kind === "proofs") {
+      const report = { observer, findMs: clock.now() - startMs };
+      const sent = await delivery.send(finding, report, signal);
+      this.#poolWaits = 0;
+      return this.#conclude(sent, failures);
     }
+    const { kind, reason } = finding;
+    if (kind === "unusable") return { kind: "failed", failure: { text: reason }, backoff: unusableBackoff };
+    if (kind === "settling") return { kind: "nothing", againInMs: SETTLING_MS, reason };
+    const isPending = kind === "pending";
+    this.#poolWaits = isPending ? this.#poolWaits + 1 : 0;
+    if (isPending) log.debug("proofs_overtaken.pending");
+    return { kind: "nothing", againInMs: isPending ? SETTLING_MS : undefined, reason };
   }
 
-  #conclude({ result, proofs }: Sent, failures: number): PollResult {
+  #conclude({ result, proofs }: Attempted<ProofsOutcome>, failures: number): PollResult {
     const { log, random } = this.#deps;
     switch (result.kind) {
       case "mined":
@@ -149,11 +142,15 @@ export async function proveHost(
   const finding = await delivery.find("pool", signal);
   const buildMs = clock.now() - startMs;
   if (finding.kind !== "proofs") {
-    return { ...explainNone(delivery, finding), updates: 0, bytes: 0, hasMore: false, buildMs };
+    const { kind, reason } = finding;
+    if (kind === "unable" || kind === "unusable") throw refuse(delivery, reason);
+    const outcome = kind === "pending" ? "overtaken" : "nothing";
+    const text = `Nothing to prove: ${reason}.`;
+    return { outcome, text, updates: 0, bytes: 0, hasMore: false, buildMs };
   }
-  const { proofs, ...end } = isDryRun
-    ? await simulate(delivery, finding, signal)
-    : await send(delivery, { finding, report: { observer, findMs: buildMs } }, signal);
+  const { result, proofs } = isDryRun
+    ? await delivery.simulate(finding, signal)
+    : await delivery.send(finding, { observer, findMs: buildMs }, signal);
   return {
     summary: describeProofs(finding, proofs),
     updates: proofs.length,
@@ -161,46 +158,21 @@ export async function proveHost(
     height: delivery.heightOf(proofs)?.toString(),
     hasMore: finding.hasMore,
     buildMs,
-    ...end,
+    ...describeEnd(delivery.route.target, result, isDryRun),
   };
 }
 
-/** How a transaction ended, or would end. */
-type End = Pick<ProofResult, "outcome" | "text" | "transaction" | "cost"> & {
-  /** Those that are in it: fewer than were found where they do not fit. */
-  readonly proofs: readonly BatchedProof[];
-};
-
-async function simulate(
-  delivery: HostDelivery,
-  finding: TransactionProofs,
-  signal: AbortSignal,
-): Promise<End> {
-  const { target } = delivery.route;
-  const { result, proofs } = await delivery.simulate(finding, signal);
-  if (result.kind === "refused") {
-    const { code, detail } = result.refusal;
-    return { proofs, outcome: "refused", text: `${target} would refuse it: ${code}: ${detail}` };
-  }
-  return {
-    proofs,
-    outcome: "possible",
-    text: `Verified and simulated; ${target} would accept it.`,
-    cost: toCost(result, false),
-  };
-}
-
-async function send(
-  delivery: HostDelivery,
-  { finding, report }: {
-    readonly finding: TransactionProofs;
-    readonly report: Parameters<HostDelivery["send"]>[1];
-  },
-  signal: AbortSignal,
-): Promise<End> {
-  const { target } = delivery.route;
-  const { result, proofs } = await delivery.send(finding, report, signal);
+/** Says how a transaction ended, or would end. */
+function describeEnd(
+  target: string,
+  result: ProofsOutcome | Simulation,
+  isDryRun: boolean,
+): Pick<ProofResult, "outcome" | "text" | "transaction" | "cost"> {
   switch (result.kind) {
+    case "accepted": {
+      const text = `Verified and simulated; ${target} would accept it.`;
+      return { outcome: "possible", text, cost: toCost(result, false) };
+    }
     case "mined":
     case "wasted": {
       const { block, transaction, spent } = result;
@@ -210,35 +182,17 @@ async function send(
           "overtaken" as const,
           `Another relayer's came first: it was paid for in block ${block} and changed nothing.`,
         ];
-      return { proofs, outcome, text, transaction, cost: spent && toCost(spent, true) };
+      return { outcome, text, transaction, cost: spent && toCost(spent, true) };
     }
     case "overtaken":
-      return { proofs, outcome: "overtaken", text: "Another relayer's proofs came first." };
+      return { outcome: "overtaken", text: "Another relayer's proofs came first." };
     case "refused": {
       const { code, detail } = result.refusal;
-      return { proofs, outcome: "refused", text: `${target} refused it: ${code}: ${detail}` };
+      const what = isDryRun ? "would refuse" : "refused";
+      return { outcome: "refused", text: `${target} ${what} it: ${code}: ${detail}` };
     }
     case "lost":
-      return { proofs, outcome: "lost", text: `It was not included: ${result.reason}.` };
-  }
-}
-
-/** Says why there is nothing to deliver. @throws {OperationRefusal} where there should be. */
-function explainNone(
-  delivery: HostDelivery,
-  finding: Exclude<HostFinding, TransactionProofs>,
-): Pick<ProofResult, "outcome" | "text"> {
-  switch (finding.kind) {
-    case "nothing":
-      return { outcome: "nothing", text: `Nothing to prove: ${finding.reason}.` };
-    case "settling":
-      return { outcome: "nothing", text: "The endpoints do not show our last delivery yet: try again." };
-    case "pending":
-      return { outcome: "overtaken", text: "Another relayer's proofs are in the mempool." };
-    case "unable":
-      throw refuse(delivery, finding.reason);
-    case "unusable":
-      throw refuse(delivery, finding.detail);
+      return { outcome: "lost", text: `It was not included: ${result.reason}.` };
   }
 }
 

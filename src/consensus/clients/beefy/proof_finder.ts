@@ -31,10 +31,13 @@ export interface FoundProofs {
   readonly purpose: Extract<ProofsForHost, { kind: "proofs" }>["purpose"];
 }
 
-/** There are none. */
+/** There are none to send now. */
 export interface NoProofs {
-  /** `unable`: some are needed, and no source has them. */
-  readonly kind: "nothing" | "unable";
+  /**
+   * `unable`: some are needed, and no source has them. `settling`: endpoints do not show our last delivery yet.
+   * `pending`: another relayer's are in the mempool. `unusable`: the host takes none.
+   */
+  readonly kind: "nothing" | "unable" | "settling" | "pending" | "unusable";
   /** A sentence without a full stop. */
   readonly reason: string;
 }

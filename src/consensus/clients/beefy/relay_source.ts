@@ -4,7 +4,17 @@
  * 5.3, 5.4 and 5.11.
  */
 import { MAX_PROOFS_AT_ONCE, MAX_TRANSACTION_BYTES } from "../../../core/chains/transaction_bytes.ts";
-import { BeefyError, type BeefyErrorCode, decoded } from "../../../core/beefy/commitment.ts";
+import {
+  BEEFY_ENGINE,
+  BeefyError,
+  type BeefyErrorCode,
+  type BeefyJustification,
+  decodeBeefyJustification,
+  decoded,
+} from "../../../core/beefy/commitment.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
+import { decodeStrict, u64 } from "../../../core/encoding/scale.ts";
+import { relayBeefyKeys } from "./spec/relay_storage.ts";
 import { verifyNaiveProof } from "./spec/verify_proof.ts";
 import { buildNaiveProof } from "./spec/build_proof.ts";
 import { encodeNaiveProof } from "../../../core/beefy/naive_proof.ts";
@@ -18,20 +28,24 @@ import type { Log } from "../../../core/telemetry/log.ts";
 import { ProverFault } from "../../prover.ts";
 import type { RelayBlock, RelayChain } from "../../relay_chain/relay_chain.ts";
 import type { HubWork } from "../../../core/hub_proofs/hub_work.ts";
-import {
-  fetchSetId,
-  findSession,
-  type JustifiedBlock,
-  type JustifiedRelay,
-  readJustified,
-  setOf,
-} from "./justified_blocks.ts";
 import type {
   HostProofSource,
   ProofsForHost,
   ProofTarget,
 } from "../../../core/hub_proofs/accepted_source.ts";
 import { type ProofReads, readHeads, readNaiveProofInput } from "./naive_proof_input.ts";
+
+/** Reads of the relay chain that the search needs. */
+type JustifiedRelay = Pick<
+  RelayChain,
+  "fetchBlock" | "fetchHash" | "fetchJustification" | "fetchStorage"
+>;
+
+/** A justified block with its decoded justification. */
+interface JustifiedBlock {
+  readonly block: RelayBlock;
+  readonly justification: BeefyJustification;
+}
 
 /** Dependencies of the source. */
 export interface RelaySourceDeps {
@@ -155,7 +169,7 @@ export class RelaySource implements HostProofSource {
     if (!await work.hasWork(chain, { known: hubHeight, upTo: newest }, signal)) {
       return { kind: "nothing", reason: "the newest head of the hub holds nothing for this chain" };
     }
-    const [candidate] = await readJustified(relay, [head], signal);
+    const candidate = await readJustified(relay, head, signal);
     if (candidate === undefined || setOf(candidate) !== state.current.id) {
       return { kind: "nothing", reason: "the relay chain's node keeps no justification of its newest block" };
     }
@@ -213,3 +227,64 @@ export class RelaySource implements HostProofSource {
 
 /** Codes of proofs whose heads are missing, not committed to, or without a time, as those of chains without ISMP. */
 const HEAD_CODES: ReadonlySet<BeefyErrorCode> = new Set(["head_missing", "timestamp_not_found"]);
+
+/**
+ * Finds the justification of the session after the client's: that of its first block, which nodes always keep. @throws
+ * {BeefyError} for invalid data of nodes
+ */
+async function findSession(
+  relay: JustifiedRelay,
+  { trusted, head }: { readonly trusted: BeefyClientState; readonly head: RelayBlock },
+  signal: AbortSignal,
+): Promise<JustifiedBlock | undefined> {
+  const { next, latestHeight } = trusted;
+  const range = { from: Number(latestHeight) + 1, to: head.header.number };
+  const first = await findFirst(relay, range, next.id, signal);
+  const block = await relay.fetchBlock(await relay.fetchHash(first, signal), signal);
+  const found = await readJustified(relay, block, signal);
+  return found !== undefined && setOf(found) === next.id ? found : undefined;
+}
+
+/** Finds the first block of a range whose set has at least that id; the last one has it. Binary search. */
+async function findFirst(
+  relay: JustifiedRelay,
+  { from, to }: { readonly from: number; readonly to: number },
+  setId: bigint,
+  signal: AbortSignal,
+): Promise<number> {
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const hash = await relay.fetchHash(middle, signal);
+    if (await fetchSetId(relay, hash, signal) >= setId) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Reads the justification of a block; `undefined`: the node keeps none. @throws {BeefyError} for invalid data of nodes */
+async function readJustified(
+  relay: Pick<JustifiedRelay, "fetchJustification">,
+  block: RelayBlock,
+  signal: AbortSignal,
+): Promise<JustifiedBlock | undefined> {
+  const encoded = await relay.fetchJustification(block.hash, BEEFY_ENGINE, signal);
+  const justification = encoded && decodeBeefyJustification(encoded);
+  return justification?.commitment.blockNumber === block.header.number ? { block, justification } : undefined;
+}
+
+/** Id of the set that signed. */
+function setOf({ justification }: JustifiedBlock): bigint {
+  return justification.commitment.validatorSetId;
+}
+
+/** Fetches the id of the set whose session a block belongs to. @throws {BeefyError} `undecodable_data` */
+async function fetchSetId(
+  relay: Pick<JustifiedRelay, "fetchStorage">,
+  block: Hash256,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const [stored] = await relay.fetchStorage([relayBeefyKeys.validatorSetId], block, signal);
+  if (stored === undefined) throw new BeefyError("undecodable_data");
+  return decoded(() => decodeStrict(u64, stored, "ValidatorSetId"));
+}

@@ -68,9 +68,6 @@ export type ProofsOutcome =
 /** Interval between two polls of a transaction. */
 const POLL_MS = 2_000;
 
-/** Consecutive failed polls of a transaction that are reported, once: half a minute. */
-const REPORTED_FAILURES = 15;
-
 /** A transaction that no node knows any more is broadcast again after this time. */
 const REBROADCAST_AFTER_MS = 30_000;
 
@@ -165,22 +162,16 @@ class NonceSubmissions {
   }
 
   async #watch(signal: AbortSignal): Promise<ProofsOutcome> {
-    for (let failures = 0;;) {
+    for (;;) {
       await this.#deps.clock.sleep(POLL_MS, signal);
       try {
         const result = await this.#poll(signal);
         if (result !== undefined) return result;
         await this.#advance(signal);
-        failures = 0;
       } catch (error) {
         // The transaction has been broadcast: it is followed to its end, whatever an endpoint answers.
         if (!(error instanceof RpcFault)) throw error;
-        failures++;
-        const level = failures === REPORTED_FAILURES ? "warn" : "debug";
-        this.#deps.log[level]("read_failed.inclusion", {
-          failures,
-          error,
-        });
+        this.#deps.log.debug("read_failed.inclusion", { error });
       }
     }
   }

@@ -54,7 +54,6 @@ export const grandpaClient: HubClient<GrandpaValues> = {
   createChecks: ({ network, hub: { stateMachine: chain } }, { rpc }) =>
     checkRelayNode(network.clock, () => connectFinality(network, chain, rpc), {
       chain,
-      key: "[hub.grandpa].rpc",
       proves: "grandpa",
     }),
   connectState: (context, values) => {
@@ -76,14 +75,10 @@ function connectFollower(
   chain: FollowerConfig,
 ): HubFollower {
   const { network, hub, parachains, watch } = context;
-  const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
-    chain;
+  const { stateMachine, consensusStateId } = chain;
   const follower = createFollowerTarget(network, {
+    ...chain,
     id: { stateMachine, consensusStateId },
-    hashing,
-    rpcWs,
-    maxRpcPayloadSizeBytes,
-    maxConcurrentQueries,
     // Updates are signed for rewards, which only the hub pays: any key will do.
     signer: chain.signer ?? hub.signer,
   });

@@ -19,8 +19,10 @@ import {
   grandpaNumberCodec,
   messageVariantOf,
   type ParachainHeaders,
+  supportedStateMachineKey,
 } from "./spec/message.ts";
 import {
+  decodeGrandpaState,
   type FinalMessage,
   type GrandpaView,
   type VerifiedGrandpaMessage,
@@ -40,7 +42,13 @@ import {
 } from "../../prover.ts";
 import type { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { type FinalityResult, FinalitySearch } from "./find_finality.ts";
-import { GrandpaClient } from "./grandpa_client.ts";
+import { TargetClient } from "../../target_client.ts";
+import {
+  formatStateMachine,
+  type IntermediateState,
+  type StateMachine,
+  stateMachineParts,
+} from "../../../core/ismp/state_machine.ts";
 
 /** Dependencies of the prover. */
 export interface GrandpaProverDeps {
@@ -64,26 +72,34 @@ const NEXT_BLOCK_MS = 6_000;
 /** Proves the hub to one chain. */
 export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements ConsensusProver {
   readonly #deps: GrandpaProverDeps;
-  readonly #client: GrandpaClient;
+  readonly #client: TargetClient<GrandpaConsensusState>;
   readonly #search: FinalitySearch;
 
   constructor(deps: GrandpaProverDeps, options: GrandpaProverOptions) {
     super(options);
     this.#deps = deps;
-    this.#client = new GrandpaClient(deps.target, options);
+    this.#client = new TargetClient(deps.target, options, {
+      clientId: consensusClientIds.grandpa,
+      owner: deps.target.id.stateMachine,
+      decode: decodeGrandpaState,
+    });
     this.#search = new FinalitySearch(deps.relay, options.maxBlockRange);
   }
 
+  /** @throws {ProverFault} of a client that accepts no updates */
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const found = await this.#client.findObstacle(signal);
-    if (found === undefined) return [];
+    await this.#client.fetch(signal);
+    if ((await this.#fetchView(signal)).supported.size > 0) return [];
     const target = this.#deps.target.id.stateMachine;
-    return [about(target).warning(found.event, `${target} ${found.text}`)];
+    const found =
+      `${target} does not list the hub in IsmpGrandpa.SupportedStateMachines: proofs advance no heights there ` +
+      "until its governance does";
+    return [about(target).warning("hub_not_accepted", found)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const [{ state: trusted, bytes: madeOn }, bestSetId] = await Promise.all([
-      this.#client.fetchTrusted(signal),
+      this.#client.fetch(signal),
       this.#fetchBestSetId(signal),
     ]);
     const { maxBlockRange } = this.options;
@@ -95,12 +111,12 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
     if (found.kind !== "found") return this.#idle(found, trusted);
     const message = await this.#complete(found.proof, trusted, signal);
     const proved = { message, finality: found.verified };
-    const verified = this.#verify(trusted, proved, await this.#client.fetchView(signal));
+    const verified = this.#verify(trusted, proved, await this.#fetchView(signal));
     const { consensusState } = verified;
     // A block beyond the range of one proof needs an intermediate step, even one without new heights.
     const isRangeFull = found.finalHeight - trusted.latestHeight > maxBlockRange;
     const changesSet = consensusState.currentSetId !== trusted.currentSetId;
-    const heights = await this.#client.newHeights(verified.commitments, signal);
+    const heights = await this.#newHeights(verified.commitments, signal);
     const withoutHeads = message.tag !== "StandaloneChain" && message.value.parachainHeaders.size === 0;
     if (heights.length === 0 && !changesSet && !isRangeFull) {
       const reason = withoutHeads
@@ -151,6 +167,43 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
 
   override async close(): Promise<void> {
     await Promise.all([this.#deps.relay.close(), this.#deps.target.close()]);
+  }
+
+  /**
+   * Reads what the client knows besides its state. The hub of a chain is its coprocessor: a chain cannot be asked for it
+   * (`pallet_ismp::Config::Coprocessor` is no constant of the metadata), and one with another hub accepts no messages of
+   * this hub.
+   */
+  async #fetchView(signal: AbortSignal): Promise<GrandpaView> {
+    const { stateMachine, consensusStateId } = this.options;
+    const followed = namesOnTarget(this.options);
+    const keys = followed.map(supportedStateMachineKey);
+    const stored = await this.#deps.target.reads.fetchStorage(keys, signal);
+    const supported = followed.flatMap((chain, at) => {
+      const value = stored[at];
+      return value === undefined ? [] : [[chain, this.#readSlotMs(value)] as const];
+    });
+    return { consensusStateId, coprocessor: stateMachine, supported: new Map(supported) };
+  }
+
+  #readSlotMs(stored: Uint8Array): bigint {
+    return mapError(
+      ScaleError,
+      () => decodeStrict(grandpaNumberCodec, stored, "SlotDuration"),
+      (cause) => this.#client.fault("its IsmpGrandpa.SupportedStateMachines is unreadable", cause),
+    );
+  }
+
+  /** Returns the heights that the target does not have, ascending. */
+  async #newHeights(
+    commitments: readonly IntermediateState[],
+    signal: AbortSignal,
+  ): Promise<readonly IntermediateState[]> {
+    const known = await Promise.all(
+      commitments.map(({ height }) => this.#deps.target.reads.fetchLatestHeight(height.id, signal)),
+    );
+    return commitments.filter(({ height }, at) => height.height > (known[at] ?? 0n))
+      .toSorted((a, b) => Number(a.height.height - b.height.height));
   }
 
   #badData(detail: string, cause?: unknown): ProverFault {
@@ -269,4 +322,17 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
           : this.#badData(`its proof of the heads does not verify (${error.code})`, error),
     );
   }
+}
+
+/** Names under which a target may follow what is proved. */
+function namesOnTarget(
+  { stateMachine, consensusStateId, paraIds }: GrandpaProverOptions,
+): readonly StateMachine[] {
+  const { tag } = stateMachineParts(stateMachine);
+  if (tag === "Substrate") return [stateMachine];
+  const family = tag === "Kusama" ? "Kusama" as const : "Polkadot" as const;
+  return paraIds.flatMap((value) => [
+    formatStateMachine({ tag: family, value }),
+    formatStateMachine({ tag: "Relay", value: { relay: consensusStateId, paraId: value } }),
+  ]);
 }

@@ -1,5 +1,4 @@
 /** Light client of OP stack chains, as the registry lists it. */
-import type { ChainClient } from "../../client.ts";
 import { disputeGames, type FoundGame, type GameOptions } from "./dispute_games.ts";
 import { type OutputClaim, outputClaims } from "./outputs.ts";
 import {
@@ -13,16 +12,7 @@ import {
 import { decodeOpStackState } from "./spec/verify_update.ts";
 import type { ConsensusProver } from "../../prover.ts";
 import { Claims, type RollupDeps } from "../../rollup/claims.ts";
-import {
-  checkRollup,
-  decodeContract,
-  findL1,
-  openRollup,
-  readStored,
-  rollupHostKeys,
-  toRollupOptions,
-  unlessUnreadable,
-} from "../../rollup/rollup_section.ts";
+import { decodeContract, defineRollup, readStored, rollupHostKeys } from "../../rollup/rollup_section.ts";
 import { type RollupKind, type RollupOptions, RollupProver } from "../../rollup/rollup_prover.ts";
 import type { FindingCode } from "../../../core/checks/findings.ts";
 import { optional, required, type SectionValues } from "../../../core/config/schema.ts";
@@ -54,31 +44,23 @@ const hostKeys = {
 };
 
 /** `type = "op_stack"`: dispute games or outputs on the L1. */
-export const opStackClient: ChainClient<SectionValues<typeof hostKeys>> = {
-  networks: {},
-  host: {
-    description: "Of type `op_stack`: dispute games on the L1.",
-    keys: hostKeys,
+export const opStackClient = defineRollup<SectionValues<typeof hostKeys>>({
+  description: "Of type `op_stack`: dispute games on the L1.",
+  keys: hostKeys,
+  contractsOf: ({ disputeGameFactory: l1, messageParser }) => ({ l1, l2: toAddress(messageParser) }),
+  findContract: async (hub, id, signal) => {
+    const { games, oracle } = await fetchOpStackContracts(hub, id, signal);
+    return games?.factory ?? oracle;
   },
-  nodeKeys: ["beacon_rpc_url"],
-  findL1,
-  createChecks: (deps, section) =>
-    checkRollup(deps, section, {
-      l1: section.host.disputeGameFactory ?? ((signal) =>
-        unlessUnreadable(
-          fetchOpStackContracts(deps.hub, section, signal).then(({ games, oracle }) =>
-            games?.factory ?? oracle
-          ),
-        )),
-      l2: toAddress(section.host.messageParser),
+  createProver: (deps, options, { disputeGameFactory, respectedGameType, messageParser, l2Oracle }) =>
+    createOpStackProver(deps, {
+      ...options,
+      disputeGameFactory,
+      respectedGameType,
+      messageParser,
+      l2Oracle,
     }),
-  createProver: (context, section) => {
-    const { disputeGameFactory, respectedGameType, messageParser, l2Oracle } = section.host;
-    const contracts = { disputeGameFactory, messageParser, l2Oracle };
-    const options = { ...toRollupOptions(section), ...contracts, respectedGameType };
-    return createOpStackProver(openRollup(context, section), options);
-  },
-};
+});
 
 /** Configured options of an OP stack chain. The hub's own contracts take precedence; these are compared with them. */
 export interface OpStackOptions extends RollupOptions, GameOptions {

@@ -37,7 +37,7 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     keys: hostKeys,
   },
   nodeKeys: ["relay_rpc_ws"],
-  createChecks: (deps, { section, stateMachine: chain, rpcUrls: urls, ismpHost, host }) => {
+  createChecks: (deps, { stateMachine: chain, rpcUrls: urls, ismpHost, host }) => {
     const endpoints = checkEvmEndpoints(deps, {
       chain,
       serves: chain,
@@ -48,7 +48,6 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     const { stateMachine: hub } = deps.hub.id;
     const relay = checkRelayNode(deps.clock, () => connectFinality(deps, hub, host.relayRpcWs), {
       chain,
-      key: relayKeyOf(section),
       proves: { headOf: POLKADOT_HUB_PARA_ID },
     });
     return () => [...endpoints(), ...relay()];
@@ -62,11 +61,7 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
     return new ParachainProver({ relay, target, host: { reader, address: ismpHost } }, {
       ...toProverOptions(chain),
       hub,
-      relayKey: relayKeyOf(section),
+      relayKey: `[${section}.host].relay_rpc_ws`,
     });
   },
 };
-
-function relayKeyOf(section: string): string {
-  return `[${section}.host].relay_rpc_ws`;
-}

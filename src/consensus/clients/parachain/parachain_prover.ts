@@ -98,6 +98,13 @@ interface KnownRelayBlock {
   readonly stateRoot: Hash256;
 }
 
+/** The client of the parachain on the target. */
+interface FollowingClient {
+  readonly client: ConsensusClientView;
+  /** Slot duration by which it dates headers; `undefined`: it dates none by it. */
+  readonly slotMs: bigint | undefined;
+}
+
 /** Proves a parachain to one sibling. */
 export class ParachainProver extends BaseProver<ParachainProverOptions> implements ConsensusProver {
   readonly #deps: ParachainProverDeps;
@@ -131,32 +138,36 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
    */
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const result = this.#isOfHub || this.#isPolkadotHub ? "warning" : "ok";
-    const obstacle = this.#obstacleOf(await this.#fetchClient(signal)) ?? await this.#findObstacle(signal);
-    if (obstacle === undefined) return [];
-    return [about(this.chain)[result](obstacle.event, `${this.#target} ${obstacle.text}`)];
+    const found = await this.#readClient(signal);
+    if (!("text" in found)) return [];
+    return [about(this.chain)[result](found.event, `${this.#target} ${found.text}`)];
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {
-    const client = await this.#fetchClient(signal);
-    const obstacle = this.#obstacleOf(client) ?? await this.#findObstacle(signal);
-    if (client === undefined || obstacle !== undefined) {
-      const reason = `${this.#target} ${obstacle?.text}`;
+    const found = await this.#readClient(signal);
+    if ("text" in found) {
+      const reason = `${this.#target} ${found.text}`;
       return { kind: "nothing", reason, ...!this.#isOfHub && { againInMs: NOT_FOLLOWED_POLL_MS } };
     }
+    const { client } = found;
     const nowSec = await this.#deps.target.reads.fetchNowSec(signal);
     requireUsable(this.commitmentId, this.#target, { client, nowSec });
     const known = await this.#fetchKnown(signal);
     return known === undefined
       ? { kind: "nothing", reason: `${this.#target} ${NO_RELAY_BLOCKS}` }
-      : await this.#prove(known, client.state, signal);
+      : await this.#prove(known, found, signal);
   }
 
   /** Proves the head in that block, if it is new. */
-  async #prove(known: KnownRelayBlock, madeOn: Uint8Array, signal: AbortSignal): Promise<ProverFinding> {
+  async #prove(
+    known: KnownRelayBlock,
+    { client, slotMs }: FollowingClient,
+    signal: AbortSignal,
+  ): Promise<ProverFinding> {
     const newest = `relay block ${known.height}, the newest that ${this.#target} knows`;
     const proof = await this.#fetchProof(known, signal);
     if (proof === undefined) return { kind: "nothing", reason: `the node has pruned ${newest}` };
-    const head = this.#verify(proof, known, await this.#fetchSlotMs(signal));
+    const head = this.#verify(proof, { ...known, slotMs });
     if (head === undefined) {
       return { kind: "nothing", reason: `parachain ${this.#paraId} has no head in ${newest}` };
     }
@@ -177,7 +188,7 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
     return {
       kind: "updates",
       proofs: [parachainConsensusProofCodec.enc(proof)],
-      madeOn,
+      madeOn: client.state,
       height,
       summary: `head in relay block ${known.height}`,
       hasMore: false,
@@ -235,49 +246,41 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
     return this.#deps.target.id.stateMachine;
   }
 
-  #fetchClient(signal: AbortSignal): Promise<ConsensusClientView | undefined> {
-    return this.#deps.target.reads.fetchClient(this.consensusStateId, "best", signal);
-  }
-
-  #obstacleOf(client: ConsensusClientView | undefined): ClientObstacle | undefined {
+  /** Reads the client on the target, or why that accepts nothing of this parachain. */
+  async #readClient(signal: AbortSignal): Promise<FollowingClient | ClientObstacle> {
+    const { reads } = this.#deps.target;
+    const client = await reads.fetchClient(this.consensusStateId, "best", signal);
     const name = `client ${this.consensusStateId} of ${this.chain}`;
     if (client === undefined) {
       return { event: "client_missing", text: `has no ${name}, so nothing of it can be proved` };
     }
-    if (client.clientId === consensusClientIds.parachain) return undefined;
-    const text = `has ${client.clientId} as ${name}, which accepts no heads of parachains`;
-    return { event: "client_unusable", text };
-  }
-
-  /** Explains why the client accepts nothing of this parachain. */
-  async #findObstacle(signal: AbortSignal): Promise<ClientObstacle | undefined> {
+    if (client.clientId !== consensusClientIds.parachain) {
+      const text = `has ${client.clientId} as ${name}, which accepts no heads of parachains`;
+      return { event: "client_unusable", text };
+    }
     const keys = [
       followedParachainKey(this.#paraId),
       knownRelayHeightsKey(),
       slotDurationKey(this.#paraId),
     ];
-    const [followed, heights, slotMs] = await this.#deps.target.reads.fetchStorage(keys, signal);
+    const [followed, heights, slot] = await reads.fetchStorage(keys, signal);
     if (followed === undefined) {
       const text =
         `does not list parachain ${this.#paraId} in IsmpParachain.Parachains: nothing of it can be ` +
         "proved until governance adds it (IsmpParachain.add_parachain)";
       return { event: "chain_not_accepted", text };
     }
-    if (this.#isPolkadotHub && slotMs === undefined) {
+    if (this.#isPolkadotHub && slot === undefined) {
       const text =
         `has no slot duration of parachain ${this.#paraId} in IsmpParachain.SlotDurations, by which its headers ` +
         "are dated: nothing of it can be proved until governance sets it (IsmpParachain.set_slot_duration)";
       return { event: "chain_not_accepted", text };
     }
-    return heights === undefined ? { event: "relay_blocks_unknown", text: NO_RELAY_BLOCKS } : undefined;
-  }
-
-  /** Fetches the slot duration by which the target dates Polkadot Hub; `undefined`: it has none, or needs none. */
-  async #fetchSlotMs(signal: AbortSignal): Promise<bigint | undefined> {
-    if (!this.#isPolkadotHub) return undefined;
-    const [stored] = await this.#deps.target.reads.fetchStorage([slotDurationKey(this.#paraId)], signal);
-    return stored &&
-      this.#read("SlotDurations", () => decodeStrict(slotDurationCodec, stored, "SlotDurations"));
+    if (heights === undefined) return { event: "relay_blocks_unknown", text: NO_RELAY_BLOCKS };
+    const slotMs = this.#isPolkadotHub && slot !== undefined
+      ? this.#read("SlotDurations", () => decodeStrict(slotDurationCodec, slot, "SlotDurations"))
+      : undefined;
+    return { client, slotMs };
   }
 
   /** Fetches the newest relay chain block that a final block of the target builds on: no fork reverts it. */
@@ -322,8 +325,7 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
   /** Verifies the proof as the target will. */
   #verify(
     proof: ParachainConsensusProof,
-    { stateRoot }: KnownRelayBlock,
-    slotMs: bigint | undefined,
+    { stateRoot, slotMs }: KnownRelayBlock & Pick<FollowingClient, "slotMs">,
   ): IntermediateState | undefined {
     const view = {
       chain: this.#target,

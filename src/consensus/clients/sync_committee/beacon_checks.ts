@@ -22,12 +22,12 @@ import { BeaconNode } from "./beacon_node.ts";
 import {
   type BeaconNetwork,
   epochOfSlot,
-  hubIndicesAt,
   isGloasAt,
   periodOfSlot,
+  stateIndicesAt,
 } from "./spec/beacon_network.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { executionNodes, stateProofFormat } from "./spec/state_proof.ts";
+import { stateProofFormat } from "./spec/state_proof.ts";
 import { byRootOrSlot } from "./state_bytes.ts";
 
 /** Options of the checks. */
@@ -173,7 +173,7 @@ async function probeBeaconNode(
   const node = new BeaconNode(endpoint, { network, signal, timeoutMs });
   const { header } = await node.fetchHeader("finalized");
   const { slot } = header;
-  const format = stateProofFormat(executionNodes(hubIndicesAt(network, slot)));
+  const format = stateProofFormat([stateIndicesAt(network, slot).execution]);
   const [lightClient, updates, stateProofs, states] = await Promise.all([
     served(() => node.fetchFinalityUpdate()),
     served(() => node.fetchPeriodUpdate(periodOfSlot(network, slot))),
@@ -250,10 +250,7 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const where = `beacon node${nodes.length === 1 ? "" : "s"} ${hosts}`;
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
-  if (may(({ stateProofs }) => stateProofs !== "no") || (hasLightClient && may(({ isGloas }) => isGloas))) {
-    if (!hasLightClient) {
-      return [ok("light_client_unavailable", `${where} serve no light client routes. ${LIGHT_CLIENTS}`)];
-    }
+  if (hasLightClient && may(({ stateProofs, isGloas }) => stateProofs !== "no" || isGloas)) {
     const found = `${where} serve no light_client/updates: a change of the period is read from a state`;
     return may(({ updates }) => updates !== "no") ? [] : [ok("light_client_updates_missing", found)];
   }

@@ -17,9 +17,6 @@ import { DerivationError } from "./spec/sync_committee_error.ts";
 /** Time for which the fork schedule of a node is remembered; operators upgrade nodes before a fork. */
 const SCHEDULE_TTL_MS = 60 * 60_000;
 
-/** Consecutive server errors of a route before another route of the node is probed. */
-const SERVER_ERRORS = 2;
-
 /** Subjects that a node does not find before it counts as lacking the route: one may just be too new or too old. */
 const MISSES = 2;
 
@@ -37,35 +34,40 @@ export interface BeaconCallOptions {
   readonly onFault?: (fault: RpcFault) => void;
 }
 
-/** What is known of the route of a node. */
-interface KnownRoute {
-  isServed: boolean;
-  /** Server errors while it has never answered. */
-  errors: number;
-  /** Consecutive subjects that were not found. */
-  readonly missed: Set<string>;
-}
-
 /** A node, and what is known of it. */
 class KnownNode extends TrackedEndpoint<RestEndpoint> {
-  readonly #routes = new Map<string, KnownRoute>();
+  /** Routes that have answered. */
+  readonly #served = new Set<string>();
+  /** By route: consecutive subjects that it did not have. */
+  readonly #missed = new Map<string, Set<string>>();
   /** The network with the forks that it knows. */
   schedule: { readonly network: BeaconNetwork; readonly untilMs: number } | undefined;
 
-  routeOf(name: string): KnownRoute {
-    const known = this.#routes.get(name) ?? { isServed: false, errors: 0, missed: new Set() };
-    this.#routes.set(name, known);
-    return known;
+  noteServed({ route }: BeaconCallOptions): void {
+    this.noteSuccess();
+    this.#served.add(route);
+    this.#missed.delete(route);
   }
 
-  /** Notes a fault, and whether it shows that the node lacks the route: then it is tried again after some minutes. */
-  noteFailed({ route, subject }: BeaconCallOptions, fault: RpcFault): void {
+  /**
+   * Notes a fault. Returns it, or that the node lacks the route, which is tried again after some minutes: some nodes and
+   * gateways answer 5xx on routes that they lack.
+   */
+  noteFailed(call: BeaconCallOptions, fault: RpcFault): RpcFault {
+    const { route, subject } = call;
+    // It answers, with nothing new yet.
+    if (fault.code === "lagging") this.noteServed(call);
     this.noteFault(fault);
-    const { missed } = this.routeOf(route);
-    if (fault.code === "not_found") missed.add(subject ?? String(missed.size));
-    if (fault.code !== "missing_method" && missed.size < MISSES) return;
-    missed.clear();
-    this.noteFault(this.endpoint.fault("missing_method", route, { detail: "not served" }));
+    const isMiss = fault.code === "not_found" || (fault.code === "server_error" && !this.#served.has(route));
+    if (!isMiss) return fault;
+    const missed = this.#missed.get(route) ?? new Set();
+    this.#missed.set(route, missed);
+    if (missed.size < MISSES) missed.add(subject ?? String(missed.size));
+    if (missed.size < MISSES) return fault;
+    const { detail = "not served" } = fault;
+    const missing = this.endpoint.fault("missing_method", route, { detail, cause: fault });
+    this.noteFault(missing);
+    return fault.code === "not_found" ? fault : missing;
   }
 }
 
@@ -140,28 +142,15 @@ export class BeaconEndpointSet {
     },
     signal: AbortSignal,
   ): Promise<T> {
-    const route = known.routeOf(call.route);
     try {
       const result = await known.use(async () => {
         const network = await this.#networkOf(known, signal);
         return await work(new BeaconNode(known.endpoint, { network, signal }));
       }, signal);
-      known.noteSuccess();
-      route.isServed = true;
-      route.missed.clear();
+      known.noteServed(call);
       return result;
     } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      const isMissing = error.code === "server_error" && !route.isServed &&
-        ++route.errors >= SERVER_ERRORS && await this.#answersAtAll(known, signal);
-      const fault = isMissing
-        ? known.endpoint.fault("missing_method", call.route, {
-          detail: error.detail ?? "not served",
-          cause: error,
-        })
-        : error;
-      known.noteFailed(call, fault);
-      throw fault;
+      throw error instanceof RpcFault ? known.noteFailed(call, error) : error;
     }
   }
 
@@ -188,20 +177,6 @@ export class BeaconEndpointSet {
     }
     known.schedule = { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS };
     return network;
-  }
-
-  /**
-   * Probes the genesis, which every beacon node serves. Some nodes and gateways answer 5xx on routes that they lack: one
-   * that answers here is healthy, so the route is missing.
-   */
-  async #answersAtAll({ endpoint }: KnownNode, signal: AbortSignal): Promise<boolean> {
-    try {
-      await new BeaconNode(endpoint, { network: this.#network, signal }).fetchGenesisValidatorsRoot();
-      return true;
-    } catch (error) {
-      if (error instanceof RpcFault) return false;
-      throw error;
-    }
   }
 
   /** False when every node recently lacked the route. */

@@ -9,15 +9,15 @@ import { type BeaconNetwork, forkNames } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import { readForkSchedule } from "./spec/fork_schedule.ts";
 import {
+  beaconHeaderJson,
+  bootstrapJson,
   type FinalityUpdate,
+  finalityUpdateJson,
   type LightClientBootstrap,
   type LightClientUpdate,
-  parseBeaconBlockHeader,
-  parseFinalityUpdate,
-  parseLightClientBootstrap,
-  parseLightClientUpdate,
-  parseSigningBlock,
+  lightClientUpdateJson,
   type SigningBlock,
+  signingBlockJson,
 } from "./spec/light_client_data.ts";
 import { headerRoot } from "./spec/ssz_roots.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
@@ -63,13 +63,13 @@ const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash2
 const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform(fromHex);
 const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt);
 
-const envelope = z.object({ data: z.unknown() });
 /** Fork of an answer, or of the first of a list (ethereum/beacon-APIs: `version` beside `data`). */
 const versioned = z.object({ version: z.string().regex(/^[a-z0-9]{1,32}$/) });
-const headerShape = z.object({ data: z.object({ root: hash, header: z.object({ message: z.unknown() }) }) });
-const checkpointsShape = z.object({ data: z.object({ finalized: z.object({ epoch: uint64, root: hash }) }) });
-const genesisShape = z.object({ data: z.object({ genesis_validators_root: hash }) });
-const proofShape = z.object({ data: z.object({ leaves: z.array(hash).max(1024), descriptor: hexBytes }) });
+const updatesJson = z.array(z.object({ data: lightClientUpdateJson })).max(128);
+const headerJson = z.object({ root: hash, header: z.object({ message: beaconHeaderJson }) });
+const checkpointsJson = z.object({ finalized: z.object({ epoch: uint64, root: hash }) });
+const genesisJson = z.object({ genesis_validators_root: hash });
+const proofJson = z.object({ data: z.object({ leaves: z.array(hash).max(1024), descriptor: hexBytes }) });
 
 /**
  * Runs `read`, which may throw the errors of this chain's codecs and checks. @throws {RpcFault} `malformed` of the
@@ -120,74 +120,62 @@ export class BeaconNode {
   /** Fetches the newest finality update. */
   fetchFinalityUpdate(): Promise<FinalityUpdate> {
     const path = "/eth/v1/beacon/light_client/finality_update";
-    return this.#read(
-      beaconRoutes.finalityUpdate,
-      path,
-      (json) => parseFinalityUpdate(envelope.parse(json).data),
-    );
+    return this.#readData(beaconRoutes.finalityUpdate, path, finalityUpdateJson);
   }
 
   /** Fetches the best update of a period. @throws {RpcFault} `not_found` also when the list is empty. */
-  fetchPeriodUpdate(period: bigint): Promise<LightClientUpdate> {
+  async fetchPeriodUpdate(period: bigint): Promise<LightClientUpdate> {
     const route = beaconRoutes.updates;
     const path = `/eth/v1/beacon/light_client/updates?start_period=${period}&count=1`;
-    return this.#read(route, path, (json) => {
-      const [update] = z.array(envelope).max(128).parse(json);
-      if (update !== undefined) return parseLightClientUpdate(update.data);
-      throw this.endpoint.fault("not_found", route, { detail: `no update of period ${period}` });
-    });
+    const [update] = await this.#read(route, path, (json) => updatesJson.parse(json));
+    if (update !== undefined) return update.data;
+    throw this.endpoint.fault("not_found", route, { detail: `no update of period ${period}` });
   }
 
   /** Fetches the bootstrap of a block. */
-  fetchBootstrap(root: Hash256): Promise<LightClientBootstrap> {
+  async fetchBootstrap(root: Hash256): Promise<LightClientBootstrap> {
     const route = beaconRoutes.bootstrap;
-    return this.#read(route, `/eth/v1/beacon/light_client/bootstrap/${root}`, (json) => {
-      const bootstrap = parseLightClientBootstrap(envelope.parse(json).data);
-      if (headerRoot(bootstrap.header.beacon) === root) return bootstrap;
-      throw this.endpoint.fault("malformed", route, { detail: "the bootstrap is for another block" });
-    });
+    const path = `/eth/v1/beacon/light_client/bootstrap/${root}`;
+    const bootstrap = await this.#readData(route, path, bootstrapJson);
+    if (headerRoot(bootstrap.header.beacon) === root) return bootstrap;
+    throw this.endpoint.fault("malformed", route, { detail: "the bootstrap is for another block" });
   }
 
   /** Fetches a header by slot, root, `head` or `finalized`. */
-  fetchHeader(id: string): Promise<RootedHeader> {
+  async fetchHeader(id: string): Promise<RootedHeader> {
     const route = beaconRoutes.header;
-    return this.#read(route, `/eth/v1/beacon/headers/${id}`, (json) => {
-      const { data } = headerShape.parse(json);
-      const header = parseBeaconBlockHeader(data.header.message);
-      if (headerRoot(header) !== data.root || (id.startsWith("0x") && id !== data.root)) {
-        throw this.endpoint.fault("malformed", route, { detail: "the header has another root" });
-      }
-      return { root: data.root, header };
-    });
+    const { root, header: { message: header } } = await this.#readData(
+      route,
+      `/eth/v1/beacon/headers/${id}`,
+      headerJson,
+    );
+    if (headerRoot(header) === root && (!id.startsWith("0x") || id === root)) return { root, header };
+    throw this.endpoint.fault("malformed", route, { detail: "the header has another root" });
   }
 
   /** Fetches the signers in a block. Blinded blocks are smaller: they omit the transactions. */
   async fetchBlock(root: Hash256): Promise<SigningBlock> {
-    const parse = (json: Json): SigningBlock => parseSigningBlock(envelope.parse(json).data);
     try {
-      return await this.#read(beaconRoutes.blindedBlock, `/eth/v1/beacon/blinded_blocks/${root}`, parse);
+      const path = `/eth/v1/beacon/blinded_blocks/${root}`;
+      return await this.#readData(beaconRoutes.blindedBlock, path, signingBlockJson);
     } catch (fault) {
       const mayHaveIt = fault instanceof RpcFault &&
         ["not_found", "missing_method", "refused", "server_error", "malformed"].includes(fault.code);
       if (!mayHaveIt) throw fault;
     }
-    return await this.#read(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`, parse);
+    return await this.#readData(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`, signingBlockJson);
   }
 
   /** Fetches the finalized checkpoint of a state, by root, slot or `head`. */
-  fetchFinalizedCheckpoint(state: string): Promise<Checkpoint> {
+  async fetchFinalizedCheckpoint(state: string): Promise<Checkpoint> {
     const path = `/eth/v1/beacon/states/${state}/finality_checkpoints`;
-    return this.#read(beaconRoutes.checkpoints, path, (json) => checkpointsShape.parse(json).data.finalized);
+    return (await this.#readData(beaconRoutes.checkpoints, path, checkpointsJson)).finalized;
   }
 
   /** Fetches the root of the validators at genesis, which identifies the network. */
-  fetchGenesisValidatorsRoot(): Promise<Hash256> {
-    const path = "/eth/v1/beacon/genesis";
-    return this.#read(
-      beaconRoutes.genesis,
-      path,
-      (json) => genesisShape.parse(json).data.genesis_validators_root,
-    );
+  async fetchGenesisValidatorsRoot(): Promise<Hash256> {
+    const genesis = await this.#readData(beaconRoutes.genesis, "/eth/v1/beacon/genesis", genesisJson);
+    return genesis.genesis_validators_root;
   }
 
   /** Fetches the leaves of a compact proof of a state. */
@@ -204,6 +192,11 @@ export class BeaconNode {
     await this.endpoint.stream({ route: beaconRoutes.state, path }, body, this.#conditions);
   }
 
+  /** Reads the `data` of an answer. */
+  async #readData<T>(route: string, path: string, shape: z.ZodType<T>): Promise<T> {
+    return await this.#read(route, path, (json) => z.object({ data: shape }).parse(json).data);
+  }
+
   /** @throws {RpcFault} `refused`, caused by a {@link DerivationError} `unknown_fork`, for answers of such a fork. */
   async #read<T>(route: string, path: string, parse: (json: Json) => T): Promise<T> {
     const json = await this.endpoint.fetchJson({ route, path }, this.#conditions);
@@ -218,7 +211,7 @@ export class BeaconNode {
 
 /** Bytes: a container of a list of roots and of the descriptor, both behind offsets. */
 function readProof(answer: RestAnswer): readonly Hash256[] {
-  if (answer.kind === "json") return proofShape.parse(answer.json).data.leaves;
+  if (answer.kind === "json") return proofJson.parse(answer.json).data.leaves;
   const { bytes } = answer;
   if (bytes.length < 8) throw new DerivationError("branch_length");
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -1,25 +1,30 @@
 /**
  * Strategy without light client routes: walks back from the head to a block that enough committee members signed, and
- * takes the proofs from the states, by the proof route where there is one, otherwise from whole states. Source:
+ * takes finality and committee from the whole state that they signed. Source:
  * polytope-labs/hyperbridge: tesseract/consensus/sync-committee, modules/consensus/sync-committee/prover/src.
  */
-import { type BeaconNetwork, firstSlotOfPeriod, periodOfSlot } from "./spec/beacon_network.ts";
+import {
+  type BeaconNetwork,
+  firstSlotOfPeriod,
+  periodOfSlot,
+  stateIndicesAt,
+} from "./spec/beacon_network.ts";
 import { checkSignature } from "./spec/verify_update.ts";
-import { planUpdate, type UpdateOffer, type UpdatePlan, type WaitReason } from "./spec/build_update.ts";
+import { planUpdate, type UpdateOffer, type WaitReason } from "./spec/build_update.ts";
 import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
+import type { ProverFinding } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
 import {
   type BeaconContext,
   finishUpdate,
   passing,
   type TrustedBeaconState,
-  type UpdateAttempt,
-  waitingAttempt,
-} from "./update_attempt.ts";
-import { fetchFinality } from "./state_bytes.ts";
+  waitingFinding,
+} from "./finish_update.ts";
+import { fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 
 /** Maximum number of blocks to walk back from the head to one with enough signers. */
 const MAX_STEPS = 32;
@@ -40,7 +45,7 @@ export async function attemptByBlocks(
   context: BeaconContext,
   trusted: TrustedBeaconState,
   signal: AbortSignal,
-): Promise<UpdateAttempt> {
+): Promise<ProverFinding> {
   const { endpoints, network } = context;
   const { statePeriod, latestFinalizedEpoch } = trusted.state.lightClientState;
   const { checkpoint, head } = await endpoints.ask({ route: beaconRoutes.checkpoints }, async (node) => {
@@ -52,13 +57,13 @@ export async function attemptByBlocks(
   if (checkpoint.root === ZERO_NODE) {
     return { kind: "nothing", reason: "the chain has finalized nothing yet" };
   }
-  if (checkpoint.epoch <= latestFinalizedEpoch) return waitingAttempt(network, "epoch_not_newer");
+  if (checkpoint.epoch <= latestFinalizedEpoch) return waitingFinding(network, "epoch_not_newer");
   const isBehind = periodOfSlot(network, head.header.slot) > statePeriod + 1n;
   const selection = await endpoints.ask({ route: beaconRoutes.block }, async (node) => {
     const start = isBehind ? await lastBlockOf(node, statePeriod + 1n) : head;
-    return await select(node, trusted, start);
+    return await select(node, trusted, { start, finalizedEpoch: checkpoint.epoch });
   }, signal);
-  if (typeof selection === "string") return waitingAttempt(network, selection);
+  if (typeof selection === "string") return waitingFinding(network, selection);
   return await finish(context, trusted, { ...selection, hasMore: isBehind }, signal);
 }
 
@@ -78,19 +83,21 @@ async function lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHead
 }
 
 /**
- * Finds the newest block, from `start` back, whose signatures the hub can use. @returns the reason when there is none.
+ * Finds the newest block, from `start` back, whose signatures the hub can use. @param finalizedEpoch that of the head,
+ * which attested states at the start of an epoch do not have yet. @returns the reason when there is none.
  */
 async function select(
   node: BeaconNode,
   trusted: TrustedBeaconState,
-  start: RootedHeader,
+  { start, finalizedEpoch }: { readonly start: RootedHeader; readonly finalizedEpoch: bigint },
 ): Promise<Candidate | WaitReason> {
   let root = start.root;
   let reason: WaitReason = "too_few_participants";
   for (let step = 0; step < MAX_STEPS; step++) {
     const signing = await node.fetchBlock(root);
     const attested = await node.fetchHeader(signing.parentRoot);
-    const plan = await planFor(node, trusted, { signing, attested });
+    const offer = offerFrom({ signing, attested }, finalizedEpoch);
+    const plan = planUpdate(node.network, trusted.state.lightClientState, offer);
     if (plan.action === "build") {
       const withCommittee = plan.committee === "with_committee";
       const candidate = { network: node.network, attested, signing, withCommittee };
@@ -119,19 +126,6 @@ function offerFrom(
   };
 }
 
-async function planFor(
-  node: BeaconNode,
-  trusted: TrustedBeaconState,
-  block: Pick<Candidate, "signing" | "attested">,
-): Promise<UpdatePlan> {
-  // Signers and slots are checked first: they need no request for the state.
-  const state = trusted.state.lightClientState;
-  const early = planUpdate(node.network, state, offerFrom(block, state.latestFinalizedEpoch + 1n));
-  if (early.action !== "build") return early;
-  const { epoch } = await node.fetchFinalizedCheckpoint(block.attested.header.stateRoot);
-  return planUpdate(node.network, state, offerFrom(block, epoch));
-}
-
 /** Verifies the signature, which binds the attested header; later data is verified against its state root. */
 function checkSigned(
   { state: { lightClientState: { currentSyncCommittee, nextSyncCommittee } } }: TrustedBeaconState,
@@ -147,31 +141,36 @@ async function finish(
   trusted: TrustedBeaconState,
   { hasMore, ...candidate }: Candidate & { readonly hasMore: boolean },
   signal: AbortSignal,
-): Promise<UpdateAttempt> {
+): Promise<ProverFinding> {
   const { endpoints } = context;
-  const { network, attested: { header: attested }, signing, withCommittee } = candidate;
-  const finality = await fetchFinality(endpoints, { network, attested, withCommittee }, signal);
-  // The node may have reported another epoch than the state proves.
-  const offer = offerFrom(candidate, finality.checkpoint.epoch);
-  const plan = planUpdate(network, trusted.state.lightClientState, offer);
-  if (plan.action === "wait") return waitingAttempt(network, plan.reason);
-  const finalized = await endpoints.ask(
-    { route: beaconRoutes.header },
-    (node) => node.fetchHeader(finality.checkpoint.root),
+  const { network, attested: { header }, signing, withCommittee } = candidate;
+  const { tree, finalizedCheckpoint: checkpoint, nextSyncCommittee, host } = await endpoints.ask(
+    { route: WHOLE_STATE, subject: String(header.slot) },
+    async (node) => ({ ...await fetchWholeState(node, { network, header }), host: node.endpoint.host }),
     signal,
   );
+  // The node may have reported another epoch than the state proves.
+  const plan = planUpdate(network, trusted.state.lightClientState, offerFrom(candidate, checkpoint.epoch));
+  if (plan.action === "wait") return waitingFinding(network, plan.reason);
+  const finalized = await endpoints.ask(
+    { route: beaconRoutes.header },
+    (node) => node.fetchHeader(checkpoint.root),
+    signal,
+  );
+  const indices = stateIndicesAt(network, header.slot);
+  const committee = { nextSyncCommittee, nextSyncCommitteeBranch: tree.branch(indices.nextSyncCommittee) };
   const signed = {
-    attestedHeader: attested,
-    syncCommitteeUpdate: finality.committee,
+    attestedHeader: header,
+    syncCommitteeUpdate: withCommittee ? committee : undefined,
     finalizedHeader: finalized.header,
-    finalityProof: finality.finalityProof,
+    finalityProof: { epoch: checkpoint.epoch, finalityBranch: tree.branch(indices.finalizedCheckpoint) },
     syncAggregate: signing.syncAggregate,
     signatureSlot: signing.slot,
   };
-  return await finishUpdate(
-    context,
-    trusted,
-    { network, signed, sources: [finality.source], hasMore },
-    signal,
-  );
+  return await finishUpdate(context, trusted, {
+    network,
+    signed,
+    sources: [`${WHOLE_STATE} of ${host}`],
+    hasMore,
+  }, signal);
 }

@@ -36,7 +36,6 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
     keys: hostKeys,
   },
   nodeKeys: ["beacon_http_urls"],
-  cachedAs: "summaries",
   findUnprovable: (chain) =>
     beaconNetworkOf(evmChainId(chain)) === undefined
       ? "beacon chains alone are proved by this type, which only 1, 11155111, 100 and 10200 have"
@@ -54,7 +53,7 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
     const network = beaconNetworkOf(evmChainId(stateMachine));
     if (network === undefined) throw new Error(`${stateMachine} has no beacon chain`);
     const execution = openEvmReader(context, { stateMachine, urls: rpcUrls });
-    return new SyncCommitteeProver({ ...context, execution, summariesText: context.cachedText }, {
+    return new SyncCommitteeProver({ ...context, execution }, {
       ...toProverOptions(section),
       network,
       beaconUrls: host.beaconHttpUrls,

@@ -3,279 +3,173 @@
  * them contains. Source: docs/protocol/evm-consensus.md sections 5.7 and 5.11; ethereum/consensus-specs:
  * specs/altair/light-client/full-node.md (what nodes serve).
  */
-import {
-  buildSignedUpdate,
-  deriveNextCommitteeBranch,
-  offerOf,
-  planUpdate,
-  type UpdatePlan,
-} from "./spec/build_update.ts";
+import { buildSignedUpdate, offerOf, planUpdate, type UpdatePlan } from "./spec/build_update.ts";
 import {
   type BeaconNetwork,
   epochOfSlot,
   firstSlotOfPeriod,
-  hubIndicesAt,
   isStartOfGloas,
   periodOfSlot,
+  stateIndicesAt,
 } from "./spec/beacon_network.ts";
 import type { FinalityUpdate, LightClientUpdate } from "./spec/light_client_data.ts";
-import { committeeRoot, withoutPadding, ZERO_NODE } from "./spec/ssz_roots.ts";
-import type { SyncCommitteeUpdate } from "./spec/update.ts";
+import { withoutPadding, ZERO_NODE } from "./spec/ssz_roots.ts";
+import type { SignedUpdate } from "./spec/update.ts";
 import { authenticateUpdate } from "./spec/verify_update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import type { ProverFinding } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
 import {
   type BeaconContext,
   finishUpdate,
   type TrustedBeaconState,
-  type UpdateAttempt,
-  waitingAttempt,
-} from "./update_attempt.ts";
-import { fetchFinality } from "./state_bytes.ts";
+  waitingFinding,
+} from "./finish_update.ts";
 
-/** The newest finality update with its plan. */
+/** A finality update of which something can be made, with its plan. */
 interface Offer {
   /** Of the node that served it. */
   readonly network: BeaconNetwork;
   readonly update: FinalityUpdate;
-  readonly plan: UpdatePlan;
+  readonly plan: Exclude<UpdatePlan, { action: "wait" }>;
   /** The best update of the first missed period; absent where none was missed or the hub would not accept it. */
   readonly missed?: LightClientUpdate | undefined;
 }
 
-/** An update whose signature was verified. */
-interface AuthenticUpdate {
-  readonly source: FinalityUpdate;
-  /** The committee that it must carry into the next period. */
-  readonly committee: SyncCommitteeUpdate | undefined;
-}
-
-/** Polls without an update of a new period before its committee is read from a state, whatever the nodes answer. */
-const MAX_POLLS_WITHOUT_UPDATE = 3;
-
 /** Epochs after which the best update of a period finalizes a block of that period, unless finality has stalled. */
 const MAX_EPOCHS_TO_FINALITY = 4n;
 
-/** Builds updates from light client objects. */
-export class LightClientStrategy {
-  readonly #context: BeaconContext;
-  /** By endpoint: the finalized epoch that it offers, and since when. */
-  readonly #offered = new Map<RestEndpoint, { readonly epoch: bigint; readonly sinceMs: number }>();
-  /** Consecutive polls in which no node served an update of this period. */
-  #unserved = { period: -1n, polls: 0 };
-
-  constructor(context: BeaconContext) {
-    this.#context = context;
-  }
-
-  /**
-   * Attempts an update once. @throws {RpcFault} of beacon nodes; `malformed` where data was refused and no other node
-   * succeeded.
-   */
-  async attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
-    const offer = await this.#fetchOffer(trusted, signal);
-    if (offer === undefined) return { kind: "unserved" };
-    if (offer === "behind") {
-      return {
-        kind: "nothing",
-        reason: "the beacon nodes are behind: they are syncing, or their finality has stalled",
-      };
-    }
-    const { network, update, plan } = offer;
-    if (plan.action === "wait") return waitingAttempt(network, plan.reason);
-    if (plan.action === "catch_up") return await this.#catchUp(trusted, offer, signal);
-    if (plan.committee === "with_committee") return await this.#rotate(trusted, offer, signal);
-    const { execution } = update.finalizedHeader;
-    const isKnown = typeof execution === "object" && trusted.height !== undefined &&
-      execution.blockNumber <= trusted.height;
-    if (isKnown) return { kind: "nothing", reason: `the hub knows height ${trusted.height} already` };
-    return await this.#finish(trusted, { network, source: update, committee: undefined }, signal);
-  }
-
-  /** @returns `undefined` when no node serves light clients, `behind` when all that do are syncing or have stalled. */
-  async #fetchOffer(trusted: TrustedBeaconState, signal: AbortSignal): Promise<Offer | "behind" | undefined> {
-    const faults: RpcFault[] = [];
-    const route = beaconRoutes.finalityUpdate;
-    try {
-      return await this.#context.endpoints.ask(
-        { route, onFault: (fault) => void faults.push(fault) },
-        (node) => this.#readOffer(node, trusted),
-        signal,
-      );
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) return "behind";
-      if (fault.code !== "malformed" && faults.some(isMissing)) return undefined;
-      throw fault;
-    }
-  }
-
-  async #readOffer(node: BeaconNode, trusted: TrustedBeaconState): Promise<Offer> {
-    const { network } = node;
-    const update = await node.fetchFinalityUpdate();
-    const { plan, epoch } = believed(node.endpoint, beaconRoutes.finalityUpdate, () => {
-      const offer = offerOf(network, update);
-      const plan = planUpdate(network, trusted.state.lightClientState, offer);
-      // Data for an update must be authentic; a wait is not worth a signature check.
-      if (plan.action === "build") authenticate(network, trusted, { source: update, committee: undefined });
-      return { plan, epoch: offer.finalizedEpoch };
-    });
-    this.#context.noteHead(network, update.attestedHeader.slot);
-    if (plan.action === "wait") this.#noteOffer(node.endpoint, epoch);
-    if (plan.action !== "catch_up") return { network, update, plan };
-    // A node that claims missed periods has to prove the first of them.
-    const first = await node.fetchPeriodUpdate(plan.period);
-    return { network, update, plan, missed: readPeriodUpdate(node, trusted, first) };
-  }
-
-  /**
-   * Skips an endpoint without progress while there are others: it is stuck or dishonest. @throws {RpcFault} `lagging`
-   * when the finality that the endpoint offers has not advanced for two epochs.
-   */
-  #noteOffer(endpoint: RestEndpoint, epoch: bigint): void {
-    const { network, clock, endpoints } = this.#context;
-    const known = this.#offered.get(endpoint);
-    if (known?.epoch !== epoch) {
-      this.#offered.set(endpoint, { epoch, sinceMs: clock.now() });
-      return;
-    }
-    const epochMs = Number(network.slotsPerEpoch) * network.slotSec * 1000;
-    if (endpoints.endpoints.length === 1 || clock.now() - known.sinceMs <= 2 * epochMs) return;
-    throw endpoint.fault("lagging", beaconRoutes.finalityUpdate, {
-      detail: `its finality has stalled at epoch ${epoch}`,
-    });
-  }
-
-  /**
-   * Enters the next period, with the committee of its best update, or of the attested state where no node serves such
-   * updates.
-   */
-  async #rotate(trusted: TrustedBeaconState, offer: Offer, signal: AbortSignal): Promise<UpdateAttempt> {
-    const { endpoints } = this.#context;
-    const { network, update } = offer;
-    const found = await this.#fetchRotation(trusted, offer, signal);
-    if (found !== undefined && "kind" in found) return found;
-    if (found !== undefined) return await this.#finish(trusted, { network, ...found }, signal);
-    const wanted = { network, attested: update.attestedHeader, withCommittee: true };
-    const { committee, source } = await fetchFinality(endpoints, wanted, signal);
-    return await this.#finish(trusted, { network, source: update, committee, sources: [source] }, signal);
-  }
-
-  /** @returns the attempt's end when something is awaited, `undefined` when no node serves updates of periods. */
-  async #fetchRotation(
-    trusted: TrustedBeaconState,
-    { network, update }: Offer,
-    signal: AbortSignal,
-  ): Promise<AuthenticUpdate | Extract<UpdateAttempt, { kind: "nothing" }> | undefined> {
-    const { endpoints } = this.#context;
-    const period = periodOfSlot(network, update.attestedHeader.slot);
-    const route = beaconRoutes.updates;
-    const againInMs = 2 * network.slotSec * 1000;
-    // Nodes make it after a moment: one that does not have it twice counts as lacking the route.
-    if (!endpoints.mayServe(route)) return this.#noteUnserved(period);
-    try {
-      const found = await endpoints.ask(
-        { route },
-        async (node) => readRotation(node, trusted, { update, best: await node.fetchPeriodUpdate(period) }),
-        signal,
-      );
-      this.#unserved = { period, polls: 0 };
-      if (found !== undefined) return found;
-      const epochs = epochOfSlot(network, update.attestedHeader.slot - firstSlotOfPeriod(network, period));
-      if (epochs >= MAX_EPOCHS_TO_FINALITY) return undefined;
-      return { kind: "nothing", reason: "the best update of the new period is not final yet", againInMs };
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
-      const polls = this.#unserved.period === period ? this.#unserved.polls + 1 : 1;
-      this.#unserved = { period, polls };
-      if (polls > MAX_POLLS_WITHOUT_UPDATE) return this.#noteUnserved(period);
-      if (!isAbsence(fault)) throw fault;
-      return { kind: "nothing", reason: "the committee of the next period is not served yet", againInMs };
-    }
-  }
-
-  /** Logs once for each period that no node serves its updates. */
-  #noteUnserved(period: bigint): undefined {
-    if (this.#unserved.period === period && this.#unserved.polls === Infinity) return;
-    this.#unserved = { period, polls: Infinity };
-    const { chain, log } = this.#context.endpoints;
-    log.warn("endpoint_limited.light_client_updates", { chain });
-  }
-
-  /**
-   * Catches up on a missed period by its best update. Where no node has the state that it finalizes (any more), the
-   * block state strategy tries other blocks of the period.
-   */
-  async #catchUp(
-    trusted: TrustedBeaconState,
-    { network, missed }: Offer,
-    signal: AbortSignal,
-  ): Promise<UpdateAttempt> {
-    if (missed === undefined) return { kind: "unserved" };
-    try {
-      const source = { network, source: missed, committee: committeeOf(network, missed), hasMore: true };
-      return await this.#finish(trusted, source, signal);
-    } catch (fault) {
-      if (fault instanceof RpcFault && isStateGone(fault)) return { kind: "unserved" };
-      throw fault;
-    }
-  }
-
-  /** Adds the execution block to an authentic update. */
-  async #finish(
-    trusted: TrustedBeaconState,
-    { network, sources = [], hasMore = false, ...update }: AuthenticUpdate & {
-      readonly network: BeaconNetwork;
-      readonly sources?: readonly string[];
-      readonly hasMore?: boolean;
-    },
-    signal: AbortSignal,
-  ): Promise<UpdateAttempt> {
-    const signed = buildSignedUpdate(network, update.source, update.committee);
-    const { execution } = update.source.finalizedHeader;
-    return await finishUpdate(
-      this.#context,
-      trusted,
-      { network, signed, execution, sources, hasMore },
-      signal,
-    );
-  }
-}
-
-function authenticate(
-  network: BeaconNetwork,
+/**
+ * Attempts an update from light client objects; `undefined`: the nodes do not serve what it needs. @throws {RpcFault} of
+ * beacon nodes; `malformed` where data was refused and no other node succeeded.
+ */
+export async function attemptByLightClient(
+  context: BeaconContext,
   trusted: TrustedBeaconState,
-  { source, committee }: AuthenticUpdate,
-): void {
-  authenticateUpdate(network, trusted.state.lightClientState, buildSignedUpdate(network, source, committee));
+  signal: AbortSignal,
+): Promise<ProverFinding | undefined> {
+  const offer = await fetchOffer(context, trusted, signal);
+  if (offer === undefined || "kind" in offer) return offer;
+  const { network, update, plan, missed } = offer;
+  if (plan.action === "catch_up") {
+    return missed === undefined
+      ? undefined
+      : await finishPeriod(context, trusted, { network, update: missed, hasMore: true }, signal);
+  }
+  if (plan.committee === "with_committee") return await rotate(context, trusted, offer, signal);
+  const { execution } = update.finalizedHeader;
+  const isKnown = typeof execution === "object" && trusted.height !== undefined &&
+    execution.blockNumber <= trusted.height;
+  if (isKnown) return { kind: "nothing", reason: `the hub knows height ${trusted.height} already` };
+  const signed = buildSignedUpdate(network, update, undefined);
+  return await finishUpdate(context, trusted, { network, signed, execution }, signal);
 }
 
 /**
- * The update into the next period: the newest one, where the committee's branch follows from the finality branch,
- * otherwise the best one of the period. @returns `undefined` for a best one that the hub does not accept.
+ * Fetches a finality update that advances the hub. Nodes with nothing new are skipped: one that is stuck or
+ * dishonest must not hold the hub back.
  */
-function readRotation(
-  node: BeaconNode,
+async function fetchOffer(
+  { endpoints, noteHead }: BeaconContext,
   trusted: TrustedBeaconState,
-  { update, best }: { readonly update: FinalityUpdate; readonly best: LightClientUpdate },
-): AuthenticUpdate | undefined {
-  const { nextSyncCommittee } = best;
-  const derived = believed(
-    node.endpoint,
-    beaconRoutes.updates,
-    () =>
-      deriveNextCommitteeBranch(node.network, update, {
-        currentRoot: committeeRoot(trusted.state.lightClientState.nextSyncCommittee),
-        nextRoot: committeeRoot(nextSyncCommittee),
-      }),
-  );
-  if (derived !== undefined) {
-    return { source: update, committee: { nextSyncCommittee, nextSyncCommitteeBranch: derived } };
+  signal: AbortSignal,
+): Promise<Offer | ProverFinding | undefined> {
+  const route = beaconRoutes.finalityUpdate;
+  const faults: RpcFault[] = [];
+  const waits: ProverFinding[] = [];
+  const read = async (node: BeaconNode): Promise<Offer> => {
+    const { network } = node;
+    const update = await node.fetchFinalityUpdate();
+    const plan = believed(node.endpoint, route, () => planOffer(network, trusted, update));
+    noteHead(network, update.attestedHeader.slot);
+    if (plan.action === "build") return { network, update, plan };
+    if (plan.action === "wait") {
+      waits.push(waitingFinding(network, plan.reason));
+      throw node.endpoint.fault("lagging", route, { detail: "it offers nothing new" });
+    }
+    // A node that claims missed periods has to prove the first of them.
+    const first = await node.fetchPeriodUpdate(plan.period);
+    return { network, update, plan, missed: readPeriodUpdate(node, trusted, first) };
+  };
+  try {
+    return await endpoints.ask({ route, onFault: (fault) => void faults.push(fault) }, read, signal);
+  } catch (fault) {
+    if (!(fault instanceof RpcFault)) throw fault;
+    const [wait] = waits;
+    if (wait !== undefined) return wait;
+    if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) {
+      return { kind: "nothing", reason: "the beacon nodes are syncing" };
+    }
+    if (fault.code !== "malformed" && faults.some(isMissing)) return undefined;
+    throw fault;
   }
-  const usable = readPeriodUpdate(node, trusted, best);
-  return usable && { source: usable, committee: committeeOf(node.network, usable) };
+}
+
+/** Plans by a finality update. Data for an update must be authentic; a wait is not worth a signature check. */
+function planOffer(network: BeaconNetwork, trusted: TrustedBeaconState, update: FinalityUpdate): UpdatePlan {
+  const state = trusted.state.lightClientState;
+  const plan = planUpdate(network, state, offerOf(network, update));
+  if (plan.action === "build") {
+    authenticateUpdate(network, state, buildSignedUpdate(network, update, undefined));
+  }
+  return plan;
+}
+
+/**
+ * Enters the next period by the best update of it. Nodes make one after a moment, and a final one after some epochs:
+ * until then it is awaited, then the block state strategy makes the update.
+ */
+async function rotate(
+  context: BeaconContext,
+  trusted: TrustedBeaconState,
+  { network, update: { attestedHeader: { slot } } }: Offer,
+  signal: AbortSignal,
+): Promise<ProverFinding | undefined> {
+  const { endpoints } = context;
+  const period = periodOfSlot(network, slot);
+  const route = beaconRoutes.updates;
+  if (!endpoints.mayServe(route)) return undefined;
+  const isEarly = epochOfSlot(network, slot - firstSlotOfPeriod(network, period)) < MAX_EPOCHS_TO_FINALITY;
+  let reason = "the best update of the new period is not final yet";
+  let best: LightClientUpdate | undefined;
+  try {
+    best = await endpoints.ask(
+      { route },
+      async (node) => readPeriodUpdate(node, trusted, await node.fetchPeriodUpdate(period)),
+      signal,
+    );
+  } catch (fault) {
+    if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
+    if (isEarly && !isAbsence(fault)) throw fault;
+    reason = "the committee of the next period is not served yet";
+  }
+  if (best !== undefined) return await finishPeriod(context, trusted, { network, update: best }, signal);
+  return isEarly ? { kind: "nothing", reason, againInMs: 2 * network.slotSec * 1000 } : undefined;
+}
+
+/**
+ * Makes the update into a period from its best one. Where no node has the state that this finalizes (any more), the
+ * block state strategy tries other blocks of the period.
+ */
+async function finishPeriod(
+  context: BeaconContext,
+  trusted: TrustedBeaconState,
+  { network, update, hasMore = false }: {
+    readonly network: BeaconNetwork;
+    readonly update: LightClientUpdate;
+    readonly hasMore?: boolean;
+  },
+  signal: AbortSignal,
+): Promise<ProverFinding | undefined> {
+  const { execution } = update.finalizedHeader;
+  try {
+    const signed = signedWithCommittee(network, update);
+    return await finishUpdate(context, trusted, { network, signed, execution, hasMore }, signal);
+  } catch (fault) {
+    if (hasMore && fault instanceof RpcFault && isStateGone(fault)) return undefined;
+    throw fault;
+  }
 }
 
 /** @returns `undefined` for an authentic update that the hub does not accept, e.g. one without finality. */
@@ -288,9 +182,10 @@ function readPeriodUpdate(
   return believed(node.endpoint, beaconRoutes.updates, () => {
     if (update.finalityBranch.every((hash) => hash === ZERO_NODE)) return undefined;
     if (isStartOfGloas(network, update.finalizedHeader.beacon.slot)) return undefined;
-    const plan = planUpdate(network, trusted.state.lightClientState, offerOf(network, update));
+    const state = trusted.state.lightClientState;
+    const plan = planUpdate(network, state, offerOf(network, update));
     if (plan.action !== "build" || plan.committee !== "with_committee") return undefined;
-    authenticate(network, trusted, { source: update, committee: committeeOf(network, update) });
+    authenticateUpdate(network, state, signedWithCommittee(network, update));
     return update;
   });
 }
@@ -305,10 +200,10 @@ function isStateGone(fault: RpcFault): boolean {
   return isAbsence(fault) || fault.code === "pruned" || fault.code === "server_error";
 }
 
-function committeeOf(network: BeaconNetwork, update: LightClientUpdate): SyncCommitteeUpdate {
-  const { nextSyncCommittee: index } = hubIndicesAt(network, update.attestedHeader.slot);
-  return {
+function signedWithCommittee(network: BeaconNetwork, update: LightClientUpdate): SignedUpdate {
+  const { nextSyncCommittee: index } = stateIndicesAt(network, update.attestedHeader.slot);
+  return buildSignedUpdate(network, update, {
     nextSyncCommittee: update.nextSyncCommittee,
     nextSyncCommitteeBranch: withoutPadding(update.nextSyncCommitteeBranch, index),
-  };
+  });
 }

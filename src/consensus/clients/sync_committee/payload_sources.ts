@@ -3,13 +3,10 @@
  * before the next. All data is verified against the root of the state. Source of the order:
  * docs/protocol/evm-consensus.md sections 5.7 and 5.11.
  */
-import { type Hash256, toHash256 } from "../../../core/encoding/bytes.ts";
-import * as z from "zod";
-import type { Log } from "../../../core/telemetry/log.ts";
-import type { PersistedText } from "../../persisted_text.ts";
+import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import { encodeBlockHeader } from "../../../core/evm/block_header.ts";
 import { checkExecutionHeader, deriveExecutionPayloadProof } from "./spec/build_update.ts";
-import { type BeaconNetwork, hubIndicesAt, isGloasAt } from "./spec/beacon_network.ts";
+import { type BeaconNetwork, isGloasAt, stateIndicesAt } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { LightClientBootstrap } from "./spec/light_client_data.ts";
 import { committeeRoot, type ExecutionPayloadHeader, headerRoot } from "./spec/ssz_roots.ts";
@@ -17,8 +14,6 @@ import {
   branchOfBootstrap,
   branchOfFields,
   type CurrentCommittee,
-  executionNodes,
-  executionProofOf,
   type ProvedHash,
   stateProofFormat,
   treeOfProof,
@@ -57,23 +52,15 @@ type SourcedProof = LegacyPayloadProof | ProvedHash;
 /** Function that reads the proof from one node. Throws faults of that node only. */
 type ReadProof = (node: BeaconNode) => Promise<SourcedProof>;
 
-/** Dependencies of the search for proofs. */
-export interface PayloadProofsDeps {
-  readonly endpoints: BeaconEndpointSet;
-  /** Nodes of the execution chain. */
-  readonly execution: EvmReader;
-  /** Absent: nothing outlives the program. */
-  readonly summaries?: SummariesFile;
-}
-
 /** Finds proofs, and caches data for the next one. */
 export class PayloadProofs {
   readonly #endpoints: BeaconEndpointSet;
   readonly #execution: EvmReader;
-  readonly #summaries: SummariesRoot;
+  /** As the whole state that was read last has them. */
+  #summaries: KnownSummaries | undefined;
 
-  constructor({ endpoints, execution, summaries }: PayloadProofsDeps) {
-    this.#summaries = new SummariesRoot(summaries);
+  /** @param execution nodes of the execution chain. */
+  constructor(endpoints: BeaconEndpointSet, execution: EvmReader) {
     this.#endpoints = endpoints;
     this.#execution = execution;
   }
@@ -106,9 +93,11 @@ export class PayloadProofs {
     if (isGloasAt(block.network, block.beacon.slot)) {
       return [["bootstrap", (node) => this.#fromBootstrap(node, block)], stateProof, wholeState];
     }
-    const root = this.#summaries.at(block.beacon.slot);
-    if (root === undefined) return [stateProof, wholeState];
-    return [stateProof, ["state prefix", (node) => this.#fromPrefix(node, block, root)], wholeState];
+    // Without light client objects nothing shows the execution header.
+    if (block.execution === undefined) return [wholeState];
+    const known = this.#summaries;
+    if (known?.span !== block.beacon.slot / SLOTS_PER_SUMMARY) return [stateProof, wholeState];
+    return [stateProof, ["state prefix", (node) => this.#fromPrefix(node, block, known.root)], wholeState];
   }
 
   /** Adds the execution header to a proof of its hash. */
@@ -137,15 +126,19 @@ export class PayloadProofs {
   }
 
   /** A few nodes in one answer. It is requested by slot: some nodes do not find the root of a just finalized state. */
-  async #fromProof(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
-    const indices = hubIndicesAt(network, beacon.slot);
-    const nodes = executionNodes(indices);
-    const leaves = await node.fetchStateProof(String(beacon.slot), stateProofFormat(nodes));
-    return believed(
+  async #fromProof(node: BeaconNode, block: FinalizedBlock): Promise<SourcedProof> {
+    const { network, beacon } = block;
+    const { execution: index } = stateIndicesAt(network, beacon.slot);
+    const leaves = await node.fetchStateProof(String(beacon.slot), stateProofFormat([index]));
+    const tree = believed(
       node.endpoint,
       beaconRoutes.stateProof,
-      () => executionProofOf(treeOfProof(beacon.stateRoot, nodes, leaves), indices),
+      () => treeOfProof(beacon.stateRoot, [index], leaves),
     );
+    const branch = tree.branch(index);
+    return isGloasAt(network, beacon.slot)
+      ? { blockHash: tree.node(index), executionPayloadBranch: branch }
+      : deriveExecutionPayloadProof(await fetchPayloadHeader(node, block), branch);
   }
 
   /** Neighbours of the payload header from the beginning of the state, the nodes above from a bootstrap. */
@@ -156,114 +149,45 @@ export class PayloadProofs {
   ): Promise<LegacyPayloadProof> {
     const { network, beacon: header } = block;
     const bootstrap = await fetchBootstrap(node, block);
-    // Light client updates that are attested in Gloas have only the hash.
-    const { execution } = typeof block.execution === "object" ? block : bootstrap.header;
-    if (typeof execution !== "object") {
-      throw node.endpoint.fault("refused", beaconRoutes.bootstrap, { detail: "no execution header" });
-    }
+    const execution = await fetchPayloadHeader(node, block);
     const prefix = await byRootOrSlot(
       header,
       (state) => fetchStatePrefix(node, state, { network, header }),
     );
     const place = { stateRoot: header.stateRoot, payloadRoot: execution.root };
-    const derive = (): Hash256[] =>
-      branchOfFields(place, { prefix, summariesRoot }, currentCommittee(bootstrap));
-    const branch = this.#summaries.isUnproven
-      ? this.#deriveUnproven(node, derive)
-      : believed(node.endpoint, beaconRoutes.state, derive);
-    this.#summaries.note(header.slot, summariesRoot);
+    const branch = believed(
+      node.endpoint,
+      beaconRoutes.state,
+      () => {
+        const rootOf = (field: string): Hash256 => prefix.rootOf(field);
+        return branchOfFields(place, { rootOf, summariesRoot }, currentCommittee(bootstrap));
+      },
+    );
     return deriveExecutionPayloadProof(execution, branch);
-  }
-
-  /** With unproven summaries a mismatch is no fault of the node: another source is tried. */
-  #deriveUnproven(node: BeaconNode, derive: () => Hash256[]): Hash256[] {
-    try {
-      return derive();
-    } catch (cause) {
-      if (!(cause instanceof DerivationError)) throw cause;
-      this.#summaries.forgetUnproven();
-      throw node.endpoint.fault("refused", beaconRoutes.state, {
-        detail: "the summaries of --cache do not match",
-        cause,
-      });
-    }
   }
 
   /** Every field of the state is hashed. */
   async #fromState(node: BeaconNode, { network, beacon }: FinalizedBlock): Promise<SourcedProof> {
     const { execution, tree } = await fetchWholeState(node, { network, header: beacon });
-    const branch = tree.branch(hubIndicesAt(network, beacon.slot).execution);
+    const branch = tree.branch(stateIndicesAt(network, beacon.slot).execution);
     if (typeof execution === "string") return { blockHash: execution, executionPayloadBranch: branch };
-    this.#summaries.note(beacon.slot, tree.node(HISTORICAL_SUMMARIES));
+    this.#summaries = { span: beacon.slot / SLOTS_PER_SUMMARY, root: tree.node(HISTORICAL_SUMMARIES) };
     return deriveExecutionPayloadProof(execution, branch);
   }
-}
-
-/** Persistent storage of the root of the summaries (`--cache`). */
-export interface SummariesFile {
-  readonly text: PersistedText;
-  /** Root of the validators at genesis: a file of another network is ignored. */
-  readonly network: Hash256;
-  readonly log: Log;
 }
 
 /** Slots between two changes of the summaries (SLOTS_PER_HISTORICAL_ROOT of all networks). */
 const SLOTS_PER_SUMMARY = 8192n;
 /** Generalized index of `historical_summaries` before Gloas. */
 const HISTORICAL_SUMMARIES = 91;
-const hash = z.string().regex(/^0x[0-9a-f]{64}$/).transform((text) => toHash256(text));
-const summariesShape = z.object({ network: z.string(), span: z.string().regex(/^[0-9]{1,20}$/), root: hash });
 
 /**
- * Root of the historical summaries as a state last proved it, or an earlier run stored it: they change at the start of a
- * period of 8,192 slots only. Source: ethereum/consensus-specs: specs/capella/beacon-chain.md
- * (process_historical_summaries_update).
+ * Root of the historical summaries, and the span of slots in which they do not change. Source:
+ * ethereum/consensus-specs: specs/capella/beacon-chain.md (process_historical_summaries_update).
  */
-class SummariesRoot {
-  #known: { readonly span: bigint; readonly root: Hash256; readonly isProven: boolean } | undefined;
-  readonly #file: SummariesFile | undefined;
-
-  constructor(file: SummariesFile | undefined) {
-    this.#file = file;
-    const text = file?.text.read();
-    if (file === undefined || text === undefined) return;
-    try {
-      const { network, span, root } = summariesShape.parse(JSON.parse(text));
-      if (network === file.network) this.#known = { span: BigInt(span), root, isProven: false };
-    } catch (error) {
-      if (!(error instanceof SyntaxError) && !(error instanceof z.ZodError)) throw error;
-    }
-    if (this.#known === undefined) file.log.info("cache_fault.summaries_discarded");
-  }
-
-  /** Returns the root in the state of a slot; `undefined`: not known. */
-  at(slot: bigint): Hash256 | undefined {
-    return this.#known?.span === slot / SLOTS_PER_SUMMARY ? this.#known.root : undefined;
-  }
-
-  /** True when the root comes from a file and no state has confirmed it yet. */
-  get isUnproven(): boolean {
-    return this.#known?.isProven === false;
-  }
-
-  /** Drops the root of a file that contradicts a state. */
-  forgetUnproven(): void {
-    if (!this.isUnproven) return;
-    this.#known = undefined;
-    this.#file?.log.info("cache_fault.summaries_discarded");
-  }
-
-  /** Notes the root in the state of a slot. It must have been proved. */
-  note(slot: bigint, root: Hash256): void {
-    const span = slot / SLOTS_PER_SUMMARY;
-    const before = this.#known;
-    this.#known = { span, root, isProven: true };
-    if (this.#file === undefined || (before?.span === span && before.root === root)) return;
-    const { text, network, log } = this.#file;
-    if (!text.write(JSON.stringify({ network, span: String(span), root }))) {
-      log.warn("cache_fault.summaries_unwritable");
-    }
-  }
+interface KnownSummaries {
+  readonly span: bigint;
+  readonly root: Hash256;
 }
 
 /** Fetches the bootstrap of a block, whose execution header or hash is verified. */
@@ -274,6 +198,15 @@ async function fetchBootstrap(
   const bootstrap = await node.fetchBootstrap(headerRoot(beacon));
   believed(node.endpoint, beaconRoutes.bootstrap, () => checkExecutionHeader(network, bootstrap.header));
   return bootstrap;
+}
+
+/** The execution header of a block of before Gloas: light client updates that are attested in Gloas have only its hash. */
+async function fetchPayloadHeader(node: BeaconNode, block: FinalizedBlock): Promise<ExecutionPayloadHeader> {
+  const { execution } = typeof block.execution === "object"
+    ? block
+    : (await fetchBootstrap(node, block)).header;
+  if (typeof execution === "object") return execution;
+  throw node.endpoint.fault("refused", beaconRoutes.bootstrap, { detail: "no execution header" });
 }
 
 function currentCommittee(bootstrap: LightClientBootstrap): CurrentCommittee {

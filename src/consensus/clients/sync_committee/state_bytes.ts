@@ -1,22 +1,13 @@
 /**
  * Beacon states of a node: a prefix of one, or a whole one hashed while it arrives, in bytes or in JSON.
  */
-import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
-import { type BeaconNode, beaconRoutes, believed, type Checkpoint } from "./beacon_node.ts";
-import {
-  type BeaconNetwork,
-  epochOfSlot,
-  forkAtEpoch,
-  hubIndicesAt,
-  type StateIndices,
-} from "./spec/beacon_network.ts";
+import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
+import { type BeaconNetwork, epochOfSlot, forkAtEpoch } from "./spec/beacon_network.ts";
 import { type BeaconStateParts, BeaconStateReader } from "./spec/field_roots.ts";
-import { checkpointRoot, committeeRoot } from "./spec/ssz_roots.ts";
 import { StateJsonReader } from "./spec/state_json.ts";
 import { type StateType, stateTypeOf } from "./spec/state_type.ts";
-import { StatePrefix, stateProofFormat, type StateTree, treeOfProof } from "./spec/state_proof.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
-import type { BeaconBlockHeader, CheckpointProof, SyncCommitteeUpdate } from "./spec/update.ts";
+import type { BeaconBlockHeader } from "./spec/update.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 
@@ -32,30 +23,27 @@ function typeOf({ network, header: { slot } }: WantedState): StateType {
 }
 
 /**
- * Fetches the fields of fixed size at the beginning of a state (2.7 MB); the rest is not transferred. @throws {RpcFault}
+ * Fetches the fields of fixed size at the beginning of a state (2.7 MB); the rest is not transferred. @returns a reader
+ * that has their roots. @throws {RpcFault}
  */
 export async function fetchStatePrefix(
   node: BeaconNode,
   state: string,
   wanted: WantedState,
-): Promise<StatePrefix> {
+): Promise<Pick<BeaconStateReader, "rootOf">> {
   const type = typeOf(wanted);
-  const bytes = new Uint8Array(type.fixedEnd);
-  let filled = 0;
+  const reader = new BeaconStateReader(type);
+  let left = type.fixedEnd;
   await node.streamState(state, {
     endsItself: false,
     take: (received) => {
-      const piece = received.subarray(0, bytes.length - filled);
-      bytes.set(piece, filled);
-      filled += piece.length;
-      return filled === bytes.length ? "enough" : "more";
+      const piece = received.subarray(0, left);
+      left -= piece.length;
+      believed(node.endpoint, beaconRoutes.state, () => reader.write(piece));
+      return left === 0 ? "enough" : "more";
     },
   });
-  return believed(
-    node.endpoint,
-    beaconRoutes.state,
-    () => new StatePrefix(type, bytes.subarray(0, filled), wanted.header.slot),
-  );
+  return reader;
 }
 
 /**
@@ -111,112 +99,4 @@ export async function byRootOrSlot<T>(
     if (!(fault instanceof RpcFault) || !UNKNOWN_STATE_CODES.has(fault.code)) throw fault;
   }
   return await read(String(header.slot));
-}
-
-/** Proofs from an attested state. */
-interface FinalityParts {
-  readonly checkpoint: Checkpoint;
-  readonly finalityProof: CheckpointProof;
-  readonly committee: SyncCommitteeUpdate | undefined;
-  /** For the log. */
-  readonly source: string;
-}
-
-/** What to prove from an attested state. */
-interface WantedFinality {
-  readonly network: BeaconNetwork;
-  readonly attested: BeaconBlockHeader;
-  readonly withCommittee: boolean;
-}
-
-/** Name of the proof in the endpoints' capabilities; that of a finalized state has another. */
-const ATTESTED_PROOF = "state proof of an attested state";
-
-/** Fetches finality, and on demand the next committee, from the attested state. @throws {RpcFault} */
-export async function fetchFinality(
-  endpoints: BeaconEndpointSet,
-  wanted: WantedFinality,
-  signal: AbortSignal,
-): Promise<FinalityParts> {
-  const subject = String(wanted.attested.slot);
-  let refused: RpcFault | undefined;
-  try {
-    return await endpoints.ask(
-      { route: ATTESTED_PROOF, subject, asksAgain: false },
-      (node) => byRootOrSlot(wanted.attested, (state) => finalityByProof(node, state, wanted)),
-      signal,
-    );
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    if (fault.code === "malformed") refused = fault;
-  }
-  try {
-    const question = { route: WHOLE_STATE, subject };
-    return await endpoints.ask(question, (node) => finalityByState(node, wanted), signal);
-  } catch (fault) {
-    throw fault instanceof RpcFault && refused !== undefined ? refused : fault;
-  }
-}
-
-function indicesOf({ network, attested }: WantedFinality): StateIndices {
-  return hubIndicesAt(network, attested.slot);
-}
-
-async function finalityByProof(
-  node: BeaconNode,
-  state: string,
-  wanted: WantedFinality,
-): Promise<FinalityParts> {
-  const { finalizedCheckpoint, nextSyncCommittee } = indicesOf(wanted);
-  const checkpoint = await node.fetchFinalizedCheckpoint(state);
-  const nodes = wanted.withCommittee ? [finalizedCheckpoint, nextSyncCommittee] : [finalizedCheckpoint];
-  const leaves = await node.fetchStateProof(state, stateProofFormat(nodes));
-  const proved = believed(node.endpoint, beaconRoutes.stateProof, () => {
-    const proved = treeOfProof(wanted.attested.stateRoot, nodes, leaves);
-    if (proved.node(finalizedCheckpoint) !== checkpointRoot(checkpoint.epoch, checkpoint.root)) {
-      throw new DerivationError("state_root");
-    }
-    return proved;
-  });
-  return {
-    checkpoint,
-    finalityProof: { epoch: checkpoint.epoch, finalityBranch: proved.branch(finalizedCheckpoint) },
-    committee: wanted.withCommittee ? await fetchCommittee(node, state, { wanted, proved }) : undefined,
-    source: `state proof of ${node.endpoint.host}`,
-  };
-}
-
-/** Reads the committee: the proof has its root, the prefix of the state its keys. */
-async function fetchCommittee(
-  node: BeaconNode,
-  state: string,
-  { wanted, proved }: { readonly wanted: WantedFinality; readonly proved: StateTree },
-): Promise<SyncCommitteeUpdate> {
-  const { nextSyncCommittee } = indicesOf(wanted);
-  const { network, attested: header } = wanted;
-  const prefix = await fetchStatePrefix(node, state, { network, header });
-  return believed(node.endpoint, beaconRoutes.state, () => {
-    const committee = prefix.nextCommittee();
-    if (committeeRoot(committee) !== proved.node(nextSyncCommittee)) {
-      throw new DerivationError("committee_pair");
-    }
-    return { nextSyncCommittee: committee, nextSyncCommitteeBranch: proved.branch(nextSyncCommittee) };
-  });
-}
-
-async function finalityByState(node: BeaconNode, wanted: WantedFinality): Promise<FinalityParts> {
-  const { finalizedCheckpoint, nextSyncCommittee } = indicesOf(wanted);
-  const { attested: header, network } = wanted;
-  const parts = await fetchWholeState(node, { network, header });
-  const committee = {
-    nextSyncCommittee: parts.nextSyncCommittee,
-    nextSyncCommitteeBranch: parts.tree.branch(nextSyncCommittee),
-  };
-  const finalityBranch = parts.tree.branch(finalizedCheckpoint);
-  return {
-    checkpoint: parts.finalizedCheckpoint,
-    finalityProof: { epoch: parts.finalizedCheckpoint.epoch, finalityBranch },
-    committee: wanted.withCommittee ? committee : undefined,
-    source: `whole state of ${node.endpoint.host}`,
-  };
 }

@@ -7,9 +7,16 @@ import { about, type CheckRow } from "../../../core/checks/check_row.ts";
 import type { TargetReads, TargetUpdates } from "../../../core/chains/consensus_target.ts";
 import type { EndpointUrl } from "../../../core/config/redact.ts";
 import { decodeBeaconConsensusState } from "./spec/verify_update.ts";
-import { type BeaconNetwork, isGloasAt, isStartOfGloas } from "./spec/beacon_network.ts";
+import {
+  type BeaconNetwork,
+  epochOfSlot,
+  isGloasAt,
+  isStartOfGloas,
+  periodOfSlot,
+} from "./spec/beacon_network.ts";
 import {
   type BeaconConsensusState,
+  beaconConsensusStateCodec,
   canCarry,
   type StateUpdate,
   stateUpdateCodecs,
@@ -17,14 +24,10 @@ import {
   updateLayouts,
 } from "./spec/update.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
-import { checkChainIds, type EvmReader } from "../../evm_reader.ts";
+import { checkChainIds, type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
-import type { Fetch } from "../../../core/rpc/http_exchange.ts";
-import type { RpcObserver } from "../../../core/rpc/observed_endpoint.ts";
-import type { Clock, Randomness } from "../../../core/runtime/clock.ts";
-import type { Log } from "../../../core/telemetry/log.ts";
-import type { PersistedText } from "../../persisted_text.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
+import type { ProverContext } from "../../client.ts";
 import { TargetClient } from "../../target_client.ts";
 import {
   BaseProver,
@@ -33,33 +36,28 @@ import {
   ProverFault,
   type ProverFinding,
   type ProverOptions,
+  usualPeriods,
 } from "../../prover.ts";
+import { beaconRoutes } from "./beacon_node.ts";
 import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
-import { fetchInitialBeaconState } from "./initial_state.ts";
-import { LightClientStrategy } from "./light_client_strategy.ts";
-import type { BeaconContext, TrustedBeaconState, UpdateAttempt } from "./update_attempt.ts";
+import { fetchWholeState } from "./state_bytes.ts";
+import { evmCommitment } from "../../spec/header_commitment.ts";
+import { attemptByLightClient } from "./light_client_strategy.ts";
+import type { BeaconContext, TrustedBeaconState } from "./finish_update.ts";
 import { PayloadProofs } from "./payload_sources.ts";
 import { attemptByBlocks } from "./block_state_strategy.ts";
 import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
 import { proverFaultRow } from "../../poll_loop.ts";
 
-/** Dependencies of the prover. */
-export interface SyncCommitteeProverDeps {
+/** Dependencies of the prover; those of endpoints are for the beacon nodes. */
+export interface SyncCommitteeProverDeps
+  extends Pick<ProverContext, "fetch" | "observer" | "clock" | "randomness" | "log"> {
   readonly hub: {
     readonly reads: Pick<TargetReads, "fetchClient" | "fetchLatestHeight" | "fetchNowSec">;
     readonly updates: Pick<TargetUpdates, "dryRunUpdates">;
   };
   /** Nodes of the execution chain. The prover does not close them. */
   readonly execution: EvmReader;
-  /** For the beacon nodes. */
-  readonly fetch: Fetch;
-  /** Notified of every request to a beacon node; absent: nobody observes. */
-  readonly observer?: RpcObserver | undefined;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly log: Log;
-  /** Persistent storage of historical summaries; absent: none. */
-  readonly summariesText?: PersistedText | undefined;
 }
 
 /** Configured options of the chain. */
@@ -73,36 +71,17 @@ export interface SyncCommitteeProverOptions extends ProverOptions {
 /** Polls of one finalized state that no node serves before a fault is reported: new states take a moment. */
 const MAX_UNSERVED_POLLS = 3;
 
-/** Time between two warnings about the same fork, ms. */
-const FORK_WARNING_MS = 24 * 3_600_000;
-
-/** Forks of the states in an update: `into_gloas` is attested in Gloas and finalizes a block of before. */
-type ForkSpan = "earlier" | "into_gloas" | "gloas";
-
-function spanOf(network: BeaconNetwork, { attestedHeader, finalizedHeader }: StateUpdate): ForkSpan {
-  if (!isGloasAt(network, attestedHeader.slot)) return "earlier";
-  return isGloasAt(network, finalizedHeader.slot) ? "gloas" : "into_gloas";
-}
-
-/** The hub's state, also in its stored form. */
-interface StoredState extends TrustedBeaconState {
-  readonly bytes: Uint8Array;
-}
-
 /** Proves a chain of type `evm`. */
 export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> implements ConsensusProver {
   readonly #client: TargetClient<BeaconConsensusState>;
   readonly #deps: SyncCommitteeProverDeps;
   readonly #context: BeaconContext;
-  readonly #light: LightClientStrategy;
-  /** Layout of updates that the hub's runtime is taken to read, and the span of the last one that it accepted. */
-  #layout: { readonly name: UpdateLayout; readonly accepted?: ForkSpan } = { name: "flat" };
-  /** Finalized epoch of the trusted state for which an update was last encoded. */
-  #encodedEpoch: bigint | undefined;
+  /** Layout of updates that the hub's runtime read last; `undefined`: not known yet. */
+  #layout: UpdateLayout | undefined;
   /** What stands of a fork that cannot be followed, by the node that was asked last. */
   #forkWarning: string | undefined;
-  /** By name of a fork: when the next warning is due. Nodes may differ in what they know. */
-  readonly #warnings = new Map<string, number>();
+  /** Names of forks that the log has warned of. */
+  readonly #warned = new Set<string>();
   /** Consecutive polls without served data, with the hub's epoch at that time. */
   #unserved = { epoch: -1n, polls: 0 };
 
@@ -116,16 +95,16 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     const nodes = options.beaconUrls.map((url) =>
       new RestEndpoint(deps, { url: url.reveal(), chain: this.chain })
     );
-    const { clock, log, summariesText: text } = deps;
     const endpoints = new BeaconEndpointSet({ ...deps, network }, this.chain, nodes);
-    const proofs = new PayloadProofs({
+    const proofs = new PayloadProofs(endpoints, deps.execution);
+    this.#context = {
+      network,
+      consensusStateId,
       endpoints,
-      execution: deps.execution,
-      ...text && { summaries: { text, log, network: network.genesisValidatorsRoot } },
-    });
-    const noteHead = (network: BeaconNetwork, slot: bigint): void => this.#noteHead(network, slot);
-    this.#context = { network, consensusStateId, endpoints, proofs, clock, noteHead };
-    this.#light = new LightClientStrategy(this.#context);
+      proofs,
+      encode: (network, update, signal) => this.#encode(network, update, signal),
+      noteHead: (network, slot) => this.#noteHead(network, slot),
+    };
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -163,21 +142,19 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     const trusted = await this.#fetchTrusted(signal);
     const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
     try {
-      const attempt = await this.#attempt(trusted, signal);
+      const finding = await this.#attempt(trusted, signal);
       this.#unserved = { epoch, polls: 0 };
-      return await this.#findingOf(trusted, attempt, signal);
+      return finding;
     } catch (fault) {
       if (!(fault instanceof RpcFault) || fault.where.chain !== this.chain) throw fault;
       return this.#findingOfFault(epoch, fault);
     }
   }
 
-  async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<UpdateAttempt> {
-    const light = await this.#light.attempt(trusted, signal);
-    if (light.kind !== "unserved") return light;
-    this.#deps.log.debug("endpoint_limited.light_client_data", {
-      chain: this.chain,
-    });
+  async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<ProverFinding> {
+    const light = await attemptByLightClient(this.#context, trusted, signal);
+    if (light !== undefined) return light;
+    this.#deps.log.debug("endpoint_limited.light_client_data", { chain: this.chain });
     return await attemptByBlocks(this.#context, trusted, signal);
   }
 
@@ -192,93 +169,40 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     return { kind: "nothing", reason: `not served yet: ${reported.detail}`, againInMs };
   }
 
-  async #findingOf(
-    trusted: StoredState,
-    attempt: UpdateAttempt,
-    signal: AbortSignal,
-  ): Promise<ProverFinding> {
-    switch (attempt.kind) {
-      case "nothing":
-        return attempt;
-      case "unserved":
-        return { kind: "nothing", reason: "no beacon node serves what is needed" };
-      case "update": {
-        const { network, update, verified, sources, hasMore } = attempt;
-        const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
-        const { height } = verified.commitment.height;
-        const isHigher = trusted.height === undefined || height > trusted.height;
-        const committee = update.syncCommitteeUpdate === undefined
-          ? ""
-          : `, committee of period ${verified.consensusState.lightClientState.statePeriod + 1n}`;
-        const span = spanOf(network, update);
-        const encoded = await this.#encode({ update, span }, epoch, signal);
-        const refusal = encoded === undefined ? this.#findingOfRefusal(network, update, span) : undefined;
-        if (refusal !== undefined) return refusal;
-        return {
-          kind: "updates",
-          proofs: [encoded ?? stateUpdateCodecs[this.#layout.name].enc(update)],
-          madeOn: trusted.bytes,
-          height: isHigher ? height : undefined,
-          summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${sources.join(", ")})`,
-          hasMore,
-        };
-      }
-    }
-  }
-
   /**
-   * Encodes an update that our verifier accepts, in the layout that the hub's runtime reads: it is dry run until one is
-   * accepted, and again when the hub did not take the previous update. Source: docs/protocol/evm-consensus.md section
-   * 5.11. @param trustedEpoch of the hub's state: the same one twice means that the hub did not take the previous
-   * update. @returns `undefined` when the hub refuses the update in every layout.
+   * Encodes an update that our verifier accepts, in the layout that the hub's runtime reads: the first in which a dry run
+   * accepts it. Source: docs/protocol/evm-consensus.md section 5.11. @throws {ProverFault} `fork_not_followed`
    */
   async #encode(
-    { update, span }: { readonly update: StateUpdate; readonly span: ForkSpan },
-    trustedEpoch: bigint,
+    network: BeaconNetwork,
+    update: StateUpdate,
     signal: AbortSignal,
-  ): Promise<Uint8Array | undefined> {
+  ): Promise<Uint8Array | ProverFinding> {
     const known = this.#layout;
-    const isRepeated = this.#encodedEpoch === trustedEpoch;
-    this.#encodedEpoch = trustedEpoch;
     const carrying = updateLayouts.filter((layout) => canCarry(layout, update.executionPayload))
-      .sort((a, b) => Number(b === known.name) - Number(a === known.name));
-    // A layout that served before a fork may still lack what comes after it.
-    if (known.accepted === span && !isRepeated && carrying[0] === known.name) {
-      return stateUpdateCodecs[known.name].enc(update);
-    }
+      .sort((a, b) => Number(b === known) - Number(a === known));
+    const id = this.consensusStateId;
     for (const name of carrying) {
       const bytes = stateUpdateCodecs[name].enc(update);
-      const isAccepted = await this.#accepts(bytes, signal);
-      if (isAccepted === undefined) return bytes;
-      if (!isAccepted) continue;
-      if (name !== known.name) this.#deps.log.info("runtime_changed.update_layout", { layout: name });
-      this.#layout = { name, accepted: span };
+      const refusal = await this.#deps.hub.updates.dryRunUpdates({ id, proofs: [bytes] }, signal);
+      if (refusal !== undefined) continue;
+      if (name !== (known ?? "flat")) this.#deps.log.info("runtime_changed.update_layout", { layout: name });
+      this.#layout = name;
       return bytes;
     }
-    return undefined;
-  }
-
-  /** Dry runs an update; `undefined`: the hub is unavailable, which counts as accepting it for now. */
-  async #accepts(bytes: Uint8Array, signal: AbortSignal): Promise<boolean | undefined> {
-    const id = this.consensusStateId;
-    try {
-      return await this.#deps.hub.updates.dryRunUpdates({ id, proofs: [bytes] }, signal) === undefined;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      this.#deps.log.debug("read_failed.dry_run", { error: fault });
-      return undefined;
-    }
+    return this.#findingOfRefusal(network, update);
   }
 
   /**
-   * Judges an update that the hub refuses in every layout. The first finalized checkpoint of Gloas still commits to a
-   * block of before, whose header has fewer items than hubs take: the next one follows after an epoch. @returns
-   * `undefined` for an update of before Gloas, whose refusal has another reason. @throws {ProverFault}
-   * `fork_not_followed`
+   * Judges an update that the hub refuses in every layout. One of before Gloas is submitted in the known layout: its
+   * refusal has another reason. The first finalized checkpoint of Gloas still commits to a block of before, whose header
+   * has fewer items than hubs take: the next one follows after an epoch. @throws {ProverFault} `fork_not_followed`
    */
-  #findingOfRefusal(network: BeaconNetwork, update: StateUpdate, span: ForkSpan): ProverFinding | undefined {
+  #findingOfRefusal(network: BeaconNetwork, update: StateUpdate): ProverFinding | Uint8Array {
     const { slot } = update.finalizedHeader;
-    if (span === "earlier") return undefined;
+    if (!isGloasAt(network, update.attestedHeader.slot)) {
+      return stateUpdateCodecs[this.#layout ?? "flat"].enc(update);
+    }
     if (isStartOfGloas(network, slot)) {
       const reason =
         `the hub refuses the first finalized slot ${slot} of Gloas, whose execution block is of before`;
@@ -290,19 +214,17 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     throw this.fault("fork_not_followed", detail);
   }
 
-  /** Warns of a fork that cannot be followed, daily. */
+  /** Warns once of a fork that cannot be followed. */
   #noteHead(network: BeaconNetwork, slot: bigint): void {
-    const { clock, log } = this.#deps;
-    const { name, accepted } = this.#layout;
-    const fork = findUnfollowedFork(network, slot, accepted === undefined ? undefined : name);
+    const fork = findUnfollowedFork(network, slot, this.#layout);
     this.#forkWarning = fork && `${this.chain}: ${describeUnfollowedFork(fork)}`;
-    if (fork === undefined || clock.now() < (this.#warnings.get(fork.fork.name) ?? 0)) return;
-    this.#warnings.set(fork.fork.name, clock.now() + FORK_WARNING_MS);
-    log.warn("client_unusable.fork_not_followed", { explanation: this.#forkWarning });
+    if (fork === undefined || this.#warned.has(fork.fork.name)) return;
+    this.#warned.add(fork.fork.name);
+    this.#deps.log.warn("client_unusable.fork_not_followed", { explanation: this.#forkWarning });
   }
 
   /** Fetches the hub's state. @throws {ProverFault} `hub_state`, `frozen`, `expired` */
-  async #fetchTrusted(signal: AbortSignal): Promise<StoredState> {
+  async #fetchTrusted(signal: AbortSignal): Promise<TrustedBeaconState> {
     const { state, bytes } = await this.#client.fetch(signal);
     if (state.chainId !== this.#context.network.chainId) {
       throw this.#client.fault(`client ${this.consensusStateId} of the hub follows chain ${state.chainId}`);
@@ -313,10 +235,45 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
 
   async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     try {
-      return await fetchInitialBeaconState(this.#context, this.#deps.execution, signal);
+      return await this.#fetchInitialState(signal);
     } catch (fault) {
       if (!(fault instanceof RpcFault)) throw fault;
       throw proverFaultOf(this.chain, fault);
     }
+  }
+
+  /**
+   * Makes the state of the whole finalized state of a beacon node, which has both committees: the operator trusts the
+   * node. Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state);
+   * docs/protocol/evm-consensus.md section 5.10.
+   */
+  async #fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+    const { network, endpoints } = this.#context;
+    const { header, state } = await endpoints.ask({ route: beaconRoutes.state }, async (node) => {
+      const { header } = await node.fetchHeader("finalized");
+      return { header, state: await fetchWholeState(node, { network: node.network, header }) };
+    }, signal);
+    const { currentSyncCommittee, nextSyncCommittee } = state;
+    const trusted: BeaconConsensusState = {
+      frozenHeight: undefined,
+      lightClientState: {
+        finalizedHeader: header,
+        latestFinalizedEpoch: epochOfSlot(network, header.slot),
+        currentSyncCommittee,
+        nextSyncCommittee,
+        statePeriod: periodOfSlot(network, header.slot),
+      },
+      l2Consensus: new Map(),
+      chainId: network.chainId,
+    };
+    return {
+      clientId: network.clientId,
+      state: beaconConsensusStateCodec.enc(trusted),
+      ...usualPeriods(this.chain),
+      // The newest block, as the reference does: updates below it add no commitment until finality has passed it.
+      commitments: [
+        evmCommitment(this.commitmentId, await fetchEvmHeader(this.#deps.execution, "latest", signal)),
+      ],
+    };
   }
 }

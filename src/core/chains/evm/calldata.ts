@@ -5,7 +5,6 @@
 import type { Hex } from "../../encoding/bytes.ts";
 import type { Address } from "../../evm/address.ts";
 import { batchCall, consensusCall, getResponsesCall, postRequestsCall } from "../../evm/handler_calls.ts";
-import type { Message } from "../../ismp/message.ts";
 import type { Delivery, DeliveryStep } from "../submission.ts";
 
 /**
@@ -18,11 +17,6 @@ export function encodeDelivery(delivery: Delivery, host: Address): Hex {
   const [first] = calls;
   if (first === undefined) throw new Error("A delivery without steps");
   return calls.length === 1 ? first : batchCall(calls);
-}
-
-/** All messages of a delivery, over all steps in order. */
-export function collectMessages(delivery: Delivery): readonly Message[] {
-  return delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
 }
 
 function callOf(step: DeliveryStep, host: Address): Hex {

@@ -8,6 +8,7 @@ import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
 import {
   type BroadcastResult,
+  collectMessages,
   type Delivery,
   type Refusal,
   type RefusalCode,
@@ -17,7 +18,7 @@ import {
   type SigningResult,
 } from "../submission.ts";
 import { signTransaction } from "./account.ts";
-import { collectMessages, encodeDelivery } from "./calldata.ts";
+import { encodeDelivery } from "./calldata.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import {
   capAfterDataCost,

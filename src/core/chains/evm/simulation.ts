@@ -6,8 +6,15 @@
  */
 import { RpcFault } from "../../rpc/call.ts";
 import { Limit } from "../../runtime/limit.ts";
-import type { AcceptedSimulation, Delivery, Refusal, Simulation, Simulator } from "../submission.ts";
-import { collectMessages, encodeDelivery } from "./calldata.ts";
+import {
+  type AcceptedSimulation,
+  collectMessages,
+  type Delivery,
+  type Refusal,
+  type Simulation,
+  type Simulator,
+} from "../submission.ts";
+import { encodeDelivery } from "./calldata.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { Sightings } from "../../runtime/refreshed.ts";
 import { addCallCosts, type Costs } from "./fees.ts";

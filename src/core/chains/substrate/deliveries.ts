@@ -1,10 +1,10 @@
 /** Deliveries to a Substrate chain: dry-run, made as extrinsics, and submitted to the transaction pool. */
-import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ChainReads } from "../reads.ts";
 import {
   type BroadcastResult,
+  collectMessages,
   type Delivery,
   type Refusal,
   type Sender,
@@ -35,10 +35,6 @@ const NOT_ACCEPTED = {
   refusal: { code: "bad_destination", detail: "a Substrate host accepts requests with state proofs only" },
 } as const satisfies Simulation & SigningResult;
 
-function messagesOf({ steps }: Delivery): readonly Message[] {
-  return steps.flatMap((step) => step.kind === "messages" ? step.messages : []);
-}
-
 /** Simulation by the transaction pool's own check. */
 export class SubstrateSimulator implements Simulator {
   constructor(
@@ -56,7 +52,7 @@ export class SubstrateSimulator implements Simulator {
     try {
       const recipe = toRecipe(node, delivery, this.options);
       if (recipe === undefined) return NOT_ACCEPTED;
-      const messages = messagesOf(delivery);
+      const messages = collectMessages(delivery);
       const { result } = await dryRunExtrinsic(node, recipe, signal);
       if (result.kind !== "valid") {
         return { kind: "refused", refusal: await this.#explain(delivery, result.reason, signal) };
@@ -99,7 +95,7 @@ export class SubstrateSender implements Sender {
     const node = this.node;
     const recipe = toRecipe(node, delivery, this.options);
     if (recipe === undefined) return NOT_ACCEPTED;
-    const messages = messagesOf(delivery);
+    const messages = collectMessages(delivery);
     const set = await receiptSet(node, messages, signal);
     const { submission, values } = await makeExtrinsic(node, { ...recipe, set }, signal);
     const receipts = readReceipts(node, messages, values);

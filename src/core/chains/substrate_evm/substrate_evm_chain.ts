@@ -81,7 +81,6 @@ export function createSubstrateEvmChain(
         ...await checkSameChain(context, node, signal),
       ],
       fetchNeededHeight: checks.fetchKnownHeight,
-      key: "ws_url",
     });
     return { ...planned, jobs: [...planned.jobs, ...ofNode.jobs] };
   };

@@ -55,10 +55,6 @@ export const endpointEvents = {
         action:
           "None. A node with the default --rpc-max-response-size of 15 MB gives more detail on failures.",
       },
-      light_client_updates: {
-        text: "No beacon node serves light_client/updates: the next sync committee is read from a state",
-        action: "Use a node that serves the route; gateways deny it.",
-      },
       light_client_data: "No light client data for this update; reading blocks and states",
     },
   },

@@ -162,7 +162,6 @@ export const programEvents = {
       beacon_node: "Beacon node did not answer",
       claims: "Claims interrupted, retrying",
       delivery_check: "Conditions of delivery could not be read; the last result stays in use",
-      dry_run: "Dry run of an update not possible; the known layout stays in use",
       fees: "Fees could not be read",
       get_values: "Values of GET requests could not be read",
       inclusion: "Inclusion of a transaction with proofs unknown, retrying",

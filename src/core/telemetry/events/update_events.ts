@@ -82,8 +82,6 @@ export const updateEvents = {
     text: "A file in the folder of --cache is not usable",
     action: "Check space and rights of the folder, and the disk if it repeats.",
     codes: {
-      summaries_discarded: "Cached historical summaries do not fit; reading them again",
-      summaries_unwritable: "Historical summaries cannot be written to --cache: is its disk full?",
       losses_unreadable:
         "Transactions of the last day unreadable in the folder of --cache: maximum_daily_loss counts from now on",
     },

@@ -64,15 +64,8 @@ export function createListener(
     const talk = (connection: Deno.TcpConn): Promise<void> =>
       // A client that is slow or gone is no news.
       withDeadline(clock, deadline, () => answerOne(connection, handle)).catch(() => {});
-    const service = {
-      clock,
-      source,
-      limit: MAX_CONNECTIONS,
-      surplus: "oldest",
-      talk,
-      onError: onFault,
-    } as const;
-    const serving = serveConnections(service, signal);
+    const service = { clock, source, limit: MAX_CONNECTIONS, talk, onError: onFault };
+    const serving = serveConnections({ ...service, surplus: "oldest" }, signal);
     return {
       port: source.port,
       close: async () => {

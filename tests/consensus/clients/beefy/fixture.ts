@@ -8,7 +8,8 @@ import { oneDollar } from "../../../../src/core/pricing/price_quote.ts";
 import { createPriceSource } from "../../../../src/core/pricing/price_source.ts";
 import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
-import type { HostProofSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
+import type { HostProofSource, ProofTarget } from "../../../../src/core/hub_proofs/accepted_source.ts";
+import { toAddress } from "../../../../src/core/evm/address.ts";
 import { RelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
@@ -99,6 +100,24 @@ export async function startHost(
         platformFetch,
       ),
     [Symbol.asyncDispose]: () => anvil[Symbol.asyncDispose](),
+  };
+}
+
+/** A host with that state, which knows no height of the hub beside this one. */
+export function hostView(state: BeefyClientState, hubHeight: bigint): ProofTarget["view"] {
+  return {
+    state,
+    stateBytes: 256,
+    consensusClient: toAddress(`0x${"11".repeat(20)}`),
+    hubHeight,
+    acceptsHub: true,
+    nowSec: 1_000n,
+    updatedSec: 900n,
+    unstakingSec: 200n,
+    challengePeriodSec: 0n,
+    isFrozen: false,
+    pendingHeight: state.latestHeight,
+    pendingSetId: state.current.id,
   };
 }
 

@@ -10,10 +10,10 @@ import {
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
 import { getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";
+import { hostView } from "./fixture.ts";
 import { HubEvents } from "./proven_hub.ts";
 
 const { signal } = new AbortController();
@@ -21,25 +21,12 @@ const root = toHash256(new Uint8Array(32));
 const chain = parseStateMachine("EVM-97");
 const other = parseStateMachine("EVM-1");
 
-const view: HostConsensusView = {
-  state: {
-    latestHeight: 100n,
-    beefyActivationBlock: 3n,
-    current: { id: 1n, length: 4, root },
-    next: { id: 2n, length: 4, root },
-  },
-  stateBytes: 256,
-  consensusClient: toAddress(`0x${"11".repeat(20)}`),
-  hubHeight: 10n,
-  acceptsHub: true,
-  nowSec: 1_000n,
-  updatedSec: 900n,
-  unstakingSec: 200n,
-  challengePeriodSec: 0n,
-  isFrozen: false,
-  pendingHeight: 100n,
-  pendingSetId: 1n,
-};
+const view = hostView({
+  latestHeight: 100n,
+  beefyActivationBlock: 3n,
+  current: { id: 1n, length: 4, root },
+  next: { id: 2n, length: 4, root },
+}, 10n);
 
 Deno.test("beefy: what a host takes nothing for is named, the incurable first", () => {
   const codeOf = (changes: Partial<HostConsensusView>): string => {
@@ -52,6 +39,8 @@ Deno.test("beefy: what a host takes nothing for is named, the incurable first", 
   assert.equal(codeOf({ isFrozen: true, nowSec: 1_100n }), "expired");
   assert.equal(codeOf({ state: undefined }), "unknown_layout");
   assert.equal(codeOf({ acceptsHub: false, state: undefined }), "foreign_hub");
+  const unknown = judgeHost({ ...view, state: undefined, stateBytes: 384 });
+  assert.match(unknown.kind === "unusable" ? unknown.detail : "", /state of 384 bytes/);
 });
 
 Deno.test("beefy: a client expires in the very second that the host counts", () => {
@@ -61,7 +50,6 @@ Deno.test("beefy: a client expires in the very second that the host counts", () 
 
 function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bigint): BatchedProof {
   const { state } = view;
-  assert.ok(state);
   const commitment = { timestampSec: 1n, overlayRoot: root, stateRoot: root };
   const heights = hubHeight === undefined ? [] : [{ paraId: 4009, height: hubHeight, commitment }];
   const after = { ...state, current: { ...state.current, id: setId ?? state.current.id } };
@@ -72,7 +60,6 @@ function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bi
 
 Deno.test("beefy: a proof is needed while neither block nor pool has it", () => {
   const { state } = view;
-  assert.ok(state);
   const proofs = [proof(1, 101n), proof(1, 105n)];
   assert.equal(areStillNeeded(proofs, { state, pendingHeight: 100n, pendingSetId: 1n }, "pool"), true);
   assert.equal(areStillNeeded(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "pool"), false);
@@ -86,7 +73,6 @@ Deno.test("beefy: a proof is needed while neither block nor pool has it", () => 
 
 Deno.test("beefy: a change of the set that an earlier block has delivered makes another block's proof of it unnecessary", () => {
   const { state } = view;
-  assert.ok(state);
   const proofs = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
   const before = { state, pendingHeight: 100n, pendingSetId: 1n };
   assert.equal(areStillNeeded(proofs, before, "blocks"), true);

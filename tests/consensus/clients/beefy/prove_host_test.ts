@@ -129,7 +129,7 @@ test("prove to a host: what stands in the way is said, and nothing is sent", asy
   await hub.rotate();
   await refused({}, /: the hub keeps no rotation to set \d+ any more, /);
   hub.evicted.clear();
-  hub.withheld = "bytes";
+  hub.isWithheld = true;
   await refused({}, /: hub\.example\.org does not have the bytes of the rotation to set \d+: /);
   assert.equal(await target.sent(), 0);
 });

@@ -13,7 +13,6 @@ import { decodeSubstrateHeader } from "../../../../src/core/substrate/header.ts"
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import type { StateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hub as hubId } from "../../../core/chains/evm/chain_fixture.ts";
 import { digestItem, encodeHeader } from "../../../../devnet/hub/digest.ts";
 import { resultHttp } from "../../../../devnet/hub/json_rpc_client.ts";
@@ -27,9 +26,6 @@ import { runAtOnce } from "../../../../devnet/relay/run_at_once.ts";
 
 /** Parachain of the hub. */
 export const PARA_ID = 4009;
-
-/** What happens to the bytes of accepted proofs. */
-export type Withheld = "unsafe_method" | "bytes" | undefined;
 
 /** What the hub tells about its blocks: their events, as a test gives them. */
 export class HubEvents implements WorkHub {
@@ -67,7 +63,8 @@ export class ProvenHub implements AcceptedProofsHub {
   readonly id = hubId;
   /** What the hub's own client trusts. */
   state: BeefyClientState;
-  withheld: Withheld;
+  /** True: the node lacks the bytes of all proofs. */
+  isWithheld = false;
   /** Heights whose bytes the node lacks. */
   readonly lacking = new Set<bigint>();
   /** Sets whose rotation the hub has evicted. */
@@ -206,15 +203,7 @@ export class ProvenHub implements AcceptedProofsHub {
   fetchProofBytes(
     { height, newSetId }: AcceptedProof,
   ): Promise<Uint8Array | undefined> {
-    if (this.withheld === "unsafe_method") {
-      const where = {
-        chain: "KUSAMA-4009",
-        endpointHost: "hub.example.org",
-        method: "offchain_localStorageGet",
-      };
-      return Promise.reject(new RpcFault("missing_method", where));
-    }
-    if (this.withheld === "bytes" || this.lacking.has(height)) return Promise.resolve(undefined);
+    if (this.isWithheld || this.lacking.has(height)) return Promise.resolve(undefined);
     return Promise.resolve(
       this.#bytes.get(newSetId === undefined ? `height ${height}` : `set ${newSetId}`),
     );

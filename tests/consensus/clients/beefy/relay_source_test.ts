@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import type { ProofsForHost } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parachainHeadKey } from "../../../../src/core/substrate/parachain_heads.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
 import type { BeefyClientState } from "../../../../src/core/evm/beefy_client_state.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { bytes } from "../../../../src/core/encoding/scale.ts";
-import { relaySource } from "./fixture.ts";
+import { hostView, relaySource } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 
 const never = new AbortController().signal;
@@ -20,22 +19,8 @@ async function next(
   paraIds?: readonly number[],
 ): Promise<ProofsForHost> {
   const source = relaySource(hub, paraIds);
-  const view = {
-    state,
-    stateBytes: 256,
-    consensusClient: toAddress(`0x${"11".repeat(20)}`),
-    hubHeight: 0n,
-    acceptsHub: true,
-    nowSec: 1_000n,
-    updatedSec: 900n,
-    unstakingSec: 200n,
-    challengePeriodSec: 0n,
-    isFrozen: false,
-    pendingHeight: state.latestHeight,
-    pendingSetId: state.current.id,
-  };
   try {
-    return await source.next({ chain: stateMachine, view }, never);
+    return await source.next({ chain: stateMachine, view: hostView(state, 0n) }, never);
   } finally {
     await source.close();
   }

@@ -331,20 +331,3 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   assert.equal(told?.event, "proofs_failed.interrupted");
   assert.deepEqual(told.fields, { transaction: [...late.chain.prices.keys()][0] });
 });
-
-Deno.test("beefy: endpoints that do not know the outcome of a transaction are reported once while they fail", async () => {
-  const made = scene();
-  const sending = made.send();
-  const warnings = (): number => made.log.events("warn").length;
-  made.chain.faults = 5;
-  await made.clock.advance(60_000);
-  assert.equal(warnings(), 0);
-  made.chain.faults = 100;
-  await made.clock.advance(190_000);
-  assert.equal(warnings(), 1);
-  made.chain.outcome = () => mined;
-  assert.equal((await made.clock.run(sending)).kind, "mined");
-  assert.deepEqual(made.log.events("warn"), [
-    "read_failed.inclusion",
-  ]);
-});

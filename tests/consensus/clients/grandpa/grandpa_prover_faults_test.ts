@@ -5,7 +5,6 @@ import {
   finalityProofCodec,
   type GrandpaJustification,
   grandpaJustificationCodec,
-  type SignedPrecommit,
 } from "../../../../src/consensus/clients/grandpa/spec/message.ts";
 import { decodeGrandpaJustification } from "../../../../src/consensus/clients/grandpa/spec/verify_justification.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
@@ -81,18 +80,6 @@ Deno.test("GRANDPA prover: a node that is wrong about hashes of blocks is named"
   assert.equal(await outcomeOf(prover.next(never)), "lagging");
 });
 
-type Vote = Pick<SignedPrecommit, keyof SignedPrecommit>;
-
-function firstVote(change: (vote: Vote) => Vote): (told: GrandpaJustification) => GrandpaJustification {
-  return (told) => {
-    const [first, ...others] = told.commit.precommits;
-    assert.ok(first);
-    return { ...told, commit: { ...told.commit, precommits: [change(first), ...others] } };
-  };
-}
-
-const zero = `0x${"00".repeat(32)}` as const;
-
 /** Lies about a justification, and the rule of the verifier that each breaks. */
 const lies: readonly (readonly [
   name: string,
@@ -100,36 +87,13 @@ const lies: readonly (readonly [
   change: (told: GrandpaJustification) => GrandpaJustification,
 ])[] = [
   ["round", "signature", (told) => ({ ...told, round: told.round + 1n })],
-  ["number of the block", "target_not_final", (told) => ({
-    ...told,
-    commit: { ...told.commit, targetNumber: told.commit.targetNumber + 1 },
-  })],
-  ["no votes", "too_few_votes", (told) => ({ ...told, commit: { ...told.commit, precommits: [] } })],
   ["one vote less", "too_few_votes", (told) => ({
     ...told,
     commit: { ...told.commit, precommits: told.commit.precommits.slice(1) },
   })],
-  ["a vote twice", "duplicate_vote", (told) => ({
-    ...told,
-    commit: {
-      ...told.commit,
-      precommits: [...told.commit.precommits, ...told.commit.precommits.slice(0, 1)],
-    },
-  })],
-  [
-    "signature",
-    "signature",
-    firstVote((vote) => ({
-      ...vote,
-      signature: vote.signature.with(3, (vote.signature[3] ?? 0) ^ 1),
-    })),
-  ],
-  ["voter", "unknown_voter", firstVote((vote) => ({ ...vote, id: zero }))],
-  ["number of a vote", "signature", firstVote((vote) => ({ ...vote, targetNumber: vote.targetNumber + 1 }))],
-  ["block of a vote", "vote_ancestry", firstVote((vote) => ({ ...vote, targetHash: zero }))],
 ];
 
-Deno.test("GRANDPA prover: a node that is wrong about any field of its newest justification is named", async () => {
+Deno.test("GRANDPA prover: a node that is wrong about its newest justification is named", async () => {
   await using fixture = await Fixture.start(sparse);
   fixture.advance();
   const prover = fixture.prover();
@@ -155,31 +119,6 @@ Deno.test("GRANDPA prover: a node that is wrong about any field of its newest ju
   assert.equal(await outcomeOf(prover.next(never)), "nothing");
   fixture.relay.alter = ({ method }, result) => method === "grandpa_proveFinality" ? 17 : result;
   assert.equal(await outcomeOf(prover.next(never)), "malformed");
-  fixture.relay.alter = undefined;
-  assert.equal((await fixture.follow(prover)).length, 1);
-});
-
-Deno.test("GRANDPA prover: a node that is wrong about the justification of a change of the set is named", async () => {
-  await using fixture = await Fixture.start(sparse);
-  fixture.passSessions(1, 8);
-  const prover = fixture.prover();
-  const lieWith = (change: (justification: Uint8Array) => Uint8Array): void => {
-    fixture.relay.alter = ({ method }, result) => {
-      if (method !== "chain_getBlock") return result;
-      return changed(
-        result,
-        ["justifications", "0", "1"],
-        (bytes) => [...change(Uint8Array.from(Object(bytes)))],
-      );
-    };
-  };
-  for (const [name, rule, change] of lies) {
-    lieWith((bytes) => grandpaJustificationCodec.enc(change(decodeGrandpaJustification(bytes))));
-    assert.equal(await ruleOf(prover.next(never)), `bad_data ${rule}`, name);
-  }
-  fixture.relay.alter = ({ method }, result) =>
-    method === "chain_getBlock" ? changed(result, ["justifications"], () => null) : result;
-  assert.equal(await outcomeOf(prover.next(never)), "nothing");
   fixture.relay.alter = undefined;
   assert.equal((await fixture.follow(prover)).length, 1);
 });

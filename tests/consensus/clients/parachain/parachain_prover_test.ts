@@ -47,23 +47,6 @@ Deno.test("parachain prover: a sibling follows the hub, with the roots and the t
   }
 });
 
-Deno.test("parachain prover: the hub follows a sibling, also one of several", async () => {
-  await using fixture = await Fixture.start({ followed: [1000, SIBLING, 2001] });
-  const prover = fixture.ofSibling();
-  assert.deepEqual(await prover.check(never), []);
-  const { sibling } = fixture.advance();
-  const finding = updatesOf(await prover.next(never));
-  await fixture.submit(fixture.hub, finding);
-  assert.equal(fixture.knownOfSibling, BigInt(sibling.number));
-  const target = fixture.connect(fixture.hub);
-  const commitment = await target.reads.fetchCommitment(
-    { id: fixture.chainId, height: BigInt(sibling.number) },
-    never,
-  );
-  assert.equal(commitment?.stateRoot, sibling.stateRoot);
-  assert.equal((await prover.next(never)).kind, "nothing");
-});
-
 Deno.test("parachain prover: heads without messages are proved once in ten minutes, those with messages at once", async () => {
   await using fixture = await Fixture.start();
   let laterSec = 0n;
@@ -104,17 +87,6 @@ Deno.test("parachain prover: the relay chain block is one that a final block bui
   node.produceBlock();
   const after = decodeParachainProof(updatesOf(await prover.next(never)).proofs[0] ?? new Uint8Array());
   assert.equal(after.relayHeight, number);
-});
-
-Deno.test("parachain prover: a proof that another relayer was faster with changes nothing", async () => {
-  await using fixture = await Fixture.start();
-  const [one, other] = [fixture.ofHub(), fixture.ofHub()];
-  const [first, second] = [updatesOf(await one.next(never)), updatesOf(await other.next(never))];
-  await fixture.submit(fixture.chain.node, first);
-  const known = fixture.knownOfHub;
-  await assert.rejects(fixture.submit(fixture.chain.node, second));
-  assert.equal(fixture.knownOfHub, known);
-  assert.equal((await other.next(never)).kind, "nothing");
 });
 
 Deno.test("parachain prover: a relay chain node that lies is named, and nothing is made", async () => {

@@ -180,23 +180,3 @@ Deno.test("Polkadot Hub: a proven head that the hub would refuse is not offered,
   fixture.advance();
   await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
 });
-
-Deno.test("Polkadot Hub: a relay chain node that lies is named with the key of its section", async () => {
-  await using fixture = await Fixture.start(FOLLOWING);
-  const { relay } = fixture;
-  const prover = fixture.ofPolkadotHub();
-  fixture.polkadotHub = polkadotHubHeader(5);
-  fixture.advance();
-  relay.alter = ({ method }, result) => method === "chain_getBlockHash" ? relay.hash(2) : result;
-  const other = await catchProverFault(prover.next(never));
-  assert.equal(other.code, "bad_data");
-  assert.match(other.endpoint ?? "", /127\.0\.0\.1/);
-  assert.match(other.detail, /\[polkadot-hub\.host\]\.relay_rpc_ws is another chain/);
-  relay.alter = ({ method }, result) =>
-    method === "state_getReadProof" ? { ...Object(result), proof: Object(result).proof.slice(1) } : result;
-  const short = await catchProverFault(prover.next(never));
-  assert.deepEqual([short.code, short.endpoint], ["bad_data", other.endpoint]);
-  assert.match(short.detail, /^its proof of the head does not verify \((heads_proof|head_missing)\)$/);
-  relay.alter = undefined;
-  await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
-});

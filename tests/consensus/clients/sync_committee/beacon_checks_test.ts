@@ -36,7 +36,7 @@ const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly [strin
   [
     "Lodestar without light clients",
     { without: ["lightClient"] },
-    ["ok", /serve no light client routes.*Prysm with --enable-light-client/],
+    ["warning", /an update reads whole states.*Prysm with --enable-light-client/],
   ],
   [
     "Teku or Grandine",

@@ -31,7 +31,6 @@ import { type Anvil, startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { ClientTarget } from "../../../support/client_target.ts";
 import type { UpdateRules } from "../../../support/memory_target.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
-import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
 export const eth0 = toConsensusStateId("ETH0");
@@ -153,10 +152,7 @@ export class Fixture implements AsyncDisposable {
   }
 
   /** Names of hosts behind which the same chain is; each may be made to misbehave. */
-  prover(
-    hosts: readonly string[] = ["honest"],
-    summariesText?: PersistedText,
-  ): ConsensusProver {
+  prover(hosts: readonly string[] = ["honest"]): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);
     const deps = { clock: this.clock, randomness: seededRandomness(1) };
     return new SyncCommitteeProver({
@@ -168,7 +164,6 @@ export class Fixture implements AsyncDisposable {
       ),
       fetch: this.#fetch,
       log: this.log,
-      summariesText,
     }, {
       stateMachine: chain,
       network: sepolia,

@@ -1,5 +1,4 @@
-import { deepStrictEqual as equal, fail, match, ok, rejects } from "node:assert/strict";
-import type { PersistedText } from "../../../../src/consensus/persisted_text.ts";
+import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
 import { Fixture, never } from "./fixture.ts";
 
 Deno.test("sync committee prover: every source leads to updates that the hub takes, the smaller first", async () => {
@@ -41,14 +40,14 @@ Deno.test("sync committee prover: the whole state is read once a period, otherwi
   match(await follow(), /by state prefix of honest/);
 });
 
-Deno.test("sync committee prover: without light client routes, blocks and state proofs do", async () => {
+Deno.test("sync committee prover: without light client routes, blocks and whole states do", async () => {
   await using fixture = await Fixture.start({ without: ["lightClient"] });
   const prover = fixture.prover();
   await fixture.startClient(prover);
   await fixture.beacon.mine(8);
   match(
     (await fixture.follow(prover))[0]?.summary ?? "",
-    /\(by state proof of honest, state proof of honest\)/,
+    /\(by whole state of honest, whole state of honest\)/,
   );
   fixture.beacon.change({ without: ["lightClient", "blindedBlocks"] });
   await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
@@ -58,50 +57,6 @@ Deno.test("sync committee prover: without light client routes, blocks and state 
   const updates = await fixture.follow(prover);
   equal(updates.map(({ hasMore }) => hasMore), [true, false]);
   equal(fixture.hub.state.lightClientState.statePeriod, behind + 2n);
-});
-
-Deno.test("sync committee prover: whole states alone are enough, over a change of the committee too", async () => {
-  await using fixture = await Fixture.start({
-    without: ["lightClient", "lodestarProof", "blindedBlocks"],
-  });
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
-  await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
-  const [update] = await fixture.follow(prover);
-  match(update?.summary ?? "", /committee of period \d+ \(by whole state of honest, whole state of honest\)/);
-});
-
-Deno.test("sync committee prover: summaries that an earlier run kept save the whole state, unless they do not fit", async () => {
-  await using fixture = await Fixture.start({ without: ["lodestarProof"] });
-  let kept: string | undefined;
-  const text: PersistedText = {
-    read: () => kept,
-    write: (written) => {
-      kept = written;
-      return true;
-    },
-  };
-  const first = fixture.prover(undefined, text);
-  await fixture.startClient(first);
-  await fixture.beacon.mine(8);
-  match((await fixture.follow(first))[0]?.summary ?? "", /by whole state of honest/);
-  const summaryOfRestart = async (): Promise<string> => {
-    await fixture.beacon.mine(8);
-    return (await fixture.follow(fixture.prover(undefined, text)))[0]?.summary ?? "";
-  };
-  match(await summaryOfRestart(), /by state prefix of honest/);
-  const good = kept ?? fail("nothing was kept");
-  // Damaged, of another network, or not that of the chain: nobody is accused, and it is written again.
-  const root = `0x${"11".repeat(32)}`;
-  for (const change of [{ span: "-1" }, { network: root }, { root }]) {
-    kept = JSON.stringify({ ...JSON.parse(good), ...change });
-    match(await summaryOfRestart(), /by whole state of honest/);
-    equal(kept, good);
-  }
-  kept = good.slice(0, -20);
-  match(await summaryOfRestart(), /by whole state of honest/);
-  equal(fixture.log.events("warn"), []);
-  ok(fixture.log.events("info").includes("cache_fault.summaries_discarded"));
 });
 
 Deno.test("sync committee prover: a state is asked for by its root, and by its slot where that is not known", async () => {
@@ -126,17 +81,6 @@ Deno.test("sync committee prover: a state is asked for by its root, and by its s
     match((await fixture.follow(prover))[0]?.summary ?? "", /by state prefix of honest/);
     equal(statesOf(), [`root ${status}`, "slot 200"]);
   }
-});
-
-Deno.test("sync committee prover: missed periods are caught up one after the other", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
-  await fixture.beacon.advanceToPeriod(fixture.beacon.period + 4);
-  const updates = await fixture.follow(prover);
-  equal(updates.map(({ hasMore }) => hasMore), [true, true, true, false]);
-  equal(fixture.hub.state.lightClientState.statePeriod, BigInt(fixture.beacon.period));
-  equal(fixture.hub.height, BigInt(fixture.beacon.finalized.blockNumber));
 });
 
 Deno.test("sync committee prover: what a node lacks is not asked for at every poll, but later again", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { decodeFunctionData } from "viem";
-import type { DeliveryStep } from "../../../../src/core/chains/submission.ts";
-import { collectMessages, encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
+import { collectMessages, type DeliveryStep } from "../../../../src/core/chains/submission.ts";
+import { encodeDelivery } from "../../../../src/core/chains/evm/calldata.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { encodeAbiParameters, encodeEventTopics, parseTransaction } from "viem";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { collectMessages } from "../../../../src/core/chains/submission.ts";
 import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
@@ -311,10 +312,7 @@ Deno.test("evm chain: with five URLs a delivery takes one request more than with
     const delivery = deliveryOfPosts(100);
     await chain.reads.fetchView(hub, never).catch(() => undefined);
     requests.count = 0;
-    await chain.reads.fetchReceipts(
-      delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []),
-      never,
-    );
+    await chain.reads.fetchReceipts(collectMessages(delivery), never);
     await chain.simulator.simulate(delivery, never);
     await chain.sender.broadcast(await sign(chain, { nonceAtLeast: 5n }, delivery), never);
     // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is

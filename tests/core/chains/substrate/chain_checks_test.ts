@@ -62,7 +62,7 @@ Deno.test("substrate checks: one that hangs has a row for each check that it has
     state_getStorage: () => SILENCE,
   });
   assert.deepEqual(results(rows), { endpoint: "failed", node: "failed", node_state: "failed" });
-  assert.match(rows[0]?.advice ?? "", /rpc_ws/);
+  assert.match(rows[0]?.advice ?? "", /load of the node/);
 });
 
 Deno.test("substrate checks: a connection that is refused is one row, with the host and what to do", async () => {
@@ -72,7 +72,7 @@ Deno.test("substrate checks: a connection that is refused is one row, with the h
     check: "endpoint",
     result: "failed",
     found: "does not answer: unreachable (connection refused)",
-    advice: "check rpc_ws and that the node runs",
+    advice: "check the URL and that the node runs",
   }]);
 });
 

@@ -40,14 +40,10 @@ import {
   u32,
 } from "../../../../core/encoding/scale.ts";
 import type { BeefyAuthoritySet, BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
-import { consensusDigestCodec, timestampDigestCodec } from "../../../../core/ismp/host_state.ts";
+import { readCommitment } from "../../../spec/header_commitment.ts";
 import type { StateCommitment } from "../../../../core/ismp/state_machine.ts";
 import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
-import {
-  decodeSubstrateHeader,
-  lastAnnounced,
-  type SubstrateHeader,
-} from "../../../../core/substrate/header.ts";
+import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 
 /** libsecp256k1 in WebAssembly, three times as fast as JavaScript: proofs have hundreds of votes. */
@@ -243,7 +239,11 @@ function readHeads(
 
 /** Reads the height of a head. @throws {BeefyError} */
 function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): BeefyIntermediate {
-  const head = readHeader(() => decodeSubstrateHeader(header));
+  const head = mapError(
+    ScaleError,
+    () => decodeSubstrateHeader(header),
+    (cause) => new BeefyError("undecodable_header", { cause }),
+  );
   require(head.number !== 0, "illegal_genesis_block");
   return { paraId, height: BigInt(head.number), commitment: hubCommitment(head) };
 }
@@ -252,24 +252,11 @@ function readHead({ paraId, header }: Pick<ProvenHead, "paraId" | "header">): Be
  * Commitment that hosts store for a head of the hub. @throws {BeefyError} `timestamp_not_found`, `undecodable_header`
  */
 export function hubCommitment(header: SubstrateHeader): StateCommitment {
-  const time = readDigest(header, "ISTM", timestampDigestCodec);
-  require(time !== undefined && time.timestampSec !== 0n, "timestamp_not_found");
-  const roots = readDigest(header, "ISMP", consensusDigestCodec);
-  return {
-    timestampSec: time.timestampSec,
-    overlayRoot: roots?.mmrRoot ?? NO_ROOT,
-    stateRoot: roots?.childTrieRoot ?? NO_ROOT,
-  };
-}
-
-const NO_ROOT = toHash256(new Uint8Array(32));
-
-function readDigest<T>(header: SubstrateHeader, engine: string, codec: Codec<T>): T | undefined {
-  return readHeader(() => lastAnnounced(header, engine, codec));
-}
-
-function readHeader<T>(read: () => T): T {
-  return mapError(ScaleError, read, (cause) => new BeefyError("undecodable_header", { cause }));
+  return readCommitment(header, {
+    isHub: true,
+    refuse: (code, options) =>
+      new BeefyError(code === "timestamp_missing" ? "timestamp_not_found" : code, options),
+  });
 }
 
 /** A proof that the client would accept, or one that changes nothing. */

@@ -22,7 +22,7 @@ import {
   hashSubstrateHeader,
   type SubstrateHeader,
 } from "../../../../core/substrate/header.ts";
-import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
+import { readCommitment } from "../../../spec/header_commitment.ts";
 import {
   type GrandpaConsensusState,
   grandpaConsensusStateCodec,
@@ -246,9 +246,9 @@ function readHeads(
  * and state. @throws {GrandpaError} `timestamp_missing`, `undecodable_header`
  */
 export function commitmentOf(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
-  return mapError(
-    HeaderCommitmentError,
-    () => readCommitment(header, slotMs, isHub),
-    (cause) => new GrandpaError(cause.code, { cause }),
-  );
+  return readCommitment(header, {
+    slotMs,
+    isHub,
+    refuse: (code, options) => new GrandpaError(code, options),
+  });
 }

@@ -3,14 +3,13 @@
  * Polkadot Hub have no timestamp: their slots date them, and they are stored as those of an EVM chain. Source:
  * polytope-labs/hyperbridge: modules/ismp/clients/parachain/client/src/consensus.rs.
  */
-import { clientDecoder, ClientError, mapError } from "../../../spec/client_error.ts";
+import { clientDecoder, ClientError } from "../../../spec/client_error.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
 import { type ParachainConsensusProof, parachainConsensusProofCodec } from "../../../../core/ismp/proof.ts";
 import {
   type ConsensusStateId,
   formatStateMachine,
   type IntermediateState,
-  type StateCommitment,
   type StateMachine,
   stateMachineParts,
 } from "../../../../core/ismp/state_machine.ts";
@@ -19,7 +18,7 @@ import { TrieError } from "../../../../core/merkle/trie_nodes.ts";
 import { decodeHeadData, provenHeads } from "../../../../core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader, type SubstrateHeader } from "../../../../core/substrate/header.ts";
 import { polkadotHubAs } from "../../../../core/ismp/polkadot_hub.ts";
-import { HeaderCommitmentError, readCommitment } from "../../../spec/header_commitment.ts";
+import { readCommitment } from "../../../spec/header_commitment.ts";
 import { blake2Concat, storagePrefix } from "../../../../core/ismp/storage_keys.ts";
 
 /**
@@ -87,7 +86,12 @@ export function verifyParachainHead(
   const datingSlotMs = polkadotHub === undefined ? 0n : slotMs ?? 0n;
   return {
     height: { id, height: BigInt(header.number) },
-    commitment: storedCommitment(header, datingSlotMs, stateMachine === coprocessor),
+    // Without pallet-ismp's timestamp digest, the slots of Polkadot Hub alone date a header.
+    commitment: readCommitment(header, {
+      slotMs: datingSlotMs,
+      isHub: stateMachine === coprocessor,
+      refuse: (code, options) => new ParachainError(code, options),
+    }),
   };
 }
 
@@ -105,15 +109,6 @@ function readHead(
     const isIncomplete = cause.code === "missing_node" || cause.code === "missing_value";
     throw new ParachainError(isIncomplete ? "head_missing" : "heads_proof", { cause });
   }
-}
-
-/** Commitment of a head. @param slotMs 0: a header without pallet-ismp's timestamp digest has none. */
-function storedCommitment(header: SubstrateHeader, slotMs: bigint, isHub: boolean): StateCommitment {
-  return mapError(
-    HeaderCommitmentError,
-    () => readCommitment(header, slotMs, isHub),
-    (cause) => new ParachainError(cause.code, { cause }),
-  );
 }
 
 /**

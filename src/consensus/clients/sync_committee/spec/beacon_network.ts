@@ -58,15 +58,7 @@ export interface StateIndices {
   readonly execution: number;
 }
 
-/** Capella and Deneb: 28 fields, depth 5. */
-export const capellaStateIndices: StateIndices = {
-  finalizedCheckpoint: 52,
-  currentSyncCommittee: 54,
-  nextSyncCommittee: 55,
-  execution: 56,
-};
-
-/** Electra (37 fields) and Fulu (38 fields): depth 6. The hub uses them for all forks before Gloas. */
+/** Electra (37 fields) and Fulu (38 fields): depth 6. Used for all forks before Gloas. */
 export const electraStateIndices: StateIndices = {
   finalizedCheckpoint: 84,
   currentSyncCommittee: 86,
@@ -102,26 +94,15 @@ export function forkAtEpoch(network: BeaconNetwork, epoch: bigint): Fork {
   return network.forks.findLast((fork) => fork.epoch <= epoch) ?? network.forks[0];
 }
 
-/**
- * Layout of a state of this slot. Nodes may still serve states of before Electra. @returns undefined before Capella,
- * whose states are not supported, and for forks that this program does not know.
- */
-export function stateIndicesAt(network: BeaconNetwork, slot: bigint): StateIndices | undefined {
-  const { name } = forkAtEpoch(network, epochOfSlot(network, slot));
-  const order = orderOf(name);
-  if (order >= orderOf("gloas")) return gloasStateIndices;
-  if (order >= orderOf("electra")) return electraStateIndices;
-  return order >= orderOf("capella") ? capellaStateIndices : undefined;
-}
-
-/** Layout that the hub takes a state of this slot to have. */
-export function hubIndicesAt(network: BeaconNetwork, slot: bigint): StateIndices {
+/** Layout of a state of this slot, Electra's for all earlier ones, as the hub has it. */
+export function stateIndicesAt(network: BeaconNetwork, slot: bigint): StateIndices {
   return isGloasAt(network, slot) ? gloasStateIndices : electraStateIndices;
 }
 
 /** True from the first slot of Gloas on. */
 export function isGloasAt(network: BeaconNetwork, slot: bigint): boolean {
-  return stateIndicesAt(network, slot) === gloasStateIndices;
+  const { name } = forkAtEpoch(network, epochOfSlot(network, slot));
+  return forkNames.findIndex((known) => known === name) >= forkNames.indexOf("gloas");
 }
 
 /**
@@ -131,11 +112,6 @@ export function isGloasAt(network: BeaconNetwork, slot: bigint): boolean {
 export function isStartOfGloas(network: BeaconNetwork, slot: bigint): boolean {
   const epoch = epochOfSlot(network, slot);
   return isGloasAt(network, slot) && forkAtEpoch(network, epoch).epoch === epoch;
-}
-
-/** Place of a fork in {@link forkNames}; -1: unknown. */
-function orderOf(name: string): number {
-  return forkNames.findIndex((known) => known === name);
 }
 
 /**

@@ -5,7 +5,6 @@
  */
 import {
   type BeaconNetwork,
-  electraStateIndices,
   isFirstSlotOfFork,
   isGloasAt,
   periodOfSlot,
@@ -17,9 +16,7 @@ import {
   branchRoot,
   depthOf,
   type ExecutionPayloadHeader,
-  headerRoot,
   multiProofOf,
-  sha256Pair,
   uint64OfRoot,
   withoutPadding,
 } from "./ssz_roots.ts";
@@ -45,23 +42,11 @@ const BLOCK_HASH_IN_BODY = 812;
 /** Generalized index of the parent's block hash in the bid of a block body of Gloas. */
 const PARENT_HASH_IN_BODY = 2856;
 
-/** A node of an inner tree level and its place. */
-function branchNode(branch: readonly Hash256[], level: number): Hash256 {
-  const node = branch[level];
-  if (node === undefined) throw new DerivationError("branch_length");
-  return node;
-}
-
 /** A branch without its padding. @throws {DerivationError} `branch_length` */
 function wholeBranch(branch: readonly Hash256[], generalizedIndex: number): readonly Hash256[] {
   const nodes = withoutPadding(branch, generalizedIndex);
   if (nodes.length !== depthOf(generalizedIndex)) throw new DerivationError("branch_length");
   return nodes;
-}
-
-/** Root to which a branch that may be padded leads. @throws {DerivationError} `branch_length` */
-export function paddedRoot(leaf: Hash256, branch: readonly Hash256[], generalizedIndex: number): Hash256 {
-  return branchRoot(leaf, wholeBranch(branch, generalizedIndex), generalizedIndex);
 }
 
 /**
@@ -73,11 +58,11 @@ export function deriveFinalityProof(
   network: BeaconNetwork,
   update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch">,
 ): CheckpointProof {
-  const indices = stateIndicesAt(network, update.attestedHeader.slot) ?? electraStateIndices;
-  const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
-  const epoch = uint64OfRoot(branchNode(branch, 0));
+  const indices = stateIndicesAt(network, update.attestedHeader.slot);
+  const [leaf, ...finalityBranch] = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
+  const epoch = leaf && uint64OfRoot(leaf);
   if (epoch === undefined) throw new DerivationError("not_an_epoch");
-  return { epoch, finalityBranch: branch.slice(1) };
+  return { epoch, finalityBranch };
 }
 
 /**
@@ -90,7 +75,7 @@ export function checkExecutionHeader(network: BeaconNetwork, header: LightClient
   if (isGloas && !isHash) throw new DerivationError("execution_header");
   const index = isGloas ? PARENT_HASH_IN_BODY : isHash ? BLOCK_HASH_IN_BODY : PAYLOAD_IN_BODY;
   const leaf = typeof header.execution === "string" ? header.execution : header.execution.root;
-  if (paddedRoot(leaf, header.executionBranch, index) !== header.beacon.bodyRoot) {
+  if (branchRoot(leaf, wholeBranch(header.executionBranch, index), index) !== header.beacon.bodyRoot) {
     throw new DerivationError("execution_header");
   }
 }
@@ -110,28 +95,6 @@ export function deriveExecutionPayloadProof(
     executionPayloadBranch: stateBranch,
     timestampSec: header.timestampSec,
   };
-}
-
-/**
- * Branch of the next committee in the attested state of a finality update, so that any of them can carry the rotation:
- * before Gloas, node 42 is above the checkpoint, its sibling 43 above the two committees.
- * @param currentRoot root of the committee of the attested header's own period.
- * @returns `undefined` in Gloas, whose states have the checkpoint in another subtree than the committees.
- * @throws {DerivationError} `branch_length`, `committee_pair`
- */
-export function deriveNextCommitteeBranch(
-  network: BeaconNetwork,
-  update: Pick<FinalityUpdate, "attestedHeader" | "finalityBranch" | "finalizedHeader">,
-  { currentRoot, nextRoot }: { readonly currentRoot: Hash256; readonly nextRoot: Hash256 },
-): Hash256[] | undefined {
-  const indices = stateIndicesAt(network, update.attestedHeader.slot);
-  if (indices !== electraStateIndices) return undefined;
-  const branch = wholeBranch(update.finalityBranch, 2 * indices.finalizedCheckpoint);
-  if (branchNode(branch, 2) !== sha256Pair(currentRoot, nextRoot)) {
-    throw new DerivationError("committee_pair");
-  }
-  const checkpoint = sha256Pair(branchNode(branch, 0), headerRoot(update.finalizedHeader.beacon));
-  return [currentRoot, sha256Pair(checkpoint, branchNode(branch, 1)), ...branch.slice(3)];
 }
 
 /**

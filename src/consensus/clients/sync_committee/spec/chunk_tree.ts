@@ -5,24 +5,20 @@
  * ethereum/consensus-specs: ssz/simple-serialize.md (merkleization).
  */
 import { digest2Bytes32, hashInto } from "@chainsafe/as-sha256";
-import { zeroNode } from "@chainsafe/persistent-merkle-tree";
+import { doDigestNLevel, doMerkleizeBlocksBytes, zeroNode } from "@chainsafe/persistent-merkle-tree";
+import { concatBytes } from "../../../../core/encoding/bytes.ts";
 
 const CHUNK_BYTES = 32;
 /** Levels of the tree that are hashed at once: 2048 chunks, 64 KiB. */
 const BATCH_LEVELS = 11;
 
-/**
- * Hashes the first `nodes` nodes in `buffer` by pairs, in place, `levels` times, beginning with chunks. Where a node
- * has no partner, the root of an empty tree of its level stands in.
- * @param buffer has room for one node more when `nodes` is odd.
- */
-function hashUp(buffer: Uint8Array, nodes: number, levels: number): void {
-  let count = nodes;
-  for (let step = 0; step < levels; step++) {
-    if (count % 2 === 1) buffer.set(zeroNode(step).root, CHUNK_BYTES * count++);
-    hashInto(buffer.subarray(0, CHUNK_BYTES * count), buffer.subarray(0, CHUNK_BYTES * (count / 2)));
-    count /= 2;
-  }
+/** Root of chunks in a tree for `limit` of them; overwrites `chunks`. */
+function merkleize(chunks: Uint8Array, limit: number): Uint8Array {
+  const isOdd = limit > 1 && chunks.length % (2 * CHUNK_BYTES) !== 0;
+  const root = new Uint8Array(CHUNK_BYTES);
+  const blocks = isOdd ? concatBytes(chunks, new Uint8Array(CHUNK_BYTES)) : chunks;
+  doMerkleizeBlocksBytes(blocks, limit, root, 0, hashInto);
+  return root;
 }
 
 /** Root of a list: that of its chunks with its length. */
@@ -42,56 +38,43 @@ interface HashTree {
 class ChunkTree implements HashTree {
   readonly #depth: number;
   readonly #batchLevels: number;
-  readonly #buffer: Uint8Array;
+  readonly #batch: Uint8Array;
   #filled = 0;
-  /** By level: the root of a full tree that waits for its partner on the right. */
-  readonly #waiting: (Uint8Array | undefined)[] = [];
+  /** Roots of full batches. */
+  readonly #roots: Uint8Array[] = [];
 
   /** @param depth of the tree: its limit is `2 ** depth` chunks. */
   constructor(depth: number) {
     this.#depth = depth;
     this.#batchLevels = Math.min(depth, BATCH_LEVELS);
-    // Room for the zero node beside an odd one.
-    this.#buffer = new Uint8Array(CHUNK_BYTES * Math.max(2, 2 ** this.#batchLevels));
+    this.#batch = new Uint8Array(CHUNK_BYTES * 2 ** this.#batchLevels);
   }
 
   take(bytes: Uint8Array): void {
-    const capacity = CHUNK_BYTES * 2 ** this.#batchLevels;
     for (let at = 0; at < bytes.length;) {
-      const count = Math.min(capacity - this.#filled, bytes.length - at);
-      this.#buffer.set(bytes.subarray(at, at + count), this.#filled);
+      const count = Math.min(this.#batch.length - this.#filled, bytes.length - at);
+      this.#batch.set(bytes.subarray(at, at + count), this.#filled);
       at += count;
       this.#filled += count;
-      if (this.#filled === capacity) this.#closeBatch(2 ** this.#batchLevels);
+      if (this.#filled === this.#batch.length) this.#closeBatch();
     }
   }
 
-  #closeBatch(chunks: number): void {
-    hashUp(this.#buffer, chunks, this.#batchLevels);
-    let node: Uint8Array = this.#buffer.slice(0, CHUNK_BYTES);
+  #closeBatch(): void {
+    const end = CHUNK_BYTES * Math.ceil(this.#filled / CHUNK_BYTES);
+    this.#batch.fill(0, this.#filled, end);
+    this.#roots.push(merkleize(this.#batch.subarray(0, end), 2 ** this.#batchLevels));
     this.#filled = 0;
-    let level = this.#batchLevels;
-    for (let left = this.#waiting[level]; left !== undefined; left = this.#waiting[level]) {
-      node = digest2Bytes32(left, node);
-      this.#waiting[level++] = undefined;
-    }
-    this.#waiting[level] = node;
   }
 
   root(): Uint8Array {
-    let node: Uint8Array | undefined;
-    if (this.#filled > 0) {
-      const chunks = Math.ceil(this.#filled / CHUNK_BYTES);
-      this.#buffer.fill(0, this.#filled, CHUNK_BYTES * chunks);
-      hashUp(this.#buffer, chunks, this.#batchLevels);
-      node = this.#buffer.slice(0, CHUNK_BYTES);
-    }
+    if (this.#filled > 0) this.#closeBatch();
+    let nodes: readonly Uint8Array[] = this.#roots;
     for (let level = this.#batchLevels; level < this.#depth; level++) {
-      const left = this.#waiting[level];
-      if (left !== undefined) node = digest2Bytes32(left, node ?? zeroNode(level).root);
-      else if (node !== undefined) node = digest2Bytes32(node, zeroNode(level).root);
+      const right = (at: number): Uint8Array => nodes[at + 1] ?? zeroNode(level).root;
+      nodes = nodes.flatMap((left, at) => at % 2 === 0 ? [digest2Bytes32(left, right(at))] : []);
     }
-    return node ?? this.#waiting[this.#depth] ?? zeroNode(this.#depth).root;
+    return nodes[0] ?? zeroNode(this.#depth).root;
   }
 }
 
@@ -146,11 +129,6 @@ export function treeOfItems(limit: number | undefined, sizes: readonly number[])
 /** Records hashed at once; with eight leaves each that is half a megabyte. */
 const BATCH_RECORDS = 2048;
 
-/** Levels of the tree over so many leaves. */
-function levelsOf(leaves: number): number {
-  return Math.ceil(Math.log2(leaves));
-}
-
 /** The tree over the records of a list. */
 class RecordTree implements HashTree {
   readonly #sizes: readonly number[];
@@ -189,27 +167,25 @@ class RecordTree implements HashTree {
   #closeBatch(): void {
     const count = this.#filled / this.#recordBytes;
     this.#filled = 0;
-    const levels = levelsOf(this.#sizes.length);
-    const leaves = new Uint8Array(CHUNK_BYTES * 2 ** levels * count);
+    const width = 2 ** Math.ceil(Math.log2(this.#sizes.length));
+    const leaves = new Uint8Array(CHUNK_BYTES * width * count);
     let at = 0;
     for (let record = 0; record < count; record++) {
       this.#sizes.forEach((size, index) => {
-        const place = CHUNK_BYTES * (2 ** levels * record + index);
+        const place = CHUNK_BYTES * (width * record + index);
         leaves.set(rootOfField(this.#records.subarray(at, at + size)), place);
         at += size;
       });
     }
-    hashUp(leaves, 2 ** levels * count, levels);
-    this.#tree.take(leaves.subarray(0, CHUNK_BYTES * count));
+    this.#tree.take(width === 1 ? leaves : doDigestNLevel(leaves, Math.log2(width), hashInto));
   }
 }
 
 /** Root of the field of a record; a field of one chunk is its own, which zeros fill up. */
 function rootOfField(bytes: Uint8Array): Uint8Array {
   if (bytes.length <= CHUNK_BYTES) return bytes;
-  const levels = levelsOf(Math.ceil(bytes.length / CHUNK_BYTES));
-  const chunks = new Uint8Array(CHUNK_BYTES * 2 ** levels);
-  chunks.set(bytes);
-  hashUp(chunks, 2 ** levels, levels);
-  return chunks.subarray(0, CHUNK_BYTES);
+  const chunks = Math.ceil(bytes.length / CHUNK_BYTES);
+  const padded = new Uint8Array(CHUNK_BYTES * 2 * Math.ceil(chunks / 2));
+  padded.set(bytes);
+  return merkleize(padded, chunks);
 }

@@ -113,6 +113,13 @@ export class FieldRoots {
     };
   }
 
+  /** Root of a field that was read. @throws {DerivationError} `state_bytes` when it is missing. */
+  rootOf(name: StateField["fieldName"]): Uint8Array {
+    const root = this.#roots.get(name);
+    if (root === undefined) throw new DerivationError("state_bytes");
+    return root;
+  }
+
   #note(name: StateField["fieldName"], type: Type<unknown>, bytes: Uint8Array): void {
     this.#roots.set(name, mapError(Error, () => type.hashTreeRoot(type.deserialize(bytes)), stateError));
     if (keptFields.has(name)) this.#kept.set(name, bytes);
@@ -125,11 +132,7 @@ export class FieldRoots {
   }
 
   #tree(): Node {
-    const leaves = this.#type.fieldsEntries.map(({ fieldName }) => {
-      const root = this.#roots.get(fieldName);
-      if (root === undefined) throw new DerivationError("state_bytes");
-      return LeafNode.fromRoot(root);
-    });
+    const leaves = this.#type.fieldsEntries.map(({ fieldName }) => LeafNode.fromRoot(this.rootOf(fieldName)));
     if (this.#type instanceof ContainerType) return subtreeFillToContents([...leaves], this.#type.depth);
     const activeFields = uint64Root((1n << BigInt(leaves.length)) - 1n);
     return new BranchNode(
@@ -174,6 +177,11 @@ export class BeaconStateReader {
       this.#position += count;
       this.#closeFull();
     }
+  }
+
+  /** Root of a field whose bytes have been taken. @throws {DerivationError} `state_bytes` */
+  rootOf(field: string): Hash256 {
+    return toHash256(this.#roots.rootOf(field));
   }
 
   /** Returns the parts after the last byte. @throws {DerivationError} `state_bytes` when bytes are missing. */

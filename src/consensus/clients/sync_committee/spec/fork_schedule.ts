@@ -42,18 +42,7 @@ export function readForkSchedule(known: BeaconNetwork, spec: unknown): BeaconNet
     if (differs) throw new DerivationError("fork_schedule");
   }
   const added = served.filter(({ name }) => !known.forks.some((fork) => fork.name === name));
-  return { ...known, forks: [genesis, ...[...later, ...added].sort(inOrder)] };
-}
-
-/** By epoch; forks of the same one in the order of their names, unknown ones last. */
-function inOrder(a: Fork, b: Fork): number {
-  if (a.epoch !== b.epoch) return a.epoch < b.epoch ? -1 : 1;
-  return placeOf(a.name) - placeOf(b.name);
-}
-
-function placeOf(name: string): number {
-  const place = forkNames.findIndex((known) => known === name);
-  return place === -1 ? forkNames.length : place;
+  return { ...known, forks: [genesis, ...[...later, ...added].sort((a, b) => Number(a.epoch - b.epoch))] };
 }
 
 /** A fork that stops updates, unless somebody upgrades before. */
@@ -77,7 +66,7 @@ export function findUnfollowedFork(
   const epoch = epochOfSlot(network, slot);
   const epochSec = Number(network.slotsPerEpoch) * network.slotSec;
   for (const fork of network.forks) {
-    const by = placeOf(fork.name) === forkNames.length
+    const by = forkNames.every((name) => name !== fork.name)
       ? "program"
       : fork.name === "gloas" && layout === "flat"
       ? "hub"

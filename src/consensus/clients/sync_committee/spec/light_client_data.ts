@@ -65,7 +65,8 @@ const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt).refine((value
 const hash = sized(32).transform(toHash256);
 const branch = z.array(hash).max(64);
 
-const beaconHeader = z.object({
+/** JSON of a beacon header, as `header.message` of `/eth/v1/beacon/headers/{id}`. */
+export const beaconHeaderJson: z.ZodType<BeaconBlockHeader> = z.object({
   slot: uint64,
   proposer_index: uint64,
   parent_root: hash,
@@ -80,7 +81,7 @@ const beaconHeader = z.object({
 }));
 
 const lightClientHeader = z.object({
-  beacon: beaconHeader,
+  beacon: beaconHeaderJson,
   execution: z.unknown().optional(),
   execution_block_hash: hash.optional(),
   execution_branch: branch,
@@ -111,7 +112,7 @@ const syncAggregate = z.object({ sync_committee_bits: sized(64), sync_committee_
   }));
 
 const finalityUpdateShape = z.object({
-  attested_header: z.object({ beacon: beaconHeader }),
+  attested_header: z.object({ beacon: beaconHeaderJson }),
   finalized_header: lightClientHeader,
   finality_branch: branch,
   sync_aggregate: syncAggregate,
@@ -128,9 +129,11 @@ function toFinalityUpdate(json: z.output<typeof finalityUpdateShape>): FinalityU
   };
 }
 
-const finalityUpdate = finalityUpdateShape.transform(toFinalityUpdate);
+/** JSON of `/eth/v1/beacon/light_client/finality_update`. */
+export const finalityUpdateJson: z.ZodType<FinalityUpdate> = finalityUpdateShape.transform(toFinalityUpdate);
 
-const lightClientUpdate = finalityUpdateShape.extend({
+/** JSON of an item of `/eth/v1/beacon/light_client/updates`. */
+export const lightClientUpdateJson: z.ZodType<LightClientUpdate> = finalityUpdateShape.extend({
   next_sync_committee: committee,
   next_sync_committee_branch: branch,
 }).transform((json): LightClientUpdate => ({
@@ -139,7 +142,8 @@ const lightClientUpdate = finalityUpdateShape.extend({
   nextSyncCommitteeBranch: json.next_sync_committee_branch,
 }));
 
-const bootstrap = z.object({
+/** JSON of `/eth/v1/beacon/light_client/bootstrap/{root}`. */
+export const bootstrapJson: z.ZodType<LightClientBootstrap> = z.object({
   header: lightClientHeader,
   current_sync_committee: committee,
   current_sync_committee_branch: branch,
@@ -149,25 +153,11 @@ const bootstrap = z.object({
   currentSyncCommitteeBranch: json.current_sync_committee_branch,
 }));
 
-const signingBlock = z.object({
+/** JSON of `/eth/v2/beacon/blocks/{id}` and `/eth/v1/beacon/blinded_blocks/{id}`. */
+export const signingBlockJson: z.ZodType<SigningBlock> = z.object({
   message: z.object({ slot: uint64, parent_root: hash, body: z.object({ sync_aggregate: syncAggregate }) }),
 }).transform(({ message }): SigningBlock => ({
   slot: message.slot,
   parentRoot: message.parent_root,
   syncAggregate: message.body.sync_aggregate,
 }));
-
-/** Reads the `data` of `/eth/v1/beacon/light_client/finality_update`, from Deneb on. @throws {z.ZodError} */
-export const parseFinalityUpdate = (json: unknown): FinalityUpdate => finalityUpdate.parse(json);
-
-/** Reads the `data` of an item of `/eth/v1/beacon/light_client/updates`. @throws {z.ZodError} */
-export const parseLightClientUpdate = (json: unknown): LightClientUpdate => lightClientUpdate.parse(json);
-
-/** Reads the `data` of `/eth/v1/beacon/light_client/bootstrap/{root}`. @throws {z.ZodError} */
-export const parseLightClientBootstrap = (json: unknown): LightClientBootstrap => bootstrap.parse(json);
-
-/** Reads a beacon header as `header.message` of `/eth/v1/beacon/headers/{id}`. @throws {z.ZodError} */
-export const parseBeaconBlockHeader = (json: unknown): BeaconBlockHeader => beaconHeader.parse(json);
-
-/** Reads the `data` of `/eth/v2/beacon/blocks/{id}` or `/eth/v1/beacon/blinded_blocks/{id}`. @throws {z.ZodError} */
-export const parseSigningBlock = (json: unknown): SigningBlock => signingBlock.parse(json);

@@ -5,21 +5,10 @@
  * comments are generalized indices. Source: chainsafe/ssz: persistent-merkle-tree, src/proof/compactMulti.ts;
  * ethereum/consensus-specs: specs/{electra,gloas}/beacon-chain.md (BeaconState).
  */
-import { electraStateIndices, gloasStateIndices, type StateIndices } from "./beacon_network.ts";
-import {
-  branchRoot,
-  committeeType,
-  depthOf,
-  multiProofOf,
-  sha256Pair,
-  uint64OfRoot,
-  uint64Root,
-} from "./ssz_roots.ts";
+import { electraStateIndices, gloasStateIndices } from "./beacon_network.ts";
+import { branchRoot, depthOf, sha256Pair } from "./ssz_roots.ts";
 import { mapError } from "../../../spec/client_error.ts";
 import { DerivationError } from "./sync_committee_error.ts";
-import type { StateType } from "./state_type.ts";
-import type { LegacyPayloadProof, SyncCommittee } from "./update.ts";
-import { PAYLOAD_INDICES } from "./verify_update.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../../../core/encoding/bytes.ts";
 import {
   computeDescriptor,
@@ -30,7 +19,6 @@ import {
   ProofType,
   subtreeFillToContents,
 } from "@chainsafe/persistent-merkle-tree";
-import type { Type } from "@chainsafe/ssz";
 
 /** Parameter `format` of the route for a proof of these nodes (generalized indices). */
 export function stateProofFormat(indices: readonly number[]): Hex {
@@ -47,12 +35,7 @@ export class StateTree {
 
   /** A node of the tree: the root is 1. */
   node(index: number): Hash256 {
-    return toHash256(this.under(index).root);
-  }
-
-  /** The part of the tree under a node. */
-  under(index: number): Node {
-    return getNode(this.#top, BigInt(index));
+    return toHash256(getNode(this.#top, BigInt(index)).root);
   }
 
   /** Branch of a node, bottom up. */
@@ -80,49 +63,10 @@ export function treeOfProof(
   return tree;
 }
 
-/** Generalized index in the state of a node of the payload header, before Gloas. */
-function inState(index: number): number {
-  const depth = Math.floor(Math.log2(index));
-  return electraStateIndices.execution * 2 ** depth + (index - 2 ** depth);
-}
-
-/** Nodes to request for the hub's proof of the execution block in a state. */
-export function executionNodes({ execution }: StateIndices): readonly number[] {
-  return execution === gloasStateIndices.execution
-    ? [execution]
-    : Object.values(PAYLOAD_INDICES).map(inState);
-}
-
 /** An execution block by its hash, with the branch of the hash in a state of Gloas. */
 export interface ProvedHash {
   readonly blockHash: Hash256;
   readonly executionPayloadBranch: readonly Hash256[];
-}
-
-/**
- * Builds the hub's proof of the execution block, in Gloas without the header, from a proof of {@link executionNodes}.
- * @throws {DerivationError} `not_an_epoch` when number or time is no number.
- */
-export function executionProofOf(
-  state: StateTree,
-  { execution }: StateIndices,
-): LegacyPayloadProof | ProvedHash {
-  const executionPayloadBranch = state.branch(execution);
-  if (execution === gloasStateIndices.execution) {
-    return { blockHash: state.node(execution), executionPayloadBranch };
-  }
-  const number = (index: number): bigint => {
-    const value = uint64OfRoot(state.node(inState(index)));
-    if (value === undefined) throw new DerivationError("not_an_epoch");
-    return value;
-  };
-  return {
-    stateRoot: state.node(inState(PAYLOAD_INDICES.stateRoot)),
-    blockNumber: number(PAYLOAD_INDICES.blockNumber),
-    multiProof: multiProofOf(state.under(execution), Object.values(PAYLOAD_INDICES)),
-    executionPayloadBranch,
-    timestampSec: number(PAYLOAD_INDICES.timestamp),
-  };
 }
 
 /** The state in question and the payload header in it. */
@@ -151,7 +95,7 @@ const NEIGHBOURS = [
  */
 export function branchOfFields(
   place: PayloadPlace,
-  { prefix, summariesRoot }: { readonly prefix: Pick<StatePrefix, "root">; readonly summariesRoot: Hash256 },
+  { rootOf, summariesRoot }: { readonly rootOf: (field: string) => Hash256; readonly summariesRoot: Hash256 },
   bootstrap: CurrentCommittee,
 ): Hash256[] {
   const [n87, n42, n20, n11, ...above] = bootstrap.branch;
@@ -163,7 +107,7 @@ export function branchOfFields(
     latestExecutionPayloadHeader: place.payloadRoot,
     historicalSummaries: summariesRoot,
   };
-  const leaves = NEIGHBOURS.map((name) => LeafNode.fromRoot(fromHex(known[name] ?? prefix.root(name))));
+  const leaves = NEIGHBOURS.map((name) => LeafNode.fromRoot(fromHex(known[name] ?? rootOf(name))));
   const neighbours = new StateTree(subtreeFillToContents(leaves, 3));
   const n10 = sha256Pair(n20, sha256Pair(n42, sha256Pair(bootstrap.root, n87)));
   const branch = [...neighbours.branch(8), n10, ...above];
@@ -201,43 +145,4 @@ export function branchOfBootstrap(
   const branch = [n2946, sha256Pair(n2944, current.root), ...above];
   if (branchRoot(place.blockHash, branch, index) !== place.stateRoot) throw new DerivationError("state_root");
   return branch;
-}
-
-/** Fields in the beginning of a state, where those of fixed size stand. */
-export class StatePrefix {
-  readonly #bytes: Uint8Array;
-  readonly #fields: ReadonlyMap<
-    unknown,
-    { readonly type: Type<unknown>; readonly start: number; readonly end: number }
-  >;
-
-  /** @throws {DerivationError} `state_prefix`: too few bytes, of a state of another type, or of another slot. */
-  constructor(type: StateType, bytes: Uint8Array, slot: bigint) {
-    this.#bytes = bytes;
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    const refuse = (cause: Error): Error => new DerivationError("state_prefix", { cause });
-    const ranges = mapError(Error, () => type.getFieldRanges(view, 0, Infinity), refuse);
-    this.#fields = new Map(type.fieldsEntries.map(({ fieldName, fieldType }, index) => {
-      const { start, end } = ranges[index] ?? { start: 0, end: 0 };
-      return [fieldName, { type: fieldType, start, end }];
-    }));
-    if (this.root("slot") !== uint64Root(slot)) throw new DerivationError("state_prefix");
-  }
-
-  /** Root of a field. */
-  root(name: string): Hash256 {
-    const { type, bytes } = this.#field(name);
-    return toHash256(type.hashTreeRoot(type.deserialize(bytes)));
-  }
-
-  /** The committee of the period after that of the state. It still has to be verified against the state's root. */
-  nextCommittee(): SyncCommittee {
-    return committeeType.deserialize(this.#field("nextSyncCommittee").bytes);
-  }
-
-  #field(name: string): { readonly type: Type<unknown>; readonly bytes: Uint8Array } {
-    const field = this.#fields.get(name);
-    if (field === undefined) throw new Error(`No field ${name}`);
-    return { type: field.type, bytes: this.#bytes.subarray(field.start, field.end) };
-  }
 }

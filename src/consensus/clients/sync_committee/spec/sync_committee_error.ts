@@ -67,8 +67,6 @@ export type DerivationErrorCode =
   | "committee_pair"
   /** The nodes beside the payload header do not lead to the state's root. */
   | "state_root"
-  /** The bytes are not the start of a state of the fork and slot expected. */
-  | "state_prefix"
   /** The bytes are not those of a whole state of the fork expected. */
   | "state_bytes"
   /** The node has another date or version of a fork than this program. */

@@ -14,10 +14,10 @@ import {
   epochOfSlot,
   forkAtEpoch,
   gloasStateIndices,
-  hubIndicesAt,
   periodOfSlot,
   SIGNER_THRESHOLD,
   type StateIndices,
+  stateIndicesAt,
 } from "./beacon_network.ts";
 import {
   type BeaconConsensusState,
@@ -55,18 +55,16 @@ export const PAYLOAD_INDICES = { stateRoot: 34, blockNumber: 38, timestamp: 41 }
  *
  * The finalized header may be older than the trusted one: only its epoch must be newer. Nothing ties the epoch to the
  * slot of the finalized header either; the attested state, which the committee signed, vouches for both. One rule is
- * stricter than the hub's, which ignores surplus nodes in the branch of the payload header. @param indices of both state
- * trees where they are not the hub's: real states of before Electra need their own. @throws {SyncCommitteeError}
+ * stricter than the hub's, which ignores surplus nodes in the branch of the payload header. @throws {SyncCommitteeError}
  */
 export function verifyUpdate(
   network: BeaconNetwork,
   trusted: VerifierState,
   update: StateUpdate,
-  indices?: StateIndices,
 ): VerifierState {
-  const entersNextPeriod = verifySigned(network, trusted, update, indices);
-  checkExecutionPayload(update, indices ?? hubIndicesAt(network, update.finalizedHeader.slot));
-  checkNextCommittee(update, indices ?? hubIndicesAt(network, update.attestedHeader.slot));
+  const entersNextPeriod = verifySigned(network, trusted, update);
+  checkExecutionPayload(update, stateIndicesAt(network, update.finalizedHeader.slot));
+  checkNextCommittee(update, stateIndicesAt(network, update.attestedHeader.slot));
   return nextState(trusted, update, entersNextPeriod);
 }
 
@@ -79,17 +77,13 @@ export function authenticateUpdate(
   trusted: VerifierState,
   update: SignedUpdate,
 ): void {
-  checkNextCommittee(update, hubIndicesAt(network, update.attestedHeader.slot));
+  checkNextCommittee(update, stateIndicesAt(network, update.attestedHeader.slot));
   verifySigned(network, trusted, update);
 }
 
 /** @returns true when the update enters the period after the trusted one. */
-function verifySigned(
-  network: BeaconNetwork,
-  trusted: VerifierState,
-  update: SignedUpdate,
-  indices: StateIndices = hubIndicesAt(network, update.attestedHeader.slot),
-): boolean {
+function verifySigned(network: BeaconNetwork, trusted: VerifierState, update: SignedUpdate): boolean {
+  const indices = stateIndicesAt(network, update.attestedHeader.slot);
   checkShape(update, indices);
   const entersNextPeriod = checkPeriods(network, trusted, update);
   checkNewer(trusted, update);

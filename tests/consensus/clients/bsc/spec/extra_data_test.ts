@@ -1,5 +1,4 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import fc from "fast-check";
 import { fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   BscError,
@@ -166,42 +165,6 @@ Deno.test("BSC extra data: an attestation of another shape is refused", () => {
       { extra: "c0" },
     ]
   ) refuses(around(attestation(parts)), "malformed_attestation");
-});
-
-Deno.test("BSC extra data: any parts survive", () => {
-  const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
-  const record = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
-    fc.record(fields, { noNullPrototype: true });
-  const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
-  const hash = bytes(32).map(toHex);
-  const validator = record({ address: bytes(20).map(toHex), voteKey: bytes(48) });
-  const parts: fc.Arbitrary<BscExtraData> = record({
-    vanity: bytes(32),
-    announcement: fc.option(
-      record({
-        validators: fc.uniqueArray(validator, { maxLength: 30, selector: ({ address }) => address })
-          .map((list) => list.sort((a, b) => (a.address < b.address ? -1 : 1))),
-        turnLength: fc.integer({ min: 0, max: 255 }),
-      }),
-      { nil: undefined },
-    ),
-    attestation: fc.option(
-      record({
-        voters: u64,
-        signature: bytes(96),
-        vote: record({ sourceNumber: u64, sourceHash: hash, targetNumber: u64, targetHash: hash }),
-        extra: fc.uint8Array({ maxLength: 20 }),
-      }),
-      { nil: undefined },
-    ),
-    seal: bytes(65),
-  });
-  fc.assert(fc.property(parts, (value) => {
-    equal(
-      parseExtraData(mainnet, { extraData: encodeExtraData(value), timestampSec: afterBohr }),
-      value,
-    );
-  }));
 });
 
 const recorded = readVector("real/bsc-mainnet");

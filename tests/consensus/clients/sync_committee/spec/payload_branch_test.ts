@@ -1,6 +1,5 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import { ssz } from "@lodestar/types";
-import { type Hash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { type DerivationErrorCode } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
 import {
   committeeRoot,
@@ -8,17 +7,15 @@ import {
 } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import {
   branchOfFields,
-  StatePrefix,
   stateProofFormat,
 } from "../../../../../src/consensus/clients/sync_committee/spec/state_proof.ts";
-import { stateTypeOf } from "../../../../../src/consensus/clients/sync_committee/spec/state_type.ts";
 import { flipHash, parsePayloadHeader, readSynthetic } from "./vectors.ts";
 
 const { node, trusted, first, second } = readSynthetic();
 
-/** The beginning of a state with these fields. */
-function prefixOf(fields: Readonly<Record<string, bigint>>): Pick<StatePrefix, "root"> {
-  return { root: (name) => uint64Root(fields[name] ?? 0n) };
+/** Roots of these fields. */
+function rootsOf(fields: Readonly<Record<string, bigint>>): (name: string) => Hash256 {
+  return (name) => uint64Root(fields[name] ?? 0n);
 }
 
 // Both states of the vector hold the committees of period 1100, though the second is of 1101.
@@ -65,33 +62,18 @@ Deno.test("payload branch: the format of the state proof of one node is the desc
 
 Deno.test("payload branch: follows from fields of the state and a bootstrap", () => {
   for (const { place, expected, fields, summariesRoot, bootstrap } of samples) {
-    const known = { prefix: prefixOf(fields), summariesRoot };
+    const known = { rootOf: rootsOf(fields), summariesRoot };
     equal(branchOfFields(place, known, bootstrap), expected);
     for (const branch of changedBranches(bootstrap.branch)) {
       refuses(() => branchOfFields(place, known, { ...bootstrap, branch }), "state_root");
     }
     for (const [name, value] of Object.entries(fields)) {
-      const prefix = prefixOf({ ...fields, [name]: value + 1n });
-      refuses(() => branchOfFields(place, { prefix, summariesRoot }, bootstrap), "state_root");
+      const rootOf = rootsOf({ ...fields, [name]: value + 1n });
+      refuses(() => branchOfFields(place, { rootOf, summariesRoot }, bootstrap), "state_root");
     }
     const wrongPlace = { ...place, payloadRoot: flipHash(place.payloadRoot) };
     refuses(() => branchOfFields(wrongPlace, known, bootstrap), "state_root");
     const short = { ...bootstrap, branch: bootstrap.branch.slice(1) };
     refuses(() => branchOfFields(place, known, short), "branch_length");
   }
-});
-
-Deno.test("state prefix: fields stand where the library puts them, and other bytes or slots are refused", () => {
-  const type = stateTypeOf("fulu", 32);
-  const state = ssz.fulu.BeaconState.defaultValue();
-  state.slot = 9_015_296;
-  state.earliestExitEpoch = 6;
-  state.nextSyncCommittee.pubkeys[511]?.set([7], 47);
-  const bytes = ssz.fulu.BeaconState.serialize(state);
-  const prefix = new StatePrefix(type, bytes.subarray(0, type.fixedEnd), 9_015_296n);
-  equal(prefix.root("earliestExitEpoch"), uint64Root(6n));
-  equal(prefix.nextCommittee().publicKeys.map(toHex), state.nextSyncCommittee.pubkeys.map(toHex));
-  refuses(() => new StatePrefix(type, bytes, 9_015_297n), "state_prefix");
-  refuses(() => new StatePrefix(stateTypeOf("electra", 32), bytes, 9_015_296n), "state_prefix");
-  refuses(() => new StatePrefix(type, bytes.subarray(0, 2_700_000), 9_015_296n), "state_prefix");
 });

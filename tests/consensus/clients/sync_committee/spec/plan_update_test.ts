@@ -17,7 +17,7 @@ import type {
   StateUpdate,
   VerifierState,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
-import { parseFinalityUpdate } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
+import { finalityUpdateJson } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import {
   isWorthSubmitting,
   offerOf,
@@ -95,7 +95,7 @@ Deno.test("update plan: the first slot of a fork is waited for, as the hub canno
 
 Deno.test("update plan: a finality update says itself what decides over it", () => {
   const vector = readVector("sepolia-electra-lightclient");
-  const update = parseFinalityUpdate(vector.at("finality_updates.0.update").json);
+  const update = finalityUpdateJson.parse(vector.at("finality_updates.0.update").json);
   equal(offerOf(sepolia, update), {
     attestedSlot: 7167072n,
     finalizedEpoch: 223969n,

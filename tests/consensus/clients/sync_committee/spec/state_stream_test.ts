@@ -9,7 +9,10 @@ import {
   treeOfItems,
 } from "../../../../../src/consensus/clients/sync_committee/spec/chunk_tree.ts";
 import { DerivationError } from "../../../../../src/consensus/clients/sync_committee/spec/sync_committee_error.ts";
-import { branchRoot } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
+import {
+  branchRoot,
+  uint64Root,
+} from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { stateTypeOf } from "../../../../../src/consensus/clients/sync_committee/spec/state_type.ts";
 import { StateJsonReader } from "../../../../../src/consensus/clients/sync_committee/spec/state_json.ts";
 import {
@@ -142,6 +145,15 @@ Deno.test("state stream: the gnosis preset has shorter votes and a shorter looka
   const state = { ...electra, proposerLookahead: records(32, small) };
   const parts = read(gnosis.serialize(state), { slotsPerEpoch: 16 });
   equal(rootOf(parts), toHash256(gnosis.hashTreeRoot(state)));
+});
+
+Deno.test("state stream: roots of fields of fixed size are there before the rest", () => {
+  const type = stateTypeOf("fulu", 32);
+  const reader = new BeaconStateReader(type);
+  throws(() => reader.rootOf("earliestExitEpoch"), isUnreadable);
+  reader.write(fuluBytes.subarray(0, type.fixedEnd));
+  equal(reader.rootOf("nextWithdrawalIndex"), uint64Root(987_950n));
+  throws(() => reader.rootOf("validators"), isUnreadable);
 });
 
 Deno.test("state stream: the values beside the roots are those of the state", () => {
@@ -320,26 +332,26 @@ Deno.test("state in JSON: text that is no such state is refused, and a changed o
   }
 });
 
-Deno.test("state in JSON: a text without end is refused before it fills the memory", () => {
-  const reader = new StateJsonReader(stateTypeOf("fulu", 32));
+Deno.test("state in JSON: a text without end, or of other values, is refused before it fills the memory", () => {
   const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
-  reader.write(encode('{"data":{"genesis_time":"'));
-  const piece = encode("1".repeat(2 ** 20));
-  throws(() => {
-    for (let written = 0; written < 128; written++) reader.write(piece);
-  }, isUnreadable);
-});
-
-Deno.test("state in JSON: values that are no part of a state are refused before they fill the memory", () => {
-  for (const start of ['{"junk":[', '{"data":{"fork":[', '{"data":{"balances":[[']) {
-    for (const part of ["[", "0,", "[],"]) {
-      const reader = new StateJsonReader(stateTypeOf("fulu", 32));
-      throws(() => reader.write(new TextEncoder().encode(start + part.repeat(2 ** 16))), isUnreadable, start);
-    }
+  const lists = ['{"junk":[', '{"data":{"fork":[', '{"data":{"balances":[['];
+  const endless = [
+    ['{"data":{"genesis_time":"', "1"],
+    ['{"data":{"balances":{"first":"1",', '"1":"1",'],
+    ...lists.flatMap((start) => ["[", "0,", "[],"].map((part) => [start, part])),
+  ] as const;
+  for (const [start = "", part = ""] of endless) {
+    const reader = new StateJsonReader(stateTypeOf("fulu", 32));
+    const piece = encode(part.repeat(2 ** 20));
+    throws(
+      () => {
+        reader.write(encode(start));
+        for (let written = 0; written < 128; written++) reader.write(piece);
+      },
+      isUnreadable,
+      start + part,
+    );
   }
-  // An object may have members without end.
-  const reader = new StateJsonReader(stateTypeOf("fulu", 32));
-  throws(() => reader.write(new TextEncoder().encode('{"data":{"balances":{"first":"1",')), isUnreadable);
 });
 
 Deno.test("state stream: it does not matter how the bytes are cut into pieces", () => {

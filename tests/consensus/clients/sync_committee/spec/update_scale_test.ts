@@ -27,7 +27,7 @@ import {
   parseBlockHeader,
   readHeaderCommitment,
 } from "../../../../../src/core/evm/block_header.ts";
-import { readAmsterdamBlocks, readDeneb, readSynthetic } from "./vectors.ts";
+import { readAmsterdamBlocks, readSynthetic } from "./vectors.ts";
 
 const { node, trusted, first, second } = readSynthetic();
 
@@ -44,17 +44,6 @@ Deno.test("SCALE: updates have the bytes and lengths of the synthetic vector", (
   equal(BigInt(withCommittee.length), node.integer("scale.update_2_len"));
   equal(hashOf(withCommittee), node.hash("scale.update_2_keccak256"));
   equal(decodeBeaconUpdate(withCommittee), second);
-});
-
-Deno.test("SCALE: a real Deneb update has the same layout with shorter branches", () => {
-  const deneb = readDeneb();
-  const encoded = stateUpdateCodecs.flat.enc(deneb.update);
-  equal(toHex(encoded), deneb.node.text("scale.verifier_state_update_without_sync_committee"));
-  equal(decodeBeaconUpdate(encoded), deneb.update);
-  equal(
-    BigInt(stateUpdateCodecs.flat.enc(deneb.withCommittee).length),
-    deneb.node.integer("scale.with_sync_committee_len"),
-  );
 });
 
 Deno.test("SCALE: later layouts move the multi proof, and then all of the proof, under a variant", () => {

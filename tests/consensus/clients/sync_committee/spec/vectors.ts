@@ -12,9 +12,9 @@ import {
   type VerifierState,
 } from "../../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import {
+  beaconHeaderJson,
+  finalityUpdateJson,
   type LightClientHeader,
-  parseBeaconBlockHeader,
-  parseFinalityUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import type { ExecutionPayloadHeader } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
 import { readVector as readAnyVector } from "../../../rollup/spec/vectors.ts";
@@ -36,7 +36,7 @@ export function readAmsterdamBlocks(): { readonly prague: unknown; readonly amst
 export function parsePayloadHeader(json: unknown): ExecutionPayloadHeader {
   const update = Object(readVector("sepolia-electra-lightclient").at("finality_updates.0.update").json);
   const finalized = { ...update.finalized_header, execution: json };
-  return payloadOf(parseFinalityUpdate({ ...update, finalized_header: finalized }).finalizedHeader);
+  return payloadOf(finalityUpdateJson.parse({ ...update, finalized_header: finalized }).finalizedHeader);
 }
 
 /** The execution header in a light client header of before Gloas. */
@@ -61,12 +61,12 @@ export interface LegacyUpdate extends StateUpdate {
 export function updateOf(node: VectorNode, committee?: SyncCommittee): LegacyUpdate {
   const payload = node.at("execution_payload");
   return {
-    attestedHeader: parseBeaconBlockHeader(node.at("attested_header").json),
+    attestedHeader: beaconHeaderJson.parse(node.at("attested_header").json),
     syncCommitteeUpdate: committee === undefined ? undefined : {
       nextSyncCommittee: committee,
       nextSyncCommitteeBranch: node.hashes("sync_committee_update.next_sync_committee_branch"),
     },
-    finalizedHeader: parseBeaconBlockHeader(node.at("finalized_header").json),
+    finalizedHeader: beaconHeaderJson.parse(node.at("finalized_header").json),
     executionPayload: {
       stateRoot: payload.hash("state_root"),
       blockNumber: payload.integer("block_number"),
@@ -85,7 +85,7 @@ export function updateOf(node: VectorNode, committee?: SyncCommittee): LegacyUpd
 
 function trustedOf(node: VectorNode, current: SyncCommittee, next: SyncCommittee): VerifierState {
   return {
-    finalizedHeader: parseBeaconBlockHeader(node.at("finalized_header").json),
+    finalizedHeader: beaconHeaderJson.parse(node.at("finalized_header").json),
     latestFinalizedEpoch: node.integer("latest_finalized_epoch"),
     currentSyncCommittee: current,
     nextSyncCommittee: next,
@@ -121,34 +121,6 @@ export function readSynthetic(): SyntheticVector {
     ),
     first: updateOf(node.at("update_1")),
     second: updateOf(node.at("update_2"), committee("c2_period_1102")),
-  };
-}
-
-/** A real update of the time of Deneb. */
-export interface DenebVector {
-  readonly node: VectorNode;
-  readonly trusted: VerifierState;
-  readonly update: LegacyUpdate;
-  /** The same with the next committee, which an update within a period may carry. */
-  readonly withCommittee: LegacyUpdate;
-}
-
-export function readDeneb(): DenebVector {
-  const node = readVector("sepolia-deneb-full");
-  const state = node.at("trusted_state");
-  const next = readSyncCommittee(state.at("next_sync_committee"));
-  const update = updateOf(node.at("update"));
-  return {
-    node,
-    trusted: trustedOf(state, readSyncCommittee(state.at("current_sync_committee")), next),
-    update,
-    withCommittee: {
-      ...update,
-      syncCommitteeUpdate: {
-        nextSyncCommittee: next,
-        nextSyncCommitteeBranch: node.hashes("update.next_sync_committee_branch_in_attested_state"),
-      },
-    },
   };
 }
 

@@ -1,14 +1,10 @@
-/**
- * Context and result of an update attempt, for both strategies.
- */
+/** Context of both strategies, and the end of each: the finding with the update. */
 import type { ProverFinding } from "../../prover.ts";
-import type { VerifiedUpdate } from "../../spec/header_commitment.ts";
 import { verifyBeaconUpdate } from "./spec/verify_update.ts";
 import type { BeaconNetwork } from "./spec/beacon_network.ts";
 import type { BeaconConsensusState, SignedUpdate, StateUpdate } from "./spec/update.ts";
 import { isWorthSubmitting, type WaitReason } from "./spec/build_update.ts";
 import type { ConsensusStateId } from "../../../core/ismp/state_machine.ts";
-import type { Clock } from "../../../core/runtime/clock.ts";
 import type { BeaconEndpointSet } from "./beacon_endpoint_set.ts";
 import type { FinalizedBlock, PayloadProofs } from "./payload_sources.ts";
 
@@ -19,7 +15,12 @@ export interface BeaconContext {
   readonly consensusStateId: ConsensusStateId;
   readonly endpoints: BeaconEndpointSet;
   readonly proofs: PayloadProofs;
-  readonly clock: Clock;
+  /** Encodes an update for the hub; returns the finding where it takes none now. */
+  encode(
+    network: BeaconNetwork,
+    update: StateUpdate,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | ProverFinding>;
   /** Notified of the newest slot that a node offers, with the forks that it knows. */
   noteHead(network: BeaconNetwork, slot: bigint): void;
 }
@@ -27,25 +28,11 @@ export interface BeaconContext {
 /** State of the hub. */
 export interface TrustedBeaconState {
   readonly state: BeaconConsensusState;
+  /** As the hub stores it. */
+  readonly bytes: Uint8Array;
   /** Newest height of the execution chain; `undefined`: none. */
   readonly height: bigint | undefined;
 }
-
-/** Result of an attempt. */
-export type UpdateAttempt =
-  | Extract<ProverFinding, { kind: "nothing" }>
-  | {
-    readonly kind: "update";
-    readonly network: BeaconNetwork;
-    readonly update: StateUpdate;
-    /** The hub's state afterwards. */
-    readonly verified: VerifiedUpdate<BeaconConsensusState>;
-    /** Sources of the states' parts, for the log. */
-    readonly sources: readonly string[];
-    readonly hasMore: boolean;
-  }
-  /** The nodes do not serve the data of this strategy. */
-  | { readonly kind: "unserved" };
 
 /** Sentences for the log. */
 const reasons: Readonly<Record<WaitReason, string>> = {
@@ -64,8 +51,8 @@ export const passing: ReadonlySet<WaitReason> = new Set([
   "too_few_participants",
 ]);
 
-/** Creates the result of an attempt that has to wait for this reason. */
-export function waitingAttempt(network: BeaconNetwork, reason: WaitReason): UpdateAttempt {
+/** Creates the finding of an attempt that has to wait for this reason. */
+export function waitingFinding(network: BeaconNetwork, reason: WaitReason): ProverFinding {
   const againInMs = passing.has(reason) ? network.slotSec * 1000 : undefined;
   return { kind: "nothing", reason: reasons[reason], ...againInMs !== undefined && { againInMs } };
 }
@@ -76,18 +63,19 @@ export interface SignedSource {
   readonly signed: SignedUpdate;
   /** See `FinalizedBlock.execution`. */
   readonly execution?: FinalizedBlock["execution"];
-  /** Sources so far, for the log. */
-  readonly sources: readonly string[];
-  readonly hasMore: boolean;
+  /** Sources so far, for the log; absent: none. */
+  readonly sources?: readonly string[];
+  /** Absent: false. */
+  readonly hasMore?: boolean;
 }
 
 /** Adds the proof of the execution block, and checks the update as the hub will. @throws {RpcFault} */
 export async function finishUpdate(
-  { consensusStateId, proofs }: BeaconContext,
+  { consensusStateId, proofs, encode }: BeaconContext,
   trusted: TrustedBeaconState,
-  { network, signed, execution, sources, hasMore }: SignedSource,
+  { network, signed, execution, sources = [], hasMore = false }: SignedSource,
   signal: AbortSignal,
-): Promise<UpdateAttempt> {
+): Promise<ProverFinding> {
   const { currentSyncCommittee, nextSyncCommittee } = trusted.state.lightClientState;
   const committees = [nextSyncCommittee, currentSyncCommittee, signed.syncCommitteeUpdate?.nextSyncCommittee];
   const found = await proofs.find({
@@ -100,12 +88,24 @@ export async function finishUpdate(
   if (!isWorthSubmitting(trusted.state.lightClientState, update, trusted.height)) {
     return { kind: "nothing", reason: `the hub knows height ${trusted.height ?? 0n} already` };
   }
-  return {
-    kind: "update",
-    network,
+  const { consensusState, commitment } = verifyBeaconUpdate(
+    { network, consensusStateId },
+    trusted.state,
     update,
-    verified: verifyBeaconUpdate({ network, consensusStateId }, trusted.state, update),
-    sources: [...sources, found.source],
+  );
+  const encoded = await encode(network, update, signal);
+  if ("kind" in encoded) return encoded;
+  const { height } = commitment.height;
+  const committee = update.syncCommitteeUpdate === undefined
+    ? ""
+    : `, committee of period ${consensusState.lightClientState.statePeriod + 1n}`;
+  const by = [...sources, found.source].join(", ");
+  return {
+    kind: "updates",
+    proofs: [encoded],
+    madeOn: trusted.bytes,
+    height: trusted.height === undefined || height > trusted.height ? height : undefined,
+    summary: `finalized slot ${update.finalizedHeader.slot}${committee} (by ${by})`,
     hasMore,
   };
 }
