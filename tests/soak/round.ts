@@ -5,7 +5,7 @@
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import type { Devnet } from "../../devnet/devnet.ts";
 import { sendPing, type SentMessage } from "../../devnet/traffic/messages.ts";
-import { untilAborted } from "../../devnet/waiting.ts";
+import { pause, untilAborted } from "../../devnet/waiting.ts";
 import { TOKEN } from "../scenario/support/fee_accounts.ts";
 import type { RelayerProcess } from "../scenario/support/relayer_process.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "../scenario/support/scene.ts";
@@ -19,7 +19,7 @@ import {
   type RoundPlan,
 } from "./plan.ts";
 import { Stage } from "./stage.ts";
-import { pause, Supervisor, type UnaskedEnd } from "./supervisor.ts";
+import { Supervisor, type UnaskedEnd } from "./supervisor.ts";
 
 /** Longest wait for the messages of a round after its last trouble; back-offs of minutes end within it. */
 const DEADLINE_MS = 900_000;

@@ -1,5 +1,6 @@
 /** Keeps a relayer's process running, as systemd does: one that ends is started again unless somebody holds it down. */
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
+import { pause } from "../../devnet/waiting.ts";
 import type { RelayerOptions } from "../scenario/support/relayer_process.ts";
 import type { SceneRelayer } from "../scenario/support/scene.ts";
 
@@ -64,9 +65,4 @@ export class Supervisor implements AsyncDisposable {
     this.#stopped.abort();
     await this.#watching;
   }
-}
-
-/** Resolves after so many milliseconds. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

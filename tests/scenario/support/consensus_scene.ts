@@ -204,7 +204,8 @@ export class ConsensusScene implements AsyncDisposable {
   /** Replaces the chain's client on the hub with the one that the compiled program prints. */
   async renewClient(kind: ChainKind): Promise<void> {
     const command = consensusCommands(this, {});
-    const { code, stdout, stderr } = await command("log-consensus-state", this.chain(kind).stateMachine);
+    const args = ["--log-format=json", "log-consensus-state", this.chain(kind).stateMachine];
+    const { code, stdout, stderr } = await command(...args);
     assert.equal(code, 0, stderr);
     await this.devnet.hub.createConsensusClient(parseClient(stdout));
   }
