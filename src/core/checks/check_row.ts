@@ -138,16 +138,18 @@ export async function runChecks(
 ): Promise<readonly CheckRow[]> {
   const results = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
   const rows = results.flatMap((result) => result instanceof RpcFault ? [] : result);
+  const placeOf = (chain: string, endpoint: string | undefined): string => `${chain} ${endpoint}`;
   const silent = new Set(
-    rows.flatMap(({ check, result, endpoint }) =>
-      check === "endpoint" && result === "failed" ? [endpoint] : []
+    rows.flatMap(({ chain, check, result, endpoint }) =>
+      check === "endpoint" && result === "failed" ? [placeOf(chain, endpoint)] : []
     ),
   );
   return eachOnce(results.flatMap((result, at): readonly CheckRow[] => {
     if (!(result instanceof RpcFault)) return result;
     // An endpoint that does not answer has its row: what else could not be asked there is the same fact.
     const { chain = "", check = "endpoint" } = jobs[at] ?? {};
-    return silent.has(result.where.endpointHost) ? [] : [faultRow({ chain, check }, result)];
+    const { where } = result;
+    return silent.has(placeOf(where.chain, where.endpointHost)) ? [] : [faultRow({ chain, check }, result)];
   }));
 }
 

@@ -41,14 +41,20 @@ Deno.test("checks: what cannot be asked of an endpoint that does not answer is t
     method: "eth_call",
   });
   const faulty = ["EVM-1", "EVM-2"].map((chain) => job(chain, () => Promise.reject(fault)));
+  // A provider serves many chains at one host.
+  const other = new RpcFault("pruned", { ...fault.where, chain: "EVM-3" });
+  faulty.push(job("EVM-3", () => Promise.reject(other)));
   const tell = (hasOthers: boolean): CheckJob =>
     job("EVM-1", () => Promise.resolve([silenceRow("EVM-1", fault, hasOthers)]));
   const resultsWith = async (hasOthers: boolean): Promise<readonly string[]> => {
     const rows = await runChecks({ clock: new FakeClock() }, [...faulty, tell(hasOthers)], never);
-    return rows.map(({ check, result }) => `${check} ${result}`);
+    return rows.map(({ chain, check, result }) => `${chain} ${check} ${result}`);
   };
-  assert.deepEqual(await resultsWith(false), ["endpoint failed"]);
-  assert.deepEqual(await resultsWith(true), ["host failed", "host failed", "endpoint warning"]);
+  assert.deepEqual(await resultsWith(false), ["EVM-3 host failed", "EVM-1 endpoint failed"]);
+  assert.deepEqual(await resultsWith(true), [
+    ...["EVM-1", "EVM-2", "EVM-3"].map((chain) => `${chain} host failed`),
+    "EVM-1 endpoint warning",
+  ]);
 });
 
 Deno.test("checks: what two jobs find of one endpoint is one row, the worse one; other rows all stay", async () => {
