@@ -51,6 +51,26 @@ Deno.test("checks: what cannot be asked of an endpoint that does not answer is t
   assert.deepEqual(await resultsWith(true), ["host failed", "host failed", "endpoint warning"]);
 });
 
+Deno.test("checks: a silent endpoint hides neither another chain's faults at its host nor what a chain that answers lacks", async () => {
+  const at = (chain: string, code: "unreachable" | "missing_method"): RpcFault =>
+    new RpcFault(code, { chain, endpointHost: "a.example", method: "eth_call" });
+  const silence = job(
+    "EVM-1",
+    () => Promise.resolve([silenceRow("EVM-1", at("EVM-1", "unreachable"), false)]),
+  );
+  const hanging = ["EVM-1", "EVM-2"].map((chain) =>
+    job(chain, (signal) => clock.sleep(3_600_000, signal).then(() => []))
+  );
+  const lacking = job("EVM-3", () => Promise.reject(at("EVM-3", "missing_method")));
+  const clock = new FakeClock();
+  const rows = await clock.run(runChecks({ clock }, [silence, ...hanging, lacking], never));
+  assert.deepEqual(rows.map(({ chain, check, found }) => [chain, check, found.split(":")[0]]), [
+    ["EVM-1", "endpoint", "does not answer"],
+    ["EVM-2", "host", "no result within 9 s"],
+    ["EVM-3", "host", "eth_call"],
+  ]);
+});
+
 Deno.test("checks: what two jobs find of one endpoint is one row, the worse one; other rows all stay", async () => {
   const at = (result: CheckRow["result"]): CheckRow => ({
     ...row("EVM-1", result, "endpoint"),
