@@ -71,6 +71,21 @@ Deno.test("checks: a silent endpoint hides neither another chain's faults at its
   ]);
 });
 
+Deno.test("checks: a fault of several endpoints at once is told by their rows where all of them are silent", async () => {
+  const at = (endpointHost: string): RpcFault =>
+    new RpcFault("unreachable", { chain: "EVM-1", endpointHost, method: "eth_call" });
+  const checksWith = async (result: CheckRow["result"]): Promise<readonly string[]> => {
+    const other = { ...row("EVM-1", result, "endpoint"), endpoint: "b.example" };
+    const jobs = [
+      job("EVM-1", () => Promise.resolve([silenceRow("EVM-1", at("a.example"), false), other])),
+      job("EVM-1", () => Promise.reject(at("a.example, b.example"))),
+    ];
+    return (await runChecks({ clock: new FakeClock() }, jobs, never)).map(({ check }) => check);
+  };
+  assert.deepEqual(await checksWith("failed"), ["endpoint", "endpoint"]);
+  assert.deepEqual(await checksWith("ok"), ["endpoint", "endpoint", "host"]);
+});
+
 Deno.test("checks: what two jobs find of one endpoint is one row, the worse one; other rows all stay", async () => {
   const at = (result: CheckRow["result"]): CheckRow => ({
     ...row("EVM-1", result, "endpoint"),
