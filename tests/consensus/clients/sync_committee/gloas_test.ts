@@ -125,6 +125,28 @@ Deno.test("gloas: a hub that does not follow is warned of before, reported after
   equal(await prover.checkHub?.(never), []);
 });
 
+Deno.test("gloas: an update that another relayer's has outdated is no sign of a hub that does not follow", async () => {
+  const runtime: HubRuntime = { layout: "variant", gloasEpoch: GLOAS_EPOCH };
+  const hub = beaconTarget(runtime);
+  await using fixture = await Fixture.startBeforeGloas({}, hub);
+  const prover = fixture.prover();
+  await fixture.startClient(prover);
+  await follow(fixture, prover, gloasSlot + 32);
+  for (let blocks = 0; (await prover.next(never)).kind === "nothing"; blocks++) {
+    ok(blocks < 40, "No update");
+    await fixture.beacon.mine(1);
+  }
+  const dryRun = hub.dryRunUpdates.bind(hub);
+  hub.dryRunUpdates = (updates) => {
+    hub.dryRunUpdates = dryRun;
+    hub.take(updates.proofs);
+    return dryRun(updates);
+  };
+  const finding = await prover.next(never);
+  ok(finding.kind === "nothing");
+  equal(finding.reason, "another relayer has updated the client");
+});
+
 Deno.test("gloas: a scheduled fork that this version does not know is a warning of the check and of the log", async () => {
   await using fixture = await Fixture.start();
   const prover = fixture.prover();
