@@ -97,7 +97,9 @@ async function fetchOffer(
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
     const [wait] = waits;
-    if (wait !== undefined) return wait;
+    // Of a node that is ahead by a period and denies the update of it, the blocks may serve.
+    const isAhead = faults.some((each) => each.where.method === beaconRoutes.updates && isMissing(each));
+    if (wait !== undefined && !isAhead) return wait;
     if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) {
       return { kind: "nothing", reason: "the beacon nodes are syncing" };
     }

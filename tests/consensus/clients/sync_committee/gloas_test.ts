@@ -230,6 +230,17 @@ for (const { status, hasServed } of unservedUpdates) {
   });
 }
 
+Deno.test("sync committee prover: a stuck node does not hide missed periods whose updates the other denies", async () => {
+  await using fixture = await Fixture.start();
+  await fixture.startClient(fixture.prover());
+  const path = "/eth/v1/beacon/light_client/finality_update";
+  const old: unknown = await (await fetch(fixture.beacon.url + path)).json();
+  fixture.spoil("stuck", { json: (asked, body) => asked === path ? old : body });
+  fixture.spoil("gateway", { status: (asked) => asked.includes("light_client/updates") ? 403 : undefined });
+  await fixture.beacon.advanceToPeriod(fixture.beacon.period + 3);
+  equal((await fixture.prover(["gateway", "stuck"]).next(never)).kind, "updates");
+});
+
 Deno.test("sync committee prover: a node that shows no finalized header is named, and does not keep the chain out", async () => {
   await using fixture = await Fixture.start();
   await fixture.startClient(fixture.prover());
