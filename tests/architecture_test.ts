@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 419,
   "core/beefy": 456,
   "core/chains": 12_190,
-  "core/checks": 1215,
+  "core/checks": 1224,
   "core/commands": 1615,
   "core/config": 3068,
   "core/encoding": 570,
@@ -260,10 +260,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/ismp": 2024,
   "core/merkle": 962,
   "core/pricing": 369,
-  "core/rpc": 3540,
+  "core/rpc": 3538,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2542,
+  "core/telemetry": 2548,
   "messaging": 978,
   "messaging/checks": 287,
   "messaging/commands": 1808,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_930,
+  "lines of src": 73_943,
   "lines of devnet": 31_707,
-  "lines of tests": 89_828,
+  "lines of tests": 89_878,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 79,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_616,
+  "words of docs": 59_620,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
