@@ -237,16 +237,16 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/beefy": 2486,
   "consensus/clients/bsc": 1254,
   "consensus/clients/grandpa": 1421,
-  "consensus/clients/op_stack": 1372,
+  "consensus/clients/op_stack": 1373,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4230,
+  "consensus/clients/sync_committee": 4244,
   "consensus/commands": 366,
   "consensus/config": 868,
   "consensus/followers": 80,
   "consensus/relay_chain": 440,
   "consensus/rest": 253,
-  "consensus/rollup": 1099,
+  "consensus/rollup": 1101,
   "consensus/spec": 170,
   "consensus/status": 419,
   "core/beefy": 456,
@@ -269,21 +269,21 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/commands": 1808,
   "messaging/config": 603,
   "messaging/fees": 2741,
-  "messaging/ledger": 4396,
+  "messaging/ledger": 4399,
   "messaging/relay": 7386,
   "messaging/status": 1058,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_943,
+  "lines of src": 73_963,
   "lines of devnet": 31_707,
-  "lines of tests": 89_878,
+  "lines of tests": 89_975,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 79,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_620,
+  "words of docs": 59_626,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
