@@ -91,7 +91,7 @@ Deno.test("files: a database with other tables, views or triggers than ours is r
       ["CREATE TRIGGER t AFTER INSERT ON submission BEGIN DELETE FROM submission; END", /trigger t/],
       ["CREATE TABLE o (n); CREATE TRIGGER o AFTER INSERT ON o BEGIN DELETE FROM meta; END", /trigger o/],
       ["CREATE INDEX slow ON message (hex(zeroblob(100000000)))", /index slow/],
-      ["ALTER TABLE submission ADD COLUMN spy TEXT", /table submission.*Start the version that wrote them/],
+      ["ALTER TABLE submission ADD COLUMN spy TEXT", /table submission/],
       ["DROP TABLE operator_hold", /table operator_hold/],
       ["CREATE VIRTUAL TABLE f USING fts5(x)", /table f/],
     ];
