@@ -266,24 +266,24 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2548,
   "messaging": 978,
   "messaging/checks": 287,
-  "messaging/commands": 1808,
+  "messaging/commands": 1811,
   "messaging/config": 603,
   "messaging/fees": 2741,
-  "messaging/ledger": 4399,
-  "messaging/relay": 7386,
+  "messaging/ledger": 4400,
+  "messaging/relay": 7390,
   "messaging/status": 1058,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_963,
+  "lines of src": 73_971,
   "lines of devnet": 31_707,
-  "lines of tests": 89_975,
+  "lines of tests": 90_022,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 79,
+  "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_626,
+  "words of docs": 59_623,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

@@ -9,6 +9,7 @@ import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/
 import { type FeeContext, isPassing } from "../fees/fee_context.ts";
 import { claimStates } from "../ledger/deliveries.ts";
 import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
+import { confirmForeignReceipts } from "../relay/settle/receipt_checks.ts";
 import { settleAll } from "../relay/settle/settle_worker.ts";
 
 /** A run of claims, withdrawals or both. */
@@ -228,8 +229,10 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
       submissions.listUnresolved(name).filter(({ kind }) => kind === "delivery").length;
     const isSettled = (): boolean =>
       count() + deliveries.listNotFinal(name, 1).length + deliveries.listFoundNotFinal(name).length === 0;
-    if (!context.isSettledElsewhere && !isSettled()) {
-      await settleAll({ ...context, target: chain, signal }).catch((error) => {
+    if (!context.isSettledElsewhere) {
+      const settling = { ...context, target: chain, signal };
+      const settled = isSettled() ? Promise.resolve() : settleAll(settling);
+      await settled.then(() => confirmForeignReceipts(settling)).catch((error) => {
         if (signal.aborted || !isPassing(error)) throw error;
         context.log.debug("read_failed.past_deliveries", { chain: name, error });
       });

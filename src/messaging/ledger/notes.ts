@@ -9,6 +9,7 @@ export type NoteTopic =
   | "bandwidth"
   | "bought_proofs"
   | "competition"
+  | "foreign_nonce_ahead"
   | "foreign_nonce_mined"
   | "foreign_nonce_seen"
   | "loss_stop"

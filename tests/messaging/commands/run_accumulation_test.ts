@@ -322,6 +322,21 @@ Deno.test("accumulate-fees: a payment whose message ended without a delivery has
   assert.match(printed, /30 +dispatched, but its message is rejected \(hub_refused\)/);
 });
 
+Deno.test("accumulate-fees: a payment that another relayer delivered ends once its receipt is final, also where no relayer runs", async () => {
+  const scene = await sceneWith({ chains: [a] });
+  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
+  scene.unheard.add(a);
+  await run(scene, { withdraw: true }, never, 3_600_000);
+  const { dispatch } = scene.ledger.withdrawals.listOpen()[0] ?? {};
+  assert.ok(dispatch !== undefined);
+  await scene.payAs(keyOf(5), { chain: a, commitment: dispatch.commitment });
+  for (let time = 0; time < 4; time++) {
+    await run(scene, { withdraw: true }, never, 3_600_000);
+    await scene.blocks(100);
+  }
+  assert.deepEqual(scene.ledger.withdrawals.listRecent(10).map(({ state }) => state), ["done"]);
+});
+
 Deno.test("accumulate-fees: a payment whose message is not on record is delivered", async () => {
   const scene = await sceneWith({ chains: [a] });
   scene.hub.accounts.credit(a, scene.address(a), 30n * one);

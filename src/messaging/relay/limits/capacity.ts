@@ -105,6 +105,13 @@ export function readNonces(
 /** Minimum interval between reports of foreign use of the account, ms. */
 const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
+/** Time of each kind of report. */
+const foreignNonces = {
+  "account_shared.mined": keepOn("foreign_nonce_mined", z.number()),
+  "account_shared.ahead": keepOn("foreign_nonce_ahead", z.number()),
+  "account_shared.seen": keepOn("foreign_nonce_seen", z.number()),
+} as const;
+
 /**
  * Reports a nonce that a transaction of another program has, once a day, also across restarts.
  * @param event `account_shared.mined`: it was mined in front of ours; `account_shared.ahead`: ours wait behind it;
@@ -113,12 +120,11 @@ const REPORT_INTERVAL_MS = 24 * 3_600_000;
 export function reportForeign(
   context: TargetContext,
   nonce: bigint,
-  event: `account_shared.${"mined" | "ahead" | "seen"}`,
+  event: keyof typeof foreignNonces,
 ): void {
   const { clock, log, target } = context;
   const chain = target.id.stateMachine;
-  const topic = event === "account_shared.mined" ? "foreign_nonce_mined" : "foreign_nonce_seen";
-  const reported = keepOn(topic, z.number());
+  const reported = foreignNonces[event];
   const isNews = clock.now() - (reported.read(context) ?? -Infinity) >= REPORT_INTERVAL_MS;
   if (isNews) reported.write(context, clock.now());
   if (!isNews) log.debug("account_shared.seen", { chain, nonce });

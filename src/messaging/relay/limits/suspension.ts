@@ -213,15 +213,13 @@ export function noteRetried(context: TargetContext, rows: readonly MessageRow[])
   for (const pair of listSuspended(context, rows)) context.ledger.suspensions.write({ ...pair, nextTryAtMs });
 }
 
-/** Lists the suspended pairs of messages. */
-function listSuspended(
-  { ledger, target }: TargetContext,
-  rows: readonly MessageRow[],
-): readonly SuspensionRow[] {
-  const active = ledger.suspensions.listActive(target.id.stateMachine);
+/** Lists the suspended pairs of messages; our own payments are sent regardless, and say nothing about them. */
+function listSuspended(context: TargetContext, rows: readonly MessageRow[]): readonly SuspensionRow[] {
+  const active = context.ledger.suspensions.listActive(context.target.id.stateMachine);
   if (active.length === 0) return [];
+  const others = rows.filter((row) => findOwnPayment(context, row) === undefined);
   const names = new Set(
-    rows.flatMap(toCandidate).map(({ row, message }) => pairName(toSuspensionKey(message, row.target))),
+    others.flatMap(toCandidate).map(({ row, message }) => pairName(toSuspensionKey(message, row.target))),
   );
   return active.filter((pair) => names.has(pairName(pair)));
 }

@@ -138,6 +138,35 @@ Deno.test("suspension: a delivery that was signed before the failure releases no
   }
 });
 
+Deno.test("suspension: our own payments are not held by it, and neither shorten nor end it", async () => {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const [payment] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { ...toDeceiver, source: names.hub });
+  relayer.ledger.withdrawals.record({
+    chain: names.two,
+    address: relayer.address,
+    nonce: 0n,
+    beneficiary: undefined,
+    amount: COST_18,
+    hubBlock: 1n,
+    state: "dispatched",
+    dispatch: { commitment: payment.commitment, encoded: new Uint8Array(), hubBlock: 1n },
+  });
+  const pair = { ...toSuspensionKey(payment, names.two), isActive: true, nextTryAtMs: NEVER_MS };
+  const lastTransaction = payment.commitment;
+  relayer.ledger.transaction(() =>
+    relayer.ledger.suspensions.write({ ...pair, failures: 3, lastTransaction })
+  );
+  const due = (): unknown =>
+    relayer.ledger.suspensions.listActive(names.two).map(({ nextTryAtMs }) => nextTryAtMs);
+  await round(relayer, outbound(relayer));
+  assert.equal(relayer.row(payment).state, "submitted");
+  assert.deepEqual(due(), [NEVER_MS]);
+  await mine(relayer, 3);
+  assert.equal(relayer.row(payment).state, "delivered");
+  assert.deepEqual(due(), [NEVER_MS]);
+});
+
 Deno.test("suspension: what was prepared before the failure was seen is not sent", async () => {
   const fixture = new Fixture();
   const relayer = new Relayer(fixture, memoryLedger(fixture));

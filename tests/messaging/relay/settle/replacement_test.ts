@@ -4,6 +4,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { FeeReader, LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { reportForeign } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
@@ -363,6 +364,8 @@ Deno.test("replacement (F18): a transaction from before the database was lost is
     relayer.log.lines.filter(({ event }) => event === "account_shared.ahead").map(({ fields }) =>
       fields["nonce"]
     );
+  // A nonce that endpoints showed when ours was signed is news of its own.
+  reportForeign(relayer.on(relayer.two), 0n, "account_shared.seen");
   await fixture.clock.advance(60_000);
   await settle(work);
   assert.deepEqual(warnings(), [], "it may be mined soon");
