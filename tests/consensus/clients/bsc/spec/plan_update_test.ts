@@ -97,6 +97,8 @@ Deno.test("BSC plan: a staged set is put into force by its own votes, newest blo
   equal(searchOf(plan).signers, staged.nextValidators?.validators);
   equal(isChainable(plan), true);
   equal(range(planBscUpdate(staged, facts(7000n))), ["enact", 2n, 2006n, 2999n, "highest"]);
+  const late = { ...staged, nextValidators: { validators: staged.currentValidators, rotationBlock: 2050n } };
+  equal(range(planBscUpdate(late, facts(2600n))), ["enact", 2n, 2050n, 2600n, "highest"]);
 });
 
 Deno.test("BSC plan: a source that is the epoch's first block never puts a set into force", () => {
