@@ -52,6 +52,9 @@ Deno.test("evm reader: headers by number, hash and name are one block, and missi
     assert.deepEqual((await reader.fetchChainIds(never)).map(({ chainId }) => chainId), [
       31337n,
     ]);
+    // Neither is missing what one endpoint lacks while another, which may have it, does not answer.
+    const half = readerOf(31337, [node.rpcUrl, "http://127.0.0.1:1"], new RecordedLog());
+    assert.equal((await catchFault(half.fetchHeader(4n, never))).code, "unreachable");
   });
 });
 

@@ -85,6 +85,9 @@ export interface ClaimPoll extends RollupView {
   readonly signal: AbortSignal;
 }
 
+/** Why claims are not used that the hub needs no more. */
+const OLD = "not above the hub's height";
+
 /** L1 blocks to search back at start, about a day, to find claims made while no relayer ran. */
 const L1_LOOK_BACK_BLOCKS = 7200n;
 /** Blocks of the last range that are searched again, about an hour: the log index of a node may lag behind its state. */
@@ -214,11 +217,12 @@ export class Claims<Claim extends RollupClaim> {
     const judged = planned.map((each) => {
       if (typeof each === "string" || each.l2Height === undefined || each.l2Height > hubHeight) return each;
       this.#open.delete(keyOf(each));
-      return "not above the hub's height";
+      return OLD;
     });
-    const candidates = judged.filter((each) => typeof each !== "string");
-    if (candidates.length > 0) return await this.#tryAll(kind, candidates, poll);
-    const reasons = [...usable, ...judged].filter((each) => typeof each === "string");
+    const found = await this.#tryAll(kind, judged.filter((each) => typeof each !== "string"), poll);
+    if (found !== undefined) return found;
+    const unusable = usable.filter((each) => typeof each === "string");
+    const reasons = [...unusable, ...judged.map((each) => typeof each === "string" ? each : OLD)];
     const counts = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) =>
       `${all.length} ${reason.replaceAll("_", " ")}`
     );
@@ -295,12 +299,12 @@ export class Claims<Claim extends RollupClaim> {
     return found;
   }
 
-  /** Tries claims in order until one can be proved. */
+  /** Tries claims in order until one can be proved; `undefined`: none is above the hub's height. */
   async #tryAll<Candidate extends Claim>(
     kind: ClaimKind<Claim, Candidate>,
     candidates: readonly Candidate[],
     poll: ClaimPoll,
-  ): Promise<ClaimFinding> {
+  ): Promise<ClaimFinding | undefined> {
     const refused: RefusedClaim[] = [];
     const entries = candidates.flatMap((claim) => {
       const entry = this.#open.get(keyOf(claim));
@@ -340,7 +344,7 @@ export class Claims<Claim extends RollupClaim> {
   }
 
   /** @throws {ProverFault} `bad_data` when the L1 endpoint is at fault. @throws {RpcFault} */
-  #conclude(refused: readonly RefusedClaim[]): ClaimFinding {
+  #conclude(refused: readonly RefusedClaim[]): ClaimFinding | undefined {
     const lie = refused.find(({ refusal }) => refusal.source === "l1");
     if (lie !== undefined) {
       const detail = `its data about ${lie.name} is not in the L1 state that the hub knows`;
@@ -349,11 +353,9 @@ export class Claims<Claim extends RollupClaim> {
     const fault = refused.find(({ refusal }) => refusal.source === "endpoint");
     if (fault !== undefined) throw fault.refusal.cause;
     const [first] = refused;
-    return {
+    return first && {
       kind: "nothing",
-      reason: first === undefined
-        ? "no claim is above the hub's height"
-        : `none of ${refused.length} claims can be proved (${first.name}: ${first.refusal.code})`,
+      reason: `none of ${refused.length} claims can be proved (${first.name}: ${first.refusal.code})`,
     };
   }
 }

@@ -137,18 +137,31 @@ export async function runChecks(
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const results = await mapLimited(jobs, { max: atOnce, signal }, (job, each) => runJob(clock, job, each));
-  const rows = results.flatMap((result) => result instanceof RpcFault ? [] : result);
-  const silent = new Set(
-    rows.flatMap(({ check, result, endpoint }) =>
-      check === "endpoint" && result === "failed" ? [endpoint] : []
-    ),
-  );
+  const endpoints = results.flatMap((result) => result instanceof Error ? [] : result)
+    .filter(({ check }) => check === "endpoint");
   return eachOnce(results.flatMap((result, at): readonly CheckRow[] => {
-    if (!(result instanceof RpcFault)) return result;
-    // An endpoint that does not answer has its row: what else could not be asked there is the same fact.
+    if (!(result instanceof Error)) return result;
     const { chain = "", check = "endpoint" } = jobs[at] ?? {};
-    return silent.has(result.where.endpointHost) ? [] : [faultRow({ chain, check }, result)];
+    const row = result instanceof RpcFault
+      ? faultRow({ chain, check }, result)
+      : about(chain).failed(check, NO_RESULT, "check the endpoints of the chain, or run the check again");
+    const asked = result instanceof RpcFault ? [chain, result.where.chain] : [chain];
+    return asked.some((each) => isSilent(endpoints, each, row.endpoint)) ? [] : [row];
   }));
+}
+
+/** Found of a check that takes too long. */
+const NO_RESULT = `no result within ${CHECK_TIMEOUT_MS / 1_000} s`;
+
+/**
+ * True where nothing answers at the endpoints of a chain, which their own rows say: what else could not be asked there is
+ * the same fact. @param hosts of the endpoints, with commas between them; `undefined`: all of the chain
+ */
+function isSilent(rows: readonly CheckRow[], chain: string, hosts: string | undefined): boolean {
+  const asked = rows.filter((row) =>
+    row.chain === chain && (hosts?.split(", ").includes(row.endpoint ?? "") ?? true)
+  );
+  return asked.length > 0 && asked.every(({ result }) => result === "failed");
 }
 
 /** Sections may share an endpoint: what two jobs find of it is one row, the worse one. */
@@ -163,20 +176,16 @@ function eachOnce(rows: readonly CheckRow[]): readonly CheckRow[] {
 
 async function runJob(
   clock: Clock,
-  job: CheckJob,
+  { chain, check, run }: CheckJob,
   signal: AbortSignal,
-): Promise<readonly CheckRow[] | RpcFault> {
-  const { chain, check } = job;
+): Promise<readonly CheckRow[] | RpcFault | DeadlineFault> {
   try {
     const deadline = { what: `check ${check} of ${chain}`, afterMs: CHECK_TIMEOUT_MS, signal };
-    return await withDeadline(clock, deadline, job.run);
+    return await withDeadline(clock, deadline, run);
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof RpcFault) return error;
-    if (!(error instanceof DeadlineFault)) throw error;
-    const found = `no result within ${CHECK_TIMEOUT_MS / 1_000} s`;
-    const advice = "check the endpoints of the chain, or run the check again";
-    return [about(chain).failed(check, found, advice)];
+    if (error instanceof RpcFault || error instanceof DeadlineFault) return error;
+    throw error;
   }
 }
 

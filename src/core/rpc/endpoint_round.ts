@@ -88,14 +88,12 @@ export class EndpointRound<M extends Tracked> {
 
   /**
    * One fault for all endpoints, with the code of each in the text; of one all its words. Its own code is that of the most
-   * preferred one: of those first that answered and have not, or no longer, what was asked for, then of those that are
-   * down, since these may have what the others do not serve at all.
+   * preferred one, of those first that are down: while one may have it, nothing counts as missing.
    */
   allFailed(place: Pick<FaultPlace, "chain" | "method">): RpcFault {
     const faults = this.#members.flatMap((each) => this.#faults.get(each) ?? each.lastFault ?? []);
     const endpointHost = this.#members.map(({ host }) => host).join(", ");
-    const first = faults.find((fault) => scopeOf(fault) === "capability" && fault.reaction === "retry") ??
-      faults.find((fault) => scopeOf(fault) === "endpoint") ??
+    const first = faults.find((fault) => scopeOf(fault) === "endpoint") ??
       faults.find(({ code }) => code !== "missing_method") ?? faults[0];
     if (first === undefined) {
       return new RpcFault("missing_method", { ...place, endpointHost }, { detail: "not served" });

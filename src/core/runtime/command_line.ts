@@ -214,7 +214,7 @@ export function addCommand(parent: Command, command: CommandDescription, before:
   const [firstSentence = ""] = description.split(/\.(?:\s|$)/);
   return parent.command(name, { isDefault })
     .description(description.replaceAll("\n", " ")) // the library breaks the lines
-    .summary(firstSentence.replaceAll("\n", " "))
+    .summary(`${firstSentence.replaceAll("\n", " ")}${isDefault ? " (default)" : ""}`)
     .addHelpText("after", formatAfterHelp(command, before))
     .allowExcessArguments(false)
     .showHelpAfterError(`(${wordsOf(parent)} ${name} --help lists the options)`);

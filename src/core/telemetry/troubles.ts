@@ -25,6 +25,9 @@ export function endsTrouble(end: NotedEvent, begin: NotedEvent): boolean {
     PLACES.every((place) => end.fields[place] === undefined || end.fields[place] === begin.fields[place]);
 }
 
+/** Time in which one look tells all that it finds, ms; the next look comes seconds later. */
+const ONE_LOOK_MS = 1_000;
+
 /** A trouble that stands. */
 interface Standing extends NotedEvent {
   readonly event: EventCode;
@@ -54,9 +57,10 @@ export class StandingTroubles {
     const sinceMs = before?.sinceMs ?? atMs;
     const next = Number.isNaN(nextMs) ? undefined : nextMs;
     const told = { event, fields, said: said(), sinceMs, toldMs: atMs, nextMs: next };
-    // What a look finds at once stands together, in the place of what the look before found.
+    // What one look finds stands together, in the place of what the look before found.
     const others = this.#standing.filter((each) =>
-      !isSameTrouble(each, told) || (each.event === event && each.toldMs === atMs && each.said !== told.said)
+      !isSameTrouble(each, told) ||
+      (each.event === event && atMs - each.toldMs < ONE_LOOK_MS && each.said !== told.said)
     );
     this.#standing = [...others, told];
   }

@@ -70,8 +70,11 @@ function refuseOtherSchema(db: Database, steps: readonly string[]): void {
   throw new LedgerFault("foreign_schema", {
     path: db.path,
     text:
-      `its tables are not those of this program (${wrong.slice(0, 5).join(", ")}): somebody changed them. ` +
-      "Restore a copy, or name another file with --db",
+      `its tables are not those of this program (${
+        wrong.slice(0, 5).join(", ")
+      }): a build from before the first ` +
+      "release wrote it, or somebody changed them. Claim what it lists with the program that wrote it, restore a copy, " +
+      "or name another file with --db",
   });
 }
 

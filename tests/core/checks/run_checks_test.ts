@@ -41,14 +41,55 @@ Deno.test("checks: what cannot be asked of an endpoint that does not answer is t
     method: "eth_call",
   });
   const faulty = ["EVM-1", "EVM-2"].map((chain) => job(chain, () => Promise.reject(fault)));
+  // A provider serves many chains at one host.
+  const other = new RpcFault("pruned", { ...fault.where, chain: "EVM-3" });
+  faulty.push(job("EVM-3", () => Promise.reject(other)));
   const tell = (hasOthers: boolean): CheckJob =>
     job("EVM-1", () => Promise.resolve([silenceRow("EVM-1", fault, hasOthers)]));
   const resultsWith = async (hasOthers: boolean): Promise<readonly string[]> => {
     const rows = await runChecks({ clock: new FakeClock() }, [...faulty, tell(hasOthers)], never);
-    return rows.map(({ check, result }) => `${check} ${result}`);
+    return rows.map(({ chain, check, result }) => `${chain} ${check} ${result}`);
   };
-  assert.deepEqual(await resultsWith(false), ["endpoint failed"]);
-  assert.deepEqual(await resultsWith(true), ["host failed", "host failed", "endpoint warning"]);
+  assert.deepEqual(await resultsWith(false), ["EVM-3 host failed", "EVM-1 endpoint failed"]);
+  assert.deepEqual(await resultsWith(true), [
+    ...["EVM-1", "EVM-2", "EVM-3"].map((chain) => `${chain} host failed`),
+    "EVM-1 endpoint warning",
+  ]);
+});
+
+Deno.test("checks: a silent endpoint hides neither another chain's faults at its host nor what a chain that answers lacks", async () => {
+  const at = (chain: string, code: "unreachable" | "missing_method"): RpcFault =>
+    new RpcFault(code, { chain, endpointHost: "a.example", method: "eth_call" });
+  const silence = job(
+    "EVM-1",
+    () => Promise.resolve([silenceRow("EVM-1", at("EVM-1", "unreachable"), false)]),
+  );
+  const hanging = ["EVM-1", "EVM-2"].map((chain) =>
+    job(chain, (signal) => clock.sleep(3_600_000, signal).then(() => []))
+  );
+  const lacking = job("EVM-3", () => Promise.reject(at("EVM-3", "missing_method")));
+  const clock = new FakeClock();
+  const rows = await clock.run(runChecks({ clock }, [silence, ...hanging, lacking], never));
+  assert.deepEqual(rows.map(({ chain, check, found }) => [chain, check, found.split(":")[0]]), [
+    ["EVM-1", "endpoint", "does not answer"],
+    ["EVM-2", "host", "no result within 9 s"],
+    ["EVM-3", "host", "eth_call"],
+  ]);
+});
+
+Deno.test("checks: a fault of several endpoints at once is told by their rows where all of them are silent", async () => {
+  const at = (endpointHost: string): RpcFault =>
+    new RpcFault("unreachable", { chain: "EVM-1", endpointHost, method: "eth_call" });
+  const checksWith = async (result: CheckRow["result"]): Promise<readonly string[]> => {
+    const other = { ...row("EVM-1", result, "endpoint"), endpoint: "b.example" };
+    const jobs = [
+      job("EVM-1", () => Promise.resolve([silenceRow("EVM-1", at("a.example"), false), other])),
+      job("EVM-1", () => Promise.reject(at("a.example, b.example"))),
+    ];
+    return (await runChecks({ clock: new FakeClock() }, jobs, never)).map(({ check }) => check);
+  };
+  assert.deepEqual(await checksWith("failed"), ["endpoint", "endpoint"]);
+  assert.deepEqual(await checksWith("ok"), ["endpoint", "endpoint", "host"]);
 });
 
 Deno.test("checks: what two jobs find of one endpoint is one row, the worse one; other rows all stay", async () => {

@@ -234,8 +234,11 @@ Deno.test("endpoint set: when all are down the fault names each host with its co
 
 /** Code of the fault when each endpoint fails so, in the order of preference. */
 const failures: readonly (readonly [RpcFaultCode, RpcFaultCode, RpcFaultCode])[] = [
-  ["unreachable", "pruned", "pruned"],
-  ["pruned", "unreachable", "pruned"],
+  // What one lacks, the one that is down may have: nothing counts as gone, nor our account as empty.
+  ["unreachable", "pruned", "unreachable"],
+  ["pruned", "unreachable", "unreachable"],
+  ["lagging", "timeout", "timeout"],
+  ["insufficient_funds", "unreachable", "unreachable"],
 ];
 for (const [first, second, expected] of failures) {
   Deno.test(`endpoint set: of ${first} and ${second} the code is ${expected}`, async () => {

@@ -114,10 +114,12 @@ export function disputeGames(
         game.rootClaim,
       );
       const claimed = await findOutput(l2, game, signal);
-      // The hub stores nothing at or below its height.
-      if (claimed.l2Height <= hubHeight) return undefined;
+      // The hub stores nothing at or below its height. Which block a super root means is the endpoint's word until then.
+      const isOld = claimed.l2Height <= hubHeight;
+      if (isOld && "l2Height" in game.claim) return undefined;
       const l2Block = await fetchClaimedBlock({ l2, messageParser: options.messageParser }, claimed, signal);
       const value = buildDisputeGameProof({ ...l2Block, ...game, game, claimed, factory, challenge });
+      if (isOld) return undefined;
       const proof = verifiedUpdate(state, block, { tag: "OpFaultProofGames", value }, {
         disputeGames: rules,
       });
@@ -152,8 +154,7 @@ function judgeGame(game: FoundGame, { details, types, head, chain }: GameFacts):
   if (typeof claim === "string") return claim;
   const estimate = "l2Height" in claim ? claim.l2Height : estimateHeight(claim.timestampSec, head);
   if (estimate > head.number) return "about a block that the chain does not have";
-  const known = "l2Height" in claim && { l2Height: claim.l2Height };
-  return { ...game, ...details, ...known, config, claim, estimate, newest: head.number };
+  return { ...game, ...details, config, claim, estimate, newest: head.number };
 }
 
 /** Reads the properties of games; `undefined` for contracts that do not answer as games do. */

@@ -16,13 +16,17 @@ export interface BeaconContext {
   readonly endpoints: BeaconEndpointSet;
   readonly proofs: PayloadProofs;
   /** Encodes an update for the hub; returns the finding where it takes none now. */
-  encode(
-    network: BeaconNetwork,
-    update: StateUpdate,
-    signal: AbortSignal,
-  ): Promise<Uint8Array | ProverFinding>;
+  encode(made: MadeUpdate, signal: AbortSignal): Promise<Uint8Array | ProverFinding>;
   /** Notified of the newest slot that a node offers, with the forks that it knows. */
   noteHead(network: BeaconNetwork, slot: bigint): void;
+}
+
+/** An update that our verifier accepts. */
+export interface MadeUpdate {
+  readonly network: BeaconNetwork;
+  readonly update: StateUpdate;
+  /** State of the client that it builds on, as the hub stores it. */
+  readonly madeOn: Uint8Array;
 }
 
 /** State of the hub. */
@@ -93,7 +97,7 @@ export async function finishUpdate(
     trusted.state,
     update,
   );
-  const encoded = await encode(network, update, signal);
+  const encoded = await encode({ network, update, madeOn: trusted.bytes }, signal);
   if ("kind" in encoded) return encoded;
   const { height } = commitment.height;
   const committee = update.syncCommitteeUpdate === undefined

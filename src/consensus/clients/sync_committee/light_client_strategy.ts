@@ -55,7 +55,7 @@ export async function attemptByLightClient(
   if (plan.action === "catch_up") {
     return missed === undefined
       ? undefined
-      : await finishPeriod(context, trusted, { network, update: missed, hasMore: true }, signal);
+      : await finishPeriod(context, trusted, { network, update: missed, hasMore: true, isOld: true }, signal);
   }
   if (plan.committee === "with_committee") return await rotate(context, trusted, offer, signal);
   const { execution } = update.finalizedHeader;
@@ -97,7 +97,9 @@ async function fetchOffer(
   } catch (fault) {
     if (!(fault instanceof RpcFault)) throw fault;
     const [wait] = waits;
-    if (wait !== undefined) return wait;
+    // Of a node that is ahead by a period and denies the update of it, the blocks may serve.
+    const isAhead = faults.some((each) => each.where.method === beaconRoutes.updates && isMissing(each));
+    if (wait !== undefined && !isAhead) return wait;
     if (faults.length > 0 && faults.every(({ code }) => code === "lagging")) {
       return { kind: "nothing", reason: "the beacon nodes are syncing" };
     }
@@ -144,21 +146,24 @@ async function rotate(
     if (isEarly && !isAbsence(fault)) throw fault;
     reason = "the committee of the next period is not served yet";
   }
-  if (best !== undefined) return await finishPeriod(context, trusted, { network, update: best }, signal);
+  if (best !== undefined) {
+    return await finishPeriod(context, trusted, { network, update: best, isOld: !isEarly }, signal);
+  }
   return isEarly ? { kind: "nothing", reason, againInMs: 2 * network.slotSec * 1000 } : undefined;
 }
 
 /**
- * Makes the update into a period from its best one. Where no node has the state that this finalizes (any more), the
- * block state strategy tries other blocks of the period.
+ * Makes the update into a period from its best one. Where that is old and no node has the state that it finalizes any
+ * more, the block state strategy tries other blocks of the period.
  */
 async function finishPeriod(
   context: BeaconContext,
   trusted: TrustedBeaconState,
-  { network, update, hasMore = false }: {
+  { network, update, hasMore = false, isOld }: {
     readonly network: BeaconNetwork;
     readonly update: LightClientUpdate;
     readonly hasMore?: boolean;
+    readonly isOld: boolean;
   },
   signal: AbortSignal,
 ): Promise<ProverFinding | undefined> {
@@ -167,7 +172,7 @@ async function finishPeriod(
     const signed = signedWithCommittee(network, update);
     return await finishUpdate(context, trusted, { network, signed, execution, hasMore }, signal);
   } catch (fault) {
-    if (hasMore && fault instanceof RpcFault && isStateGone(fault)) return undefined;
+    if (isOld && fault instanceof RpcFault && isStateGone(fault)) return undefined;
     throw fault;
   }
 }

@@ -18,13 +18,13 @@ import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
   canCarry,
-  type StateUpdate,
   stateUpdateCodecs,
   type UpdateLayout,
   updateLayouts,
 } from "./spec/update.ts";
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { checkChainIds, type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
+import { equalBytes } from "../../../core/encoding/bytes.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { ProverContext } from "../../client.ts";
@@ -43,7 +43,7 @@ import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchWholeState } from "./state_bytes.ts";
 import { evmCommitment } from "../../spec/header_commitment.ts";
 import { attemptByLightClient } from "./light_client_strategy.ts";
-import type { BeaconContext, TrustedBeaconState } from "./finish_update.ts";
+import type { BeaconContext, MadeUpdate, TrustedBeaconState } from "./finish_update.ts";
 import { PayloadProofs } from "./payload_sources.ts";
 import { attemptByBlocks } from "./block_state_strategy.ts";
 import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
@@ -102,7 +102,7 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
       consensusStateId,
       endpoints,
       proofs,
-      encode: (network, update, signal) => this.#encode(network, update, signal),
+      encode: (made, signal) => this.#encode(made, signal),
       noteHead: (network, slot) => this.#noteHead(network, slot),
     };
   }
@@ -173,11 +173,8 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
    * Encodes an update that our verifier accepts, in the layout that the hub's runtime reads: the first in which a dry run
    * accepts it. Source: docs/protocol/evm-consensus.md section 5.11. @throws {ProverFault} `fork_not_followed`
    */
-  async #encode(
-    network: BeaconNetwork,
-    update: StateUpdate,
-    signal: AbortSignal,
-  ): Promise<Uint8Array | ProverFinding> {
+  async #encode(made: MadeUpdate, signal: AbortSignal): Promise<Uint8Array | ProverFinding> {
+    const { update } = made;
     const known = this.#layout;
     const carrying = updateLayouts.filter((layout) => canCarry(layout, update.executionPayload))
       .sort((a, b) => Number(b === known) - Number(a === known));
@@ -190,15 +187,19 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
       this.#layout = name;
       return bytes;
     }
-    return this.#findingOfRefusal(network, update);
+    return await this.#findingOfRefusal(made, signal);
   }
 
   /**
    * Judges an update that the hub refuses in every layout. One of before Gloas is submitted in the known layout: its
    * refusal has another reason. The first finalized checkpoint of Gloas still commits to a block of before, whose header
-   * has fewer items than hubs take: the next one follows after an epoch. @throws {ProverFault} `fork_not_followed`
+   * has fewer items than hubs take: the next one follows after an epoch. Others are refused, too, when another relayer
+   * was first. @throws {ProverFault} `fork_not_followed`
    */
-  #findingOfRefusal(network: BeaconNetwork, update: StateUpdate): ProverFinding | Uint8Array {
+  async #findingOfRefusal(
+    { network, update, madeOn }: MadeUpdate,
+    signal: AbortSignal,
+  ): Promise<ProverFinding | Uint8Array> {
     const { slot } = update.finalizedHeader;
     if (!isGloasAt(network, update.attestedHeader.slot)) {
       return stateUpdateCodecs[this.#layout ?? "flat"].enc(update);
@@ -207,6 +208,10 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
       const reason =
         `the hub refuses the first finalized slot ${slot} of Gloas, whose execution block is of before`;
       return { kind: "nothing", reason };
+    }
+    const client = await this.#deps.hub.reads.fetchClient(this.consensusStateId, "best", signal);
+    if (client !== undefined && !equalBytes(client.state, madeOn)) {
+      return { kind: "nothing", reason: "another relayer has updated the client" };
     }
     const detail =
       `the hub refuses finalized slot ${slot} and its proof of Gloas in every layout of updates: nothing ` +

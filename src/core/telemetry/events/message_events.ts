@@ -125,7 +125,9 @@ export const messageEvents = {
   loss_limit_reached: {
     text: "maximum_daily_loss reached: nothing is sent to this chain for now",
     meaning: "Transactions of the last 24 hours cost that much more than they earned; proofs earn nothing.",
-    action: "Find the cause with `profit --since=1d`; raise `maximum_daily_loss` if it is acceptable.",
+    action:
+      "Find the cause with `profit --since=1d`, of proofs in `proofs_gas_spent`; raise `maximum_daily_loss` if it is " +
+      "acceptable.",
     endedBy: ["loss_limit_cleared"],
   },
   loss_limit_cleared: { text: "Losses below maximum_daily_loss again: sending resumed" },

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
-import { fetchWithout } from "../../../support/altered_answers.ts";
+import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
+import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
 import { updatesOf } from "../../findings.ts";
 import { never, relay } from "../../rollup/fixture.ts";
@@ -85,4 +86,44 @@ test("op stack: a rollup endpoint without proofs is distinguished from a false c
     /^nothing: .*l2_state_not_served/,
   );
   updatesOf(await fixture.prover().next(never));
+});
+
+test("op stack: no endpoint's word on a game's height alone ends the game", async (fixture) => {
+  const { hub, nodes } = fixture;
+  await fixture.propose();
+  await relay(hub, fixture.prover());
+  const mineL2 = async (node: { readonly rpcUrl: string }, seconds: number): Promise<void> => {
+    const client = createTestClient({ mode: "anvil", transport: http(node.rpcUrl) });
+    await client.increaseTime({ seconds });
+    await client.mine({ blocks: 1 });
+  };
+  // Another chain whose first block was the newest at any second of today.
+  await using stranger = await startAnvil({ chainId: 11155420, genesisTimestampSec: 1_600_000_000 });
+  await mineL2(stranger, 10);
+  await mineL2(stranger, 2_000_000_000);
+  let isLying = true;
+  const saysBlock0 = alteringFetch((method, result) =>
+    method === "eth_call" && String(result).length === 194
+      ? `${String(result).slice(0, 130)}${"0".repeat(64)}`
+      : result
+  );
+  const lies = [
+    [gameTypes.fault, {
+      l1Transport: (...request) => (isLying ? saysBlock0 : platformFetch)(...request),
+    }],
+    [gameTypes.superFault, {
+      l2Transport: (url, init) => platformFetch(isLying ? stranger.rpcUrl : url, init),
+    }],
+  ] as const satisfies readonly (readonly [number, Parameters<typeof fixture.prover>[0]])[];
+  for (const [gameType, lie] of lies) {
+    for (let block = 0; block < 2; block++) await mineL2(nodes.l2, 10);
+    const { l2Height } = await fixture.propose({ gameType });
+    const prover = fixture.prover(lie);
+    isLying = true;
+    await outcomeOf(prover);
+    isLying = false;
+    // Where its data of the L1 was untrue, it is read again first.
+    await outcomeOf(prover).catch(() => undefined);
+    assert.equal(await relay(hub, prover), l2Height, String(gameType));
+  }
 });

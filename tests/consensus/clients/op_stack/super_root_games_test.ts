@@ -53,7 +53,7 @@ test("super roots: games of both kinds advance the hub, whatever their second wi
       assert.equal(await relay(hub, prover), l2Height, `type ${gameType}, ${later} s later`);
     }
   }
-  assert.match(await reasonForNothing(prover), /no claim is above the hub's height/);
+  assert.match(await reasonForNothing(prover), /not above the hub's height/);
   assert.deepEqual(warnings(fixture), []);
 });
 

@@ -125,6 +125,28 @@ Deno.test("gloas: a hub that does not follow is warned of before, reported after
   equal(await prover.checkHub?.(never), []);
 });
 
+Deno.test("gloas: an update that another relayer's has outdated is no sign of a hub that does not follow", async () => {
+  const runtime: HubRuntime = { layout: "variant", gloasEpoch: GLOAS_EPOCH };
+  const hub = beaconTarget(runtime);
+  await using fixture = await Fixture.startBeforeGloas({}, hub);
+  const prover = fixture.prover();
+  await fixture.startClient(prover);
+  await follow(fixture, prover, gloasSlot + 32);
+  for (let blocks = 0; (await prover.next(never)).kind === "nothing"; blocks++) {
+    ok(blocks < 40, "No update");
+    await fixture.beacon.mine(1);
+  }
+  const dryRun = hub.dryRunUpdates.bind(hub);
+  hub.dryRunUpdates = (updates) => {
+    hub.dryRunUpdates = dryRun;
+    hub.take(updates.proofs);
+    return dryRun(updates);
+  };
+  const finding = await prover.next(never);
+  ok(finding.kind === "nothing");
+  equal(finding.reason, "another relayer has updated the client");
+});
+
 Deno.test("gloas: a scheduled fork that this version does not know is a warning of the check and of the log", async () => {
   await using fixture = await Fixture.start();
   const prover = fixture.prover();
@@ -207,6 +229,17 @@ for (const { status, hasServed } of unservedUpdates) {
     equal(texts, status === 500 ? [] : ["light_client_updates_missing"]);
   });
 }
+
+Deno.test("sync committee prover: a stuck node does not hide missed periods whose updates the other denies", async () => {
+  await using fixture = await Fixture.start();
+  await fixture.startClient(fixture.prover());
+  const path = "/eth/v1/beacon/light_client/finality_update";
+  const old: unknown = await (await fetch(fixture.beacon.url + path)).json();
+  fixture.spoil("stuck", { json: (asked, body) => asked === path ? old : body });
+  fixture.spoil("gateway", { status: (asked) => asked.includes("light_client/updates") ? 403 : undefined });
+  await fixture.beacon.advanceToPeriod(fixture.beacon.period + 3);
+  equal((await fixture.prover(["gateway", "stuck"]).next(never)).kind, "updates");
+});
 
 Deno.test("sync committee prover: a node that shows no finalized header is named, and does not keep the chain out", async () => {
   await using fixture = await Fixture.start();

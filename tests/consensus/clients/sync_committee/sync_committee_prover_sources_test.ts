@@ -116,3 +116,26 @@ Deno.test("sync committee prover: a finalized state that is not found yet is awa
   fixture.clock.advance(700_000);
   equal((await fixture.follow(prover)).length, 1);
 });
+
+Deno.test("sync committee prover: late in a period, a node without old states changes it by a newer block", async () => {
+  await using fixture = await Fixture.start();
+  const prover = fixture.prover(["pruned"]);
+  await fixture.startClient(fixture.prover());
+  const { period } = fixture.beacon;
+  await fixture.beacon.advanceToPeriod(period + 1);
+  await fixture.beacon.mine(40);
+  const oldest = fixture.beacon.finalized.slot - 64;
+  fixture.spoil("pruned", {
+    status: (path) => {
+      const [, state = ""] = /state(?:s\/|\/)(\w+)/.exec(path) ?? [];
+      if (state === "head") return undefined;
+      return state !== "" && (state.startsWith("0x") || Number(state) < oldest) ? 404 : undefined;
+    },
+  });
+  const [finding] = await fixture.follow(prover);
+  match(
+    finding?.summary ?? "",
+    /committee of period \d+ \(by whole state of pruned, whole state of pruned\)/,
+  );
+  equal(fixture.hub.state.lightClientState.statePeriod, BigInt(period + 1));
+});

@@ -101,7 +101,7 @@ Deno.test("consensus hub: a right configuration has nothing to be told, a node w
     method === "rpc_methods" ? { kind: "result", result: { methods } } : undefined;
   const [row, ...more] = await connection.hub.check(signal);
   assert.deepEqual([row?.result, more], ["failed", []]);
-  assert.match(row?.found ?? "", /lacks the RPC methods state_call;/);
+  assert.match(row?.found ?? "", /lacks the RPC methods state_call$/);
 });
 
 Deno.test("consensus hub: a runtime that takes other consensus messages is fatal", async () => {
