@@ -87,6 +87,8 @@ Deno.test("BSC plan: in the next epoch its validators are staged first, by the s
   const late = { ...beforeEpoch, finalizedHeight: 2700n };
   equal(range(planBscUpdate(late, facts(9000n))), ["stage", 2n, 2703n, 2998n, "lowest"]);
   const later = { ...beforeEpoch, finalizedHeight: 2001n };
+  const behind = { ...beforeEpoch, finalizedHeight: 1500n };
+  equal(range(planBscUpdate(behind, facts(9000n))), ["stage", 2n, 2002n, 2998n, "lowest"]);
   equal(range(planBscUpdate(later, facts(9000n))), ["stage", 2n, 2004n, 2998n, "lowest"]);
   equal(planBscUpdate(later, facts(2003n)), wait("no_new_block"));
 });
