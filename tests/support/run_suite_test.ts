@@ -1,5 +1,6 @@
 /** The runner of the suites: what fails beside others gets a second try by itself, and what hangs does not hold the rest. */
 import assert from "node:assert/strict";
+import { listFiles, readFile } from "../docs/support/tree.ts";
 import { runSuite, type SuiteResults } from "../run.ts";
 
 /** Long for the start of a few empty tests on any machine. */
@@ -58,4 +59,16 @@ Deno.test("run: a test that hangs is stopped and runs again, as do files that ha
 Deno.test("run: a file that cannot be loaded is a failure", async () => {
   const { passed, failed, flaky } = await runTests({ fine: FINE, bad: 'throw new Error("not loaded");' });
   assert.deepEqual([passed, failed, flaky], [2, 1, []]);
+});
+
+Deno.test("suites: every test file is played by a suite of tests/run.ts or by a task of its own", async () => {
+  const played = `${await readFile("tests/run.ts")} ${await readFile("deno.json")}`;
+  const isPlayed = (path: string): boolean =>
+    path.startsWith("devnet/") ||
+    path.split("/").some((_, at, parts) =>
+      at > 0 && new RegExp(`["\\s]${parts.slice(0, at + 1).join("/")}["\\s]`).test(played)
+    );
+  const files = (await listFiles()).filter((path) => path.endsWith("_test.ts"));
+  assert.deepEqual(files.filter((path) => !isPlayed(path)), []);
+  assert.equal(isPlayed("tests/elsewhere/some_test.ts"), false);
 });

@@ -132,7 +132,6 @@ function packBatches(
     const untilMs = bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS;
     return { reason: "too_large", detail, untilMs };
   });
-  if (limits.maxCount === 0) return [];
   const batches = packGroups(listed.filter(fits), { bytesOf: countCallBytes, groupOf }, limits);
   // Messages that are being read will fill the others: fewer transactions cost less.
   const isWorthIt = (batch: readonly Candidate[], index: number): boolean =>
@@ -282,7 +281,7 @@ export interface PackingGroup {
 
 /**
  * Packs the items of each group in order; a batch is closed by count or bytes, whichever is reached first. The batches are
- * in the order of their first items.
+ * in the order of their first items. While none may go, as right after a lost race, there is none.
  */
 export function packGroups<Item>(
   items: readonly Item[],
@@ -292,6 +291,7 @@ export function packGroups<Item>(
   },
   limits: { readonly maxCount: number; readonly maxBytes: number },
 ): readonly (readonly Item[])[] {
+  if (limits.maxCount === 0) return [];
   const batches: { readonly items: Item[]; readonly isLast: boolean; bytes: number }[] = [];
   const open = new Map<string, typeof batches[number]>();
   for (const item of items) {

@@ -119,7 +119,7 @@ test("GRANDPA prover: a change of the set is delivered though the hub stands sti
   assert.equal((await fixture.fetchTrusted()).latestHash, change.hash);
 });
 
-Deno.test("GRANDPA prover: where the newest votes are on different blocks, an earlier justification is taken", async () => {
+Deno.test("GRANDPA prover: where the newest votes are on different blocks, an earlier justification is taken, or none", async () => {
   let splits = (_: number): boolean => false;
   await using fixture = await Fixture.start({
     relay: { grandpaPeriod: 4, splitVotes: (block) => splits(block) },
@@ -131,6 +131,13 @@ Deno.test("GRANDPA prover: where the newest votes are on different blocks, an ea
   const { latestHeight } = await fixture.fetchTrusted();
   assert.equal(latestHeight, newest % 4 === 0 ? newest - 4 : newest - newest % 4);
   assert.equal(fixture.knownHeight, BigInt(fixture.hub.finalized.number));
+  splits = () => true;
+  fixture.advance(2, 12);
+  assert.deepEqual(await fixture.prover().next(never), {
+    kind: "nothing",
+    reason: "the votes are for different blocks, which the verifier refuses; another block is tried later",
+    againInMs: 6_000,
+  });
 });
 
 Deno.test("GRANDPA prover: a gap that is wider than max_block_range is crossed in several proofs", async () => {

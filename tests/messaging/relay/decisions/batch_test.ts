@@ -21,6 +21,10 @@ Deno.test("pack: a batch is closed before its bytes exceed the limit (F13)", () 
   assert.deepEqual(pack([40, 40, 40, 10], 100), [[40, 40], [40, 10]]);
 });
 
+Deno.test("pack: while no message may go, as right after a lost race, there is no batch", () => {
+  assert.deepEqual(pack([40, 60], 0), []);
+});
+
 Deno.test("pack: nothing is lost, repeated or reordered", () => {
   fc.assert(fc.property(
     fc.array(fc.integer({ min: 1, max: 100 })),

@@ -53,6 +53,11 @@ Deno.test("competition: others that are not seen for an hour are forgotten", () 
   const competition = lost(them);
   assert.deepEqual(recall(competition, 1_000 + 3_600_000), competition);
   assert.deepEqual(recall(competition, 1_001 + 3_600_000), NO_COMPETITION);
+  assert.deepEqual(
+    recall({ ...competition, lostAtMs: 5_000_000 }, 1_000),
+    NO_COMPETITION,
+    "a clock set back",
+  );
 });
 
 Deno.test("competition: after a lost race messages pause, go alone, and then in batches that grow more slowly with each loss", () => {

@@ -87,6 +87,8 @@ Deno.test("BSC plan: in the next epoch its validators are staged first, by the s
   const late = { ...beforeEpoch, finalizedHeight: 2700n };
   equal(range(planBscUpdate(late, facts(9000n))), ["stage", 2n, 2703n, 2998n, "lowest"]);
   const later = { ...beforeEpoch, finalizedHeight: 2001n };
+  const behind = { ...beforeEpoch, finalizedHeight: 1500n };
+  equal(range(planBscUpdate(behind, facts(9000n))), ["stage", 2n, 2002n, 2998n, "lowest"]);
   equal(range(planBscUpdate(later, facts(9000n))), ["stage", 2n, 2004n, 2998n, "lowest"]);
   equal(planBscUpdate(later, facts(2003n)), wait("no_new_block"));
 });
@@ -97,6 +99,8 @@ Deno.test("BSC plan: a staged set is put into force by its own votes, newest blo
   equal(searchOf(plan).signers, staged.nextValidators?.validators);
   equal(isChainable(plan), true);
   equal(range(planBscUpdate(staged, facts(7000n))), ["enact", 2n, 2006n, 2999n, "highest"]);
+  const late = { ...staged, nextValidators: { validators: staged.currentValidators, rotationBlock: 2050n } };
+  equal(range(planBscUpdate(late, facts(2600n))), ["enact", 2n, 2050n, 2600n, "highest"]);
 });
 
 Deno.test("BSC plan: a source that is the epoch's first block never puts a set into force", () => {
