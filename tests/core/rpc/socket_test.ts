@@ -123,7 +123,7 @@ Deno.test("socket: no connection is opened after the end, whatever is called the
 });
 
 Deno.test("socket: a large answer that comes too late is passed by, and the connection stays", async () => {
-  await using socket = new Setup({
+  await using socket: Setup = new Setup({
     state_call: () => socket.clock.sleep(2_000, signal).then(() => "0x" + "00".repeat(1_000_000)),
     chain_getHeader: () => 7,
   });
