@@ -53,7 +53,7 @@ Deno.test("substrate checks: a sound node is in order, and says where it is", as
   assert.match(rows.find(({ check }) => check === "clock")?.found ?? "", /6 s old/);
 });
 
-Deno.test("substrate checks: one that hangs has a row for each check that it has no time for", async () => {
+Deno.test("substrate checks: one that hangs is one row", async () => {
   const rows = await check({
     chain_getHeader: () => SILENCE,
     chain_getFinalizedHead: () => SILENCE,
@@ -61,7 +61,7 @@ Deno.test("substrate checks: one that hangs has a row for each check that it has
     state_getRuntimeVersion: () => SILENCE,
     state_getStorage: () => SILENCE,
   });
-  assert.deepEqual(results(rows), { endpoint: "failed", node: "failed", node_state: "failed" });
+  assert.deepEqual(results(rows), { endpoint: "failed" });
   assert.match(rows[0]?.advice ?? "", /load of the node/);
 });
 
