@@ -235,7 +235,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2486,
-  "consensus/clients/bsc": 1254,
+  "consensus/clients/bsc": 1422,
   "consensus/clients/grandpa": 1421,
   "consensus/clients/op_stack": 1373,
   "consensus/clients/parachain": 591,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_971,
+  "lines of src": 74_139,
   "lines of devnet": 31_707,
-  "lines of tests": 90_180,
+  "lines of tests": 90_315,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 78,

@@ -3,7 +3,15 @@ import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, toProverOptions } from "../../client.ts";
 import { type BscHeaders, findBscUpdate, type SearchResult } from "./find_update.ts";
-import { BscError, type BscNetwork, epochBlock, epochOfBlock, findBscNetwork } from "./spec/extra_data.ts";
+import {
+  BscError,
+  type BscNetwork,
+  epochBlock,
+  epochOfBlock,
+  ExtraDataError,
+  findBscNetwork,
+  parseExtraData,
+} from "./spec/extra_data.ts";
 import { type BscPlan, isChainable, MAX_CHAINED_UPDATES, planBscUpdate } from "./spec/plan_update.ts";
 import {
   type BscConsensusState,
@@ -95,6 +103,8 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
   readonly #network: BscNetwork;
   /** Blocks of an epoch, as last read; `undefined` before the first poll. */
   #epochLength: bigint | undefined;
+  /** Blocks of a turn in the epoch that was read last. */
+  #turn: { readonly epoch: bigint; readonly blocks: number | undefined } | undefined;
   readonly #client: TargetClient<BscConsensusState>;
 
   /** @throws {RangeError} for a chain that the hub's client was not built for. */
@@ -179,6 +189,19 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     return { ...client, epochLength };
   }
 
+  /** Consecutive blocks of one validator in an epoch; `undefined` where its first header does not contain it. */
+  async #fetchTurnLength(
+    epoch: bigint,
+    epochLength: bigint,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (this.#turn?.epoch !== epoch) {
+      const header = await fetchEvmHeader(this.#deps.headers, epochBlock(epoch, epochLength), signal);
+      this.#turn = { epoch, blocks: readTurnLength(this.#network, header) };
+    }
+    return this.#turn.blocks;
+  }
+
   /** Collects successive updates on a copy of the state, as many as fit into an extrinsic. */
   async #collect(trusted: TrustedState, head: EvmBlockHeader, signal: AbortSignal): Promise<ProverFinding> {
     const { epochLength } = trusted;
@@ -188,7 +211,8 @@ export class BscProver extends BaseProver<BscProverOptions> implements Consensus
     let { state } = trusted;
     let said = "";
     while (updates.length < MAX_CHAINED_UPDATES) {
-      const plan = planBscUpdate(state, { head: head.number, epochLength });
+      const turnLength = await this.#fetchTurnLength(state.currentEpoch, epochLength, signal);
+      const plan = planBscUpdate(state, { head: head.number, epochLength, turnLength });
       if (plan.action !== "search") {
         if (updates.length > 0) break;
         return this.#idle(plan);
@@ -252,6 +276,7 @@ function describe({ finalizedHeight, currentEpoch, nextValidators }: BscConsensu
 const waitTexts = {
   no_new_block: "no newer block has usable votes",
   node_behind: "the node is behind the hub",
+  rotation_not_reached: "the next validator set does not sign yet",
 } as const;
 
 const unrecoverableTexts = {
@@ -259,3 +284,12 @@ const unrecoverableTexts = {
   staging_missed: "the epoch that announces the next validators is over",
   epochs_skipped: "it is two epochs ahead of its validators",
 } as const;
+
+function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
+  try {
+    return parseExtraData(network, header).announcement?.turnLength ?? 1;
+  } catch (error) {
+    if (error instanceof ExtraDataError) return undefined;
+    throw error;
+  }
+}

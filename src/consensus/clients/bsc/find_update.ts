@@ -13,7 +13,7 @@ import {
   type VoteData,
   voteThreshold,
 } from "./spec/extra_data.ts";
-import type { BlockRange, BscSearch } from "./spec/plan_update.ts";
+import type { BlockRange, BscSearch, SignedTargets } from "./spec/plan_update.ts";
 import { type BscConsensusState, type BscUpdate, MAX_ANCESTRY, type VoteKeys } from "./spec/update.ts";
 import { type BscHubView, isVoter, verifyBscUpdate } from "./spec/verify_update.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
@@ -67,11 +67,11 @@ const HEADERS_AT_A_TIME = 8n;
 /** Maximum number of blocks in one search; if none has votes, the chain itself finalizes nothing. */
 const MAX_BLOCKS = 256n;
 
-/**
- * Updates that our verifier may refuse before the search is abandoned: each costs a signature check. Around a rotation
- * the search begins with the votes that are the most likely to be of the right set.
- */
+/** Updates that our verifier may refuse before the search is abandoned: each costs a signature check. */
 const MAX_REFUSED = 4;
+
+/** Votes of another set to try around a rotation before the search is abandoned. */
+const MAX_OTHER_SET_VOTES = 16;
 
 /** Searches for an update that `trusted`, the state of the client, accepts. */
 export async function findBscUpdate(
@@ -99,11 +99,13 @@ export async function findBscUpdate(
       const update = { sourceHeader, targetHeader, attestedHeader: attested, epochHeaderAncestry };
       const verified = verify(trusted, update, hub);
       if (!(verified instanceof BscError)) return { kind: "found", update, verified };
-      if (!wanted.isSignedForSure && verified.code === "signature") {
+      if (!choice.isSignedForSure && verified.code === "signature") {
         reason = "other_signers";
         otherSigners++;
       } else refused.push(verified);
-      if (refused.length + otherSigners === MAX_REFUSED) return { kind: "none", reason, refused };
+      if (refused.length === MAX_REFUSED || otherSigners === MAX_OTHER_SET_VOTES) {
+        return { kind: "none", reason, refused };
+      }
     }
   }
   return { kind: "none", reason, refused };
@@ -150,7 +152,7 @@ type VoteRefusal =
   /** A voter is not in the set that signs. */
   | "unknown_voter"
   | "too_few_voters"
-  /** The previous or next set signed the votes: around a rotation. */
+  /** The previous or next set signs votes for this target: around a rotation. */
   | "other_signers"
   /** More headers than an update may carry. */
   | "ancestry_too_long";
@@ -163,6 +165,8 @@ export type VoteChoice =
     readonly vote: VoteData;
     /** Headers that lead from the epoch's first block to the source's parent; undefined when none are needed. */
     readonly ancestry: BlockRange | undefined;
+    /** False: another set may have signed, so that a wrong signature does not incriminate the endpoint. */
+    readonly isSignedForSure: boolean;
   }
   | { readonly action: "skip"; readonly reason: VoteRefusal };
 
@@ -189,12 +193,21 @@ export function chooseVote(
     ? "source_not_newer"
     : refuseSource(wanted, vote.sourceNumber, first) ?? refuseVoters(wanted.signers, attestation.voters);
   if (reason !== undefined) return { action: "skip", reason };
+  const isSignedForSure = isSignedTarget(wanted.targets, vote.targetNumber);
+  if (!isSignedForSure && wanted.targets.others === "skip") {
+    return { action: "skip", reason: "other_signers" };
+  }
   const isAncestryDue = wanted.purpose === "stage" && vote.sourceNumber > first;
   return {
     action: "fetch",
     vote,
     ancestry: isAncestryDue ? { from: first, to: vote.sourceNumber - 1n } : undefined,
+    isSignedForSure,
   };
+}
+
+function isSignedTarget({ from, to }: SignedTargets, target: bigint): boolean {
+  return (from === undefined || target >= from) && (to === undefined || target <= to);
 }
 
 function readVote(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | VoteRefusal {

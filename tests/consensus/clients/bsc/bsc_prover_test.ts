@@ -126,16 +126,18 @@ Deno.test("a BSC prover advances as often as configured, with rotations in betwe
   assert.equal((await prover.next(signal)).kind, "updates");
 });
 
-Deno.test("no endpoint is accused around a rotation, when votes are for targets three blocks older", async () => {
-  const voting = (): { age: bigint } => ({ age: 3n });
-  const { chain, hub, look } = stage({ setOf: changing, turnLength: 2, voting });
-  for (let head = EPOCH - 3n; head < 3n * EPOCH; head++) {
-    chain.head = head;
-    await look();
-  }
-  assert.equal(hub.state.currentEpoch, 2n);
-  assert.equal(hub.state.finalizedHeight, 3n * EPOCH - 5n);
-});
+for (const age of [1n, 2n, 3n]) {
+  Deno.test(`no endpoint is accused around a rotation when votes are for targets ${age} blocks older`, async () => {
+    const turnLength = 2;
+    const { chain, hub, look } = stage({ setOf: changing, turnLength, voting: () => ({ age }) });
+    for (let head = EPOCH - 3n; head < 3n * EPOCH; head++) {
+      chain.head = head;
+      await look();
+    }
+    assert.equal(hub.state.currentEpoch, 2n);
+    assert.equal(hub.state.finalizedHeight, 3n * EPOCH - 2n - age);
+  });
+}
 
 Deno.test("no endpoint is accused when the old set's votes cannot stage the next set, or it is not known who signs", async () => {
   // The first votes of the epoch that suffice are those of the set that it announces.
@@ -209,6 +211,18 @@ Deno.test("a BSC prover waits while the hub's last word is not final", async () 
   assert.equal(waiting.againInMs, 3_000);
   hub.finalState = undefined;
   assert.equal((await look()).kind, "updates");
+});
+
+Deno.test("a BSC prover with a restart in between continues where the hub is", async () => {
+  const first = stage({ setOf: changing });
+  first.chain.head = EPOCH + 3n;
+  await first.look();
+  assert.notEqual(first.hub.state.nextValidators, undefined);
+  const { look, chain, hub } = stage({ setOf: changing });
+  hub.state = first.hub.state;
+  chain.head = EPOCH + 30n;
+  await look();
+  assert.equal(hub.state.currentEpoch, 1n);
 });
 
 Deno.test("a BSC prover reports that a client that missed its epoch is unrecoverable", async () => {

@@ -298,3 +298,31 @@ export function voteThreshold(validatorCount: number): number {
 export function rotationBlock(epochFirstBlock: bigint, validatorCount: number): bigint {
   return epochFirstBlock + BigInt(Math.floor(validatorCount / 2));
 }
+
+/**
+ * First target whose votes the new set signs on the chain itself, which is later than {@link rotationBlock}.
+ * In between no update verifies when the sets differ.
+ * Source: bnb-chain/bsc: consensus/parlia/{parlia,snapshot}.go (the snapshot switches at
+ * `turnLength * (n / 2 + 1) - 1`; votes are checked with the snapshot of the target's parent).
+ * @param validatorCount members of the previous set. @param turnLength consecutive blocks of one validator, 1 before
+ * Bohr.
+ */
+export function firstTargetOfNewSet(
+  epochFirstBlock: bigint,
+  validatorCount: number,
+  turnLength: number,
+): bigint {
+  return epochFirstBlock + BigInt(turnLength * (Math.floor(validatorCount / 2) + 1));
+}
+
+/**
+ * First block that may hold votes of the new set: targets are 1 block older than the block with the votes, since Fermi up
+ * to 3 (BEP-590).
+ */
+export function firstBlockOfNewSet(
+  epochFirstBlock: bigint,
+  validatorCount: number,
+  turnLength: number,
+): bigint {
+  return firstTargetOfNewSet(epochFirstBlock, validatorCount, turnLength) + 1n;
+}

@@ -3,7 +3,8 @@
  * polytope-labs/hyperbridge: tesseract/consensus/bsc/src/{lib,notification}.rs,
  * modules/consensus/bsc/prover/src/lib.rs; the hub's rules as in `verify_update.ts`.
  */
-import { epochBlock, epochOfBlock } from "./extra_data.ts";
+import { equalBytes } from "../../../../core/encoding/bytes.ts";
+import { epochBlock, epochOfBlock, firstBlockOfNewSet, firstTargetOfNewSet } from "./extra_data.ts";
 import type { BscConsensusState, StagedValidators, VoteKeys } from "./update.ts";
 
 /** Blocks of a range, both ends included. */
@@ -30,8 +31,15 @@ export interface BscSearch {
   readonly startAt: "lowest" | "highest";
   /** Set that signs the votes. */
   readonly signers: VoteKeys;
-  /** False: another set may sign them, around a rotation, so that a wrong signature does not incriminate the endpoint. */
-  readonly isSignedForSure: boolean;
+  readonly targets: SignedTargets;
+}
+
+/** Targets whose votes the set of a search is known to sign; `undefined`: that end is unknown. */
+export interface SignedTargets {
+  readonly from: bigint | undefined;
+  readonly to: bigint | undefined;
+  /** `skip`: another set signs the others; `try`: the set of the search may sign them. */
+  readonly others: "skip" | "try";
 }
 
 /** Reason that there is nothing to search for yet. */
@@ -39,7 +47,9 @@ export type BscWaitReason =
   /** No block after the trusted one has usable votes. */
   | "no_new_block"
   /** The node's chain ends in an epoch before the client's. */
-  | "node_behind";
+  | "node_behind"
+  /** The staged set does not sign yet. */
+  | "rotation_not_reached";
 
 /** Reason that no update can advance the client: it needs a new state from the hub's governance. */
 export type BscUnrecoverableReason =
@@ -62,6 +72,8 @@ export interface BscPlanInput {
   readonly head: bigint;
   /** Blocks of an epoch as the hub stores it. */
   readonly epochLength: bigint;
+  /** Consecutive blocks of one validator in the current epoch; undefined when unknown. */
+  readonly turnLength: number | undefined;
 }
 
 /** Maximum number of updates in one extrinsic. */
@@ -98,62 +110,143 @@ function search(options: Omit<BscSearch, "action">): BscPlan {
   return { action: "search", ...options };
 }
 
-function planAdvance(trusted: BscConsensusState, { head, epochLength }: BscPlanInput): BscPlan {
+function planAdvance(trusted: BscConsensusState, { head, epochLength, turnLength }: BscPlanInput): BscPlan {
   const firstOfEpoch = epochBlock(trusted.currentEpoch, epochLength);
-  const from = highestOf(firstUseful(trusted), firstOfEpoch);
-  if (from > head) return { action: "wait", reason: "no_new_block" };
+  const possible = highestOf(firstUseful(trusted), firstOfEpoch);
+  const from = highestOf(possible, firstSignedByInitial(trusted, firstOfEpoch, turnLength));
+  if (from > head) {
+    return { action: "wait", reason: possible > head ? "no_new_block" : "rotation_not_reached" };
+  }
   return search({
     purpose: "advance",
     epoch: trusted.currentEpoch,
     attested: { from, to: head },
     startAt: "highest",
     signers: trusted.currentValidators,
-    // A client that was created in this epoch does not know the previous set, which signs at first. Updates never lead
-    // to such a state: they enact a set above that block.
-    isSignedForSure: trusted.currentEpoch === 0n || trusted.finalizedHeight !== firstOfEpoch,
+    targets: isInitial(trusted, firstOfEpoch)
+      ? { from: firstOfEpoch + epochLength / 2n, to: undefined, others: "try" }
+      : ALL_TARGETS,
   });
 }
 
-/** The staged set can only be enacted in the rest of the same epoch, so the lowest block is the best. */
-function planStaging(trusted: BscConsensusState, { head, epochLength }: BscPlanInput): BscPlan {
+const ALL_TARGETS: SignedTargets = { from: undefined, to: undefined, others: "skip" };
+const NO_TARGET_IS_SURE: SignedTargets = { from: undefined, to: -1n, others: "try" };
+
+/** True for a client that was created in this epoch: the previous set, which signs at first, is unknown. */
+function isInitial({ currentEpoch, finalizedHeight }: BscConsensusState, firstOfEpoch: bigint): boolean {
+  return currentEpoch > 0n && finalizedHeight === firstOfEpoch;
+}
+
+/**
+ * First target that an initial client's set signs: a client starts with the block that announces its set, and for some
+ * blocks the previous set continues to sign. Updates never lead to such a state: they enact a set above that block.
+ */
+function firstSignedByInitial(
+  trusted: BscConsensusState,
+  firstOfEpoch: bigint,
+  turnLength: number | undefined,
+): bigint {
+  if (!isInitial(trusted, firstOfEpoch) || turnLength === undefined) return firstOfEpoch;
+  return firstBlockOfNewSet(firstOfEpoch, trusted.currentValidators.length, turnLength);
+}
+
+function planStaging(trusted: BscConsensusState, facts: BscPlanInput): BscPlan {
   const epoch = trusted.currentEpoch + 1n;
-  const first = epochBlock(epoch, epochLength);
+  const first = epochBlock(epoch, facts.epochLength);
   const from = highestOf(first + SOURCE_DISTANCE, firstUseful(trusted));
-  const last = first + epochLength - 2n;
+  const last = lastToStage(trusted, { first, from }, facts);
   if (from > last) return { action: "unrecoverable", reason: "staging_missed" };
-  if (from > head) return { action: "wait", reason: "no_new_block" };
+  if (from > facts.head) return { action: "wait", reason: "no_new_block" };
   return search({
     purpose: "stage",
     epoch,
-    attested: { from, to: lowestOf(last, head) },
+    attested: { from, to: lowestOf(last, facts.head) },
     startAt: "lowest",
     signers: trusted.currentValidators,
-    isSignedForSure: false,
+    targets: targetsOfOldSet(trusted, first, facts),
   });
 }
 
-/** The chain itself switches to the staged set later than the hub allows it, so the highest block is the best. */
-function planEnactment(
+/**
+ * Targets that the old set signs. The announced set signs the later ones; whether it is the same is unknown before its
+ * header is fetched.
+ */
+function targetsOfOldSet(
+  { currentValidators }: BscConsensusState,
+  firstOfEpoch: bigint,
+  { turnLength }: BscPlanInput,
+): SignedTargets {
+  if (turnLength === undefined) return NO_TARGET_IS_SURE;
+  const next = firstTargetOfNewSet(firstOfEpoch, currentValidators.length, turnLength);
+  return { from: undefined, to: next - 1n, others: "try" };
+}
+
+/**
+ * Last block to search. One that the old set still signs early in the epoch is preferred, since the staged set can only
+ * be enacted in the rest of the same epoch; the hub accepts any that leaves one block.
+ */
+function lastToStage(
   trusted: BscConsensusState,
-  { rotationBlock, validators }: StagedValidators,
-  { head, epochLength }: BscPlanInput,
-): BscPlan {
-  const epoch = epochOfBlock(rotationBlock, epochLength);
+  { first, from }: { readonly first: bigint; readonly from: bigint },
+  { epochLength, turnLength }: BscPlanInput,
+): bigint {
+  const count = trusted.currentValidators.length;
+  const half = first + epochLength / 2n;
+  const lastOfSet = turnLength === undefined ? half : firstBlockOfNewSet(first, count, turnLength) - 1n;
+  const preferred = highestOf(lastOfSet, half);
+  const lastPossible = first + epochLength - 2n;
+  return from > preferred ? lastPossible : lowestOf(preferred, lastPossible);
+}
+
+function planEnactment(trusted: BscConsensusState, staged: StagedValidators, facts: BscPlanInput): BscPlan {
+  const { epochLength, head } = facts;
+  const epoch = epochOfBlock(staged.rotationBlock, epochLength);
   const first = epochBlock(epoch, epochLength);
   const last = first + epochLength - 1n;
   // A source that is the epoch's first block would stage the set again.
   const possible = highestOf(firstUseful(trusted), first + 1n + SOURCE_DISTANCE);
-  const from = highestOf(possible, rotationBlock);
-  if (from > last) return { action: "unrecoverable", reason: "enactment_missed" };
-  if (from > head) return { action: "wait", reason: "no_new_block" };
+  if (highestOf(possible, staged.rotationBlock) > last) {
+    return { action: "unrecoverable", reason: "enactment_missed" };
+  }
+  const rotation = { current: trusted.currentValidators, staged, first, turnLength: facts.turnLength };
+  const from = highestOf(possible, firstSignedByStaged(rotation));
+  if (from > head) {
+    return { action: "wait", reason: possible > head ? "no_new_block" : "rotation_not_reached" };
+  }
   return search({
     purpose: "enact",
     epoch,
-    attested: { from, to: lowestOf(last, head) },
+    attested: { from: lowestOf(from, last), to: lowestOf(last, head) },
     startAt: "highest",
-    signers: validators,
-    isSignedForSure: false,
+    signers: staged.validators,
+    targets: targetsOfStaged(rotation),
   });
+}
+
+/** The change of the signing set within an epoch. */
+interface Rotation {
+  readonly current: VoteKeys;
+  readonly staged: StagedValidators;
+  /** First block of the epoch. */
+  readonly first: bigint;
+  readonly turnLength: number | undefined;
+}
+
+function targetsOfStaged({ current, staged, first, turnLength }: Rotation): SignedTargets {
+  if (isSameSet(current, staged.validators)) return ALL_TARGETS;
+  if (turnLength === undefined) return NO_TARGET_IS_SURE;
+  const from = firstTargetOfNewSet(first, current.length, turnLength);
+  return { from, to: undefined, others: "skip" };
+}
+
+function firstSignedByStaged({ current, staged, first, turnLength }: Rotation): bigint {
+  if (turnLength === undefined || isSameSet(current, staged.validators)) return staged.rotationBlock;
+  return highestOf(staged.rotationBlock, firstBlockOfNewSet(first, current.length, turnLength));
+}
+
+/** True when two sets have the same keys in the same order. */
+export function isSameSet(a: VoteKeys, b: VoteKeys): boolean {
+  return a.length === b.length && a.every((key, index) => equalBytes(key, b[index] ?? new Uint8Array(0)));
 }
 
 /** True when further updates may follow one of this plan in the same extrinsic: it catches up. */

@@ -1,10 +1,12 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
+import fc from "fast-check";
 import { fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   BscError,
   type BscExtraData,
   encodeExtraData,
   type ExtraDataErrorCode,
+  firstBlockOfNewSet,
   isSignedByVoters,
   parseExtraData,
   type VoteAttestation,
@@ -167,6 +169,42 @@ Deno.test("BSC extra data: an attestation of another shape is refused", () => {
   ) refuses(around(attestation(parts)), "malformed_attestation");
 });
 
+Deno.test("BSC extra data: any parts survive", () => {
+  const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+  const record = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> =>
+    fc.record(fields, { noNullPrototype: true });
+  const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+  const hash = bytes(32).map(toHex);
+  const validator = record({ address: bytes(20).map(toHex), voteKey: bytes(48) });
+  const parts: fc.Arbitrary<BscExtraData> = record({
+    vanity: bytes(32),
+    announcement: fc.option(
+      record({
+        validators: fc.uniqueArray(validator, { maxLength: 30, selector: ({ address }) => address })
+          .map((list) => list.sort((a, b) => (a.address < b.address ? -1 : 1))),
+        turnLength: fc.integer({ min: 0, max: 255 }),
+      }),
+      { nil: undefined },
+    ),
+    attestation: fc.option(
+      record({
+        voters: u64,
+        signature: bytes(96),
+        vote: record({ sourceNumber: u64, sourceHash: hash, targetNumber: u64, targetHash: hash }),
+        extra: fc.uint8Array({ maxLength: 20 }),
+      }),
+      { nil: undefined },
+    ),
+    seal: bytes(65),
+  });
+  fc.assert(fc.property(parts, (value) => {
+    equal(
+      parseExtraData(mainnet, { extraData: encodeExtraData(value), timestampSec: afterBohr }),
+      value,
+    );
+  }));
+});
+
 const recorded = readVector("real/bsc-mainnet");
 const headers = recorded.list("headers").map(headerOf);
 const epochBlock = headers[0]?.number ?? 0n;
@@ -194,7 +232,7 @@ Deno.test("BSC mainnet, 2026: an epoch announces 21 voters with turns of 8 block
 });
 
 Deno.test("BSC mainnet, 2026: the old voters sign until the chain's rotation, the new ones from then on", () => {
-  const rotated = epochBlock + BigInt(turnLength * (Math.floor(before.length / 2) + 1)) + 1n;
+  const rotated = firstBlockOfNewSet(epochBlock, before.length, turnLength);
   for (const { extraData, number, parentHash } of headers.slice(1)) {
     const { attestation } = partsOf(extraData);
     if (attestation === undefined) throw new Error("No vote");

@@ -12,14 +12,17 @@ import {
   type BscPlanInput,
   type BscSearch,
   isChainable,
+  isSameSet,
   planBscUpdate,
 } from "../../../../../src/consensus/clients/bsc/spec/plan_update.ts";
+import { verifyBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import {
   allVoted,
   chapel,
   distantTarget,
   enactment,
+  hub,
   staging,
   stagingByEpochBlock,
   stateAt,
@@ -33,8 +36,8 @@ const staged = stateAt(1);
 /** The new set in force; the trusted block is 2010. */
 const rotated = stateAt(2);
 
-function facts(head: bigint): BscPlanInput {
-  return { head, epochLength: 1000n };
+function facts(head: bigint, turnLength?: number): BscPlanInput {
+  return { head, epochLength: 1000n, turnLength };
 }
 
 function searchOf(plan: BscPlan): BscSearch {
@@ -63,19 +66,16 @@ Deno.test("BSC plan: the first two blocks of an epoch still vote for the epoch b
   equal(range(planBscUpdate(rotated, facts(3001n))), ["advance", 2n, 2013n, 3001n, "highest"]);
 });
 
-Deno.test("BSC plan: a new client does not know who signs at first, so no endpoint is accused", () => {
-  const isSure = (state: BscConsensusState): boolean =>
-    searchOf(planBscUpdate(state, facts(2033n))).isSignedForSure;
+Deno.test("BSC plan: a new client waits for the votes of the set that its block announces", () => {
   const initial = { ...rotated, finalizedHeight: 2000n };
-  equal(planBscUpdate(initial, facts(2002n)), wait("no_new_block"));
-  equal([initial, { ...rotated, finalizedHeight: 2001n }, staged, beforeEpoch].map(isSure), [
-    false,
-    true,
-    false,
-    false,
-  ]);
+  equal(planBscUpdate(initial, facts(2002n, 8)), wait("no_new_block"));
+  equal(planBscUpdate(initial, facts(2032n, 8)), wait("rotation_not_reached"));
+  equal(range(planBscUpdate(initial, facts(2033n, 8))), ["advance", 2n, 2033n, 2033n, "highest"]);
+  equal(range(planBscUpdate(initial, facts(2033n))), ["advance", 2n, 2003n, 2033n, "highest"]);
+  const moved = { ...rotated, finalizedHeight: 2001n };
+  equal(range(planBscUpdate(moved, facts(2010n, 8))), ["advance", 2n, 2004n, 2010n, "highest"]);
   const genesis = { ...rotated, currentEpoch: 0n, finalizedHeight: 0n };
-  equal(searchOf(planBscUpdate(genesis, facts(9n))).isSignedForSure, true);
+  equal(range(planBscUpdate(genesis, facts(9n, 8))), ["advance", 0n, 3n, 9n, "highest"]);
 });
 
 Deno.test("BSC plan: in the next epoch its validators are staged first, by the shortest ancestry", () => {
@@ -83,13 +83,13 @@ Deno.test("BSC plan: in the next epoch its validators are staged first, by the s
   equal(range(plan), ["stage", 2n, 2002n, 2005n, "lowest"]);
   equal(searchOf(plan).signers, beforeEpoch.currentValidators);
   equal(isChainable(plan), true);
-  equal(range(planBscUpdate(beforeEpoch, facts(9000n))), ["stage", 2n, 2002n, 2998n, "lowest"]);
+  equal(range(planBscUpdate(beforeEpoch, facts(9000n))), ["stage", 2n, 2002n, 2500n, "lowest"]);
+  const long = facts(9000n, 200);
+  equal(range(planBscUpdate(beforeEpoch, long)), ["stage", 2n, 2002n, 2600n, "lowest"]);
   const late = { ...beforeEpoch, finalizedHeight: 2700n };
   equal(range(planBscUpdate(late, facts(9000n))), ["stage", 2n, 2703n, 2998n, "lowest"]);
   const later = { ...beforeEpoch, finalizedHeight: 2001n };
-  const behind = { ...beforeEpoch, finalizedHeight: 1500n };
-  equal(range(planBscUpdate(behind, facts(9000n))), ["stage", 2n, 2002n, 2998n, "lowest"]);
-  equal(range(planBscUpdate(later, facts(9000n))), ["stage", 2n, 2004n, 2998n, "lowest"]);
+  equal(range(planBscUpdate(later, facts(9000n))), ["stage", 2n, 2004n, 2500n, "lowest"]);
   equal(planBscUpdate(later, facts(2003n)), wait("no_new_block"));
 });
 
@@ -99,8 +99,18 @@ Deno.test("BSC plan: a staged set is put into force by its own votes, newest blo
   equal(searchOf(plan).signers, staged.nextValidators?.validators);
   equal(isChainable(plan), true);
   equal(range(planBscUpdate(staged, facts(7000n))), ["enact", 2n, 2006n, 2999n, "highest"]);
-  const late = { ...staged, nextValidators: { validators: staged.currentValidators, rotationBlock: 2050n } };
-  equal(range(planBscUpdate(late, facts(2600n))), ["enact", 2n, 2050n, 2600n, "highest"]);
+});
+
+Deno.test("BSC plan: with a known turn length the search begins where the chain itself rotates", () => {
+  // 5 validators before: 8 * (2 + 1) + 1.
+  equal(range(planBscUpdate(staged, facts(2600n, 8))), ["enact", 2n, 2025n, 2600n, "highest"]);
+  equal(planBscUpdate(staged, facts(2024n, 8)), wait("rotation_not_reached"));
+  equal(planBscUpdate(staged, facts(2005n, 8)), wait("no_new_block"));
+  const sameSet: BscConsensusState = {
+    ...staged,
+    nextValidators: { validators: staged.currentValidators, rotationBlock: 2002n },
+  };
+  equal(range(planBscUpdate(sameSet, facts(2600n, 8))), ["enact", 2n, 2006n, 2600n, "highest"]);
 });
 
 Deno.test("BSC plan: a source that is the epoch's first block never puts a set into force", () => {
@@ -169,6 +179,19 @@ Deno.test("BSC votes: updates of the vectors are chosen with the ancestry that t
   }
 });
 
+Deno.test("BSC votes: what was planned and chosen verifies, step by step until there is nothing to do", () => {
+  let state = beforeEpoch;
+  const purposes: string[] = [];
+  for (const update of [staging, enactment]) {
+    const plan = searchOf(planBscUpdate(state, facts(2012n)));
+    purposes.push(plan.purpose);
+    equal(choose(state, 2012n, update.attestedHeader).action, "fetch");
+    state = verifyBscUpdate(state, update, hub).consensusState;
+  }
+  equal(purposes, ["stage", "enact"]);
+  equal(planBscUpdate(state, facts(2012n)), wait("no_new_block"));
+});
+
 Deno.test("BSC votes: blocks whose votes the hub would refuse are skipped", () => {
   const { attestedHeader } = enactment;
   const on = (header: EvmBlockHeader): VoteChoice => choose(staged, 2012n, header);
@@ -205,12 +228,20 @@ Deno.test("BSC votes: an ancestry of more headers than an update carries is not 
   equal(choice, passed("ancestry_too_long"));
 });
 
+Deno.test("BSC plan: sets are the same only with the same keys in the same places", () => {
+  const keys = rotated.currentValidators;
+  equal(isSameSet(keys, [...keys]), true);
+  equal(isSameSet(keys, keys.toReversed()), false);
+  equal(isSameSet(keys, keys.slice(1)), false);
+});
+
 Deno.test("BSC plan: a range is never empty, never at or below the trusted block and never beyond the head", () => {
   const height = fc.bigInt({ min: 0n, max: 9000n });
+  const turns = fc.option(fc.integer({ min: 1, max: 64 }), { nil: undefined });
   fc.assert(
-    fc.property(fc.boolean(), height, height, (isStaged, finalizedHeight, head) => {
+    fc.property(fc.boolean(), height, height, turns, (isStaged, finalizedHeight, head, turnLength) => {
       const state = { ...(isStaged ? staged : beforeEpoch), finalizedHeight };
-      const plan = planBscUpdate(state, facts(head));
+      const plan = planBscUpdate(state, facts(head, turnLength));
       if (plan.action !== "search") return;
       const { from, to } = plan.attested;
       equal([from <= to, from > finalizedHeight + 2n, to <= head], [true, true, true]);
