@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2548,
+  "core/telemetry": 2551,
   "messaging": 978,
   "messaging/checks": 287,
   "messaging/commands": 1811,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_139,
+  "lines of src": 74_142,
   "lines of devnet": 31_707,
-  "lines of tests": 90_315,
+  "lines of tests": 90_317,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 78,

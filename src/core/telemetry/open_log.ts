@@ -170,9 +170,8 @@ interface Kind {
 
 /**
  * Decides which warnings and errors are written: one of equal lines in five minutes, with the number of those before it.
- * What comes again after the line that ended it is news. Two lines are equal if level, event, code, explanation, place
- * (including the endpoint in the line or its error) and the error's name and code (its message if it has no code) are
- * equal.
+ * What comes again after the line that ended it is news. Two lines are equal if level, event, code, {@link SUBJECTS},
+ * the endpoint in the line or its error, and the error's name and code (its message if it has no code) are equal.
  */
 class Repeats {
   readonly #kinds = new Map<string, Kind>();
@@ -203,13 +202,17 @@ class Repeats {
   }
 }
 
+/** Fields that name what a line is about: two of them are equal only where these are. */
+const SUBJECTS = [
+  ...["explanation", "what", "leg", "chain", "to", "worker"],
+  ...["check", "pair", "method", "kind", "setting", "from", "withdrawal"],
+] as const;
+
 function kindOf({ level, event, code, fields }: Entry): string {
-  const { explanation, what, leg, chain, to, worker, endpoint, error } = fields;
+  const { endpoint, error } = fields;
   const said = error instanceof Error ? `${error.name} ${errorCode(error) ?? error.message}` : error;
   const accused = accusedOf(error) ?? endpoint;
-  return [level, event, code, explanation, what, leg, chain, to, worker, accused, said].map(String).join(
-    "\n",
-  );
+  return [level, event, code, ...SUBJECTS.map((name) => fields[name]), accused, said].map(String).join("\n");
 }
 
 /** Endpoint that an error names: in itself, or as the place of a fault. */

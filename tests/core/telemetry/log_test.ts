@@ -209,6 +209,8 @@ const DIFFERENT: readonly (readonly [one: LogFields, other: LogFields])[] = [
   [{ endpoint: "a:1" }, { endpoint: "b:2" }],
   [{ error: lies("a:1") }, { error: lies("b:2") }],
   [{ explanation: "a" }, { explanation: "b" }],
+  [{ pair: "EVM-1 -> EVM-10" }, { pair: "EVM-10 -> EVM-1" }],
+  [{ chain: "EVM-1", check: "head" }, { chain: "EVM-1", check: "clock" }],
   [{}, { error: fault }],
 ];
 
