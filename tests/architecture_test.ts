@@ -270,15 +270,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 603,
   "messaging/fees": 2741,
   "messaging/ledger": 4400,
-  "messaging/relay": 7390,
+  "messaging/relay": 7389,
   "messaging/status": 1058,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_142,
+  "lines of src": 74_141,
   "lines of devnet": 31_707,
-  "lines of tests": 90_317,
+  "lines of tests": 90_318,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 78,

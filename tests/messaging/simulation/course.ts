@@ -230,7 +230,8 @@ export class Course {
       }
     }
     this.#troubles.advance(now);
-    if (now === this.plan.calmAfterSec + FULL_POOL_SEC) this.nodes.forEach((node) => node.clearMempool());
+    const fullSec = this.plan.calmAfterSec + FULL_POOL_SEC;
+    if (fullSec >= now && fullSec < now + TICK_SEC) this.nodes.forEach((node) => node.clearMempool());
     if (this.#connectedHub !== undefined) this.#troubles.drawFaults(this.#connectedHub.faults);
     this.#runAhead();
     this.#produce();

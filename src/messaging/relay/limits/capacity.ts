@@ -125,10 +125,9 @@ export function reportForeign(
   const { clock, log, target } = context;
   const chain = target.id.stateMachine;
   const reported = foreignNonces[event];
-  const isNews = clock.now() - (reported.read(context) ?? -Infinity) >= REPORT_INTERVAL_MS;
-  if (isNews) reported.write(context, clock.now());
-  if (!isNews) log.debug("account_shared.seen", { chain, nonce });
-  else log[event === "account_shared.seen" ? "info" : "warn"](event, { chain, nonce });
+  if (clock.now() - (reported.read(context) ?? -Infinity) < REPORT_INTERVAL_MS) return;
+  reported.write(context, clock.now());
+  log[event === "account_shared.seen" ? "info" : "warn"](event, { chain, nonce });
 }
 
 /** Leaves a signed submission to settling, which skips those that are being broadcast. */
