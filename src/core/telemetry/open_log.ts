@@ -204,8 +204,19 @@ class Repeats {
 
 /** Fields that name what a line is about: two of them are equal only where these are. */
 const SUBJECTS = [
-  ...["explanation", "what", "leg", "chain", "to", "worker"],
-  ...["check", "pair", "method", "kind", "setting", "from", "withdrawal"],
+  "explanation",
+  "what",
+  "leg",
+  "chain",
+  "to",
+  "worker",
+  "check",
+  "pair",
+  "method",
+  "kind",
+  "setting",
+  "from",
+  "withdrawal",
 ] as const;
 
 function kindOf({ level, event, code, fields }: Entry): string {

@@ -25,15 +25,15 @@ export function endsTrouble(end: NotedEvent, begin: NotedEvent): boolean {
     PLACES.every((place) => end.fields[place] === undefined || end.fields[place] === begin.fields[place]);
 }
 
-/** Time in which one look tells all that it finds, ms; the next look comes seconds later. */
-const ONE_LOOK_MS = 1_000;
+/** Time within which one check logs all of its findings, ms; the next check comes seconds later. */
+const ONE_CHECK_MS = 1_000;
 
 /** A trouble that stands. */
 interface Standing extends NotedEvent {
   readonly event: EventCode;
   readonly said: string;
   readonly sinceMs: number;
-  readonly toldMs: number;
+  readonly loggedMs: number;
   readonly nextMs: number | undefined;
 }
 
@@ -56,13 +56,13 @@ export class StandingTroubles {
     const nextMs = typeof againInMs === "number" ? atMs + againInMs : Date.parse(String(until));
     const sinceMs = before?.sinceMs ?? atMs;
     const next = Number.isNaN(nextMs) ? undefined : nextMs;
-    const told = { event, fields, said: said(), sinceMs, toldMs: atMs, nextMs: next };
-    // What one look finds stands together, in the place of what the look before found.
+    const latest = { event, fields, said: said(), sinceMs, loggedMs: atMs, nextMs: next };
+    // The findings of one check stand together, and replace those of the check before.
     const others = this.#standing.filter((each) =>
-      !isSameTrouble(each, told) ||
-      (each.event === event && atMs - each.toldMs < ONE_LOOK_MS && each.said !== told.said)
+      !isSameTrouble(each, latest) ||
+      (each.event === event && atMs - each.loggedMs < ONE_CHECK_MS && each.said !== latest.said)
     );
-    this.#standing = [...others, told];
+    this.#standing = [...others, latest];
   }
 
   /** Forgets everything: the workers that told it have ended. */

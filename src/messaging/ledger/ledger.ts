@@ -10,7 +10,7 @@ import { Deliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
 import { type ForeignReceipt, ForeignReceipts } from "./foreign_receipts.ts";
 import { Messages } from "./messages.ts";
-import { Notes, type NoteTopic } from "./notes.ts";
+import { notedHeight, Notes, type NoteTopic } from "./notes.ts";
 import { prune, type Pruned } from "./retention.ts";
 import { Rewards } from "./rewards.ts";
 import { Spending } from "./spending.ts";
@@ -45,7 +45,7 @@ export {
 export type { DueQuery, HeldQuery } from "./message_queries.ts";
 export { type MessageRow, neverMs, type NewMessage } from "./message_rows.ts";
 export type { MessageFilter } from "./message_search.ts";
-export type { NoteTopic };
+export { notedHeight, type NoteTopic };
 export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
 export type { CarriedMessage, MinedCost, OpenCount, Period } from "./statistics.ts";

@@ -1,7 +1,7 @@
 /** Table `note`: single values that survive a restart, each about a topic and a subject (a chain, a leg, a setting). */
 import { column } from "./columns.ts";
 import { Table } from "./database.ts";
-import type * as z from "zod";
+import * as z from "zod";
 
 /** Topics of notes, by their subjects. */
 export type NoteTopic =
@@ -27,6 +27,9 @@ export type NoteTopic =
   // of the program
   | "reconciliation_gaps"
   | "setting";
+
+/** A height as it is noted: a decimal text. */
+export const notedHeight = z.string().transform(BigInt);
 
 /** Notes. Every method may throw a `LedgerFault`. */
 export class Notes extends Table {

@@ -67,14 +67,13 @@ function refuseOtherSchema(db: Database, steps: readonly string[]): void {
   });
   const wrong = [...others, ...ours.keys()].map((each) => each.slice(0, 80));
   if (wrong.length === 0) return;
+  const which = wrong.slice(0, 5).join(", ");
   throw new LedgerFault("foreign_schema", {
     path: db.path,
     text:
-      `its tables are not those of this program (${
-        wrong.slice(0, 5).join(", ")
-      }): a build from before the first ` +
-      "release wrote it, or somebody changed them. Claim what it lists with the program that wrote it, restore a copy, " +
-      "or name another file with --db",
+      `its tables are not those of this program (${which}): a build from before the first release wrote it, or ` +
+      "somebody changed them. Claim what it lists with the program that wrote it, restore a copy, or name another file " +
+      "with --db",
   });
 }
 

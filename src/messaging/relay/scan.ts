@@ -3,7 +3,7 @@
  * it passes (docs/architecture/messaging.md, I1 and I2).
  */
 import type { ChainEvent, CounterpartyView } from "../../core/chains/reads.ts";
-import { type Ledger, type NewMessage, openMessageStates } from "../ledger/ledger.ts";
+import { type Ledger, type NewMessage, notedHeight, openMessageStates } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256 } from "../../core/encoding/bytes.ts";
 import { decideState, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
@@ -288,7 +288,7 @@ async function reconcileQuietly(leg: LegRun): Promise<void> {
 export async function reconcileLeg(leg: LegRun): Promise<Reconciled> {
   const { notes, cursors } = leg.ledger;
   const cursor = cursors.find(leg.source.id.stateMachine, leg.target.id.stateMachine);
-  const before = notes.find("reconciled", legName(leg), heightText);
+  const before = notes.find("reconciled", legName(leg), notedHeight);
   let missed = 0;
   // The first time there is nothing that was read before.
   if (cursor !== undefined && before !== undefined) {
@@ -302,9 +302,6 @@ export async function reconcileLeg(leg: LegRun): Promise<Reconciled> {
   if (missed + ended > 0) leg.log.warn("reconciliation_found", { leg: legName(leg), missed, ended });
   return { missed, ended };
 }
-
-/** A height as it is noted. */
-const heightText = z.string().transform(BigInt);
 
 /** Number of gaps that reconciliations have ever found: it should stay 0. */
 export function countGaps({ notes }: Pick<Ledger, "notes">): number {

@@ -6,6 +6,7 @@ import {
   claimAndWithdraw,
 } from "../../../src/messaging/commands/run_accumulation.ts";
 import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
+import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
@@ -307,15 +308,21 @@ for (const hinder of ["unheard", "down"] as const) {
   });
 }
 
-Deno.test("accumulate-fees: a payment whose message ended without a delivery has failed, and the command ends", async () => {
+/** A payment that the hub has dispatched to a chain which does not answer. */
+async function payUnheard(): Promise<{ readonly scene: Scene; readonly commitment: Hash256 }> {
   const scene = await sceneWith({ chains: [a] });
   scene.hub.accounts.credit(a, scene.address(a), 30n * one);
   scene.unheard.add(a);
   await run(scene, { withdraw: true }, never, 3_600_000);
   const { dispatch } = scene.ledger.withdrawals.listOpen()[0] ?? {};
   assert.ok(dispatch !== undefined);
+  return { scene, commitment: dispatch.commitment };
+}
+
+Deno.test("accumulate-fees: a payment whose message ended without a delivery has failed, and the command ends", async () => {
+  const { scene, commitment } = await payUnheard();
   scene.ledger.transaction(() =>
-    void scene.ledger.messages.transition(dispatch.commitment, a, { to: "rejected", reason: "hub_refused" })
+    void scene.ledger.messages.transition(commitment, a, { to: "rejected", reason: "hub_refused" })
   );
   const { code, printed } = await run(scene, { wait: true, withdraw: true }, never, 3_600_000);
   assert.equal(code, 1);
@@ -323,13 +330,8 @@ Deno.test("accumulate-fees: a payment whose message ended without a delivery has
 });
 
 Deno.test("accumulate-fees: a payment that another relayer delivered ends once its receipt is final, also where no relayer runs", async () => {
-  const scene = await sceneWith({ chains: [a] });
-  scene.hub.accounts.credit(a, scene.address(a), 30n * one);
-  scene.unheard.add(a);
-  await run(scene, { withdraw: true }, never, 3_600_000);
-  const { dispatch } = scene.ledger.withdrawals.listOpen()[0] ?? {};
-  assert.ok(dispatch !== undefined);
-  await scene.payAs(keyOf(5), { chain: a, commitment: dispatch.commitment });
+  const { scene, commitment } = await payUnheard();
+  await scene.payAs(keyOf(5), { chain: a, commitment });
   for (let time = 0; time < 4; time++) {
     await run(scene, { withdraw: true }, never, 3_600_000);
     await scene.blocks(100);

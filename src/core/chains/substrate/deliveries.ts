@@ -44,8 +44,9 @@ export class SubstrateSimulator implements Simulator {
   ) {}
 
   /**
-   * Checks whether the runtime would accept the delivery. One round trip if it would, else two. An extrinsic above `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no
-   * Substrate host accepts is refused without a request.
+   * Checks whether the runtime would accept the delivery. One round trip if it would, else two. An extrinsic above
+   * `maxCallBytes`, or above the transport's limit, is refused as `too_large`; what no Substrate host accepts is refused
+   * without a request.
    */
   async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
     const node = this.node;

@@ -11,17 +11,13 @@ import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import type { EventCode } from "../../../core/telemetry/log.ts";
 import { type FeeContext, isOwnPayee, type PayingChain, payingChains } from "../fee_context.ts";
-import type { WithdrawalDispatch } from "../../ledger/ledger.ts";
+import { notedHeight, type WithdrawalDispatch } from "../../ledger/ledger.ts";
 import { nextChunk } from "../../relay/decisions/heights.ts";
 import { toMessageRow } from "../../relay/messages.ts";
 import { recordRow } from "../../relay/scan.ts";
-import * as z from "zod";
-
-/** Last block of the hub that was scanned, as it is noted. */
-const heightText = z.string().transform(BigInt);
 
 function readCursor({ ledger, hub }: FeeContext): bigint | undefined {
-  return ledger.notes.find("payments_scanned", hub.id.stateMachine, heightText);
+  return ledger.notes.find("payments_scanned", hub.id.stateMachine, notedHeight);
 }
 
 function writeCursor({ ledger, hub }: FeeContext, height: bigint): void {

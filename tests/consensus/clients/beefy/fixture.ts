@@ -13,7 +13,7 @@ import { toAddress } from "../../../../src/core/evm/address.ts";
 import { RelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { fromHex } from "../../../../src/core/encoding/bytes.ts";
+import { fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import {
   type BeefyClientState,
@@ -120,6 +120,16 @@ export function hostView(state: BeefyClientState, hubHeight: bigint): ProofTarge
     pendingSetId: state.current.id,
   };
 }
+
+const root = toHash256(new Uint8Array(32));
+
+/** A host that takes proofs: of block 100 of the relay chain, it knows height 10 of the hub. */
+export const usableHost = hostView({
+  latestHeight: 100n,
+  beefyActivationBlock: 3n,
+  current: { id: 1n, length: 4, root },
+  next: { id: 2n, length: 4, root },
+}, 10n);
 
 /** Work of a test with a hub and a host that follows it. */
 export function onFixture(

@@ -13,20 +13,13 @@ import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { getResponseMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";
-import { hostView } from "./fixture.ts";
+import { usableHost as view } from "./fixture.ts";
 import { HubEvents } from "./proven_hub.ts";
 
 const { signal } = new AbortController();
 const root = toHash256(new Uint8Array(32));
 const chain = parseStateMachine("EVM-97");
 const other = parseStateMachine("EVM-1");
-
-const view = hostView({
-  latestHeight: 100n,
-  beefyActivationBlock: 3n,
-  current: { id: 1n, length: 4, root },
-  next: { id: 2n, length: 4, root },
-}, 10n);
 
 Deno.test("beefy: what a host takes nothing for is named, the incurable first", () => {
   const codeOf = (changes: Partial<HostConsensusView>): string => {

@@ -5,22 +5,13 @@ import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
-import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { idOf } from "../../../support/memory_target.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { faultOf } from "../../../support/rpc_faults.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
-import { hostView } from "./fixture.ts";
+import { usableHost as usable } from "./fixture.ts";
 import { HubEvents } from "./proven_hub.ts";
-
-const root = toHash256(new Uint8Array(32));
-const usable = hostView({
-  latestHeight: 100n,
-  beefyActivationBlock: 3n,
-  current: { id: 1n, length: 4, root },
-  next: { id: 2n, length: 4, root },
-}, 10n);
 
 /** A worker of a host that is seen so, and of a hub that lists a rotation whose bytes are not offered. */
 class Scene implements AsyncDisposable {
