@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 456,
   "core/chains": 12_191,
   "core/checks": 1224,
-  "core/commands": 1581,
+  "core/commands": 1589,
   "core/config": 3068,
   "core/encoding": 570,
   "core/evm": 1733,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_062,
+  "lines of src": 74_070,
   "lines of devnet": 31_707,
-  "lines of tests": 90_314,
+  "lines of tests": 90_322,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 34,
-  "files of src with one importer, in the same folder": 76,
+  "files of src below 40 lines": 33,
+  "files of src with one importer, in the same folder": 77,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_623,
 };

@@ -143,15 +143,19 @@ async function runOperation<Context, Given extends readonly unknown[], Output>(
   given: Given,
 ): Promise<ExitCode> {
   const { work, needs } = operation;
-  const show = async (output: Output): Promise<ExitCode> => {
+  const show = async (output: Output, version = VERSION): Promise<ExitCode> => {
+    const isForeign = version !== VERSION;
+    if (isForeign) run.printError(`${explainVersions(version, VERSION)} What it answers is printed as JSON.`);
     const named = nameChains(output, run.names, operation.naming);
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, run.clock.now());
+    const text = run.isJson || isForeign
+      ? JSON.stringify(output)
+      : await operation.show(named, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };
   try {
     const answer = needs === "read" ? undefined : await ask<Output>(run, operation, given);
-    if (answer !== undefined) return await show(answer.output);
+    if (answer !== undefined) return await show(answer.output, answer.version);
     return await run.here(needs, async (context) => show(await work(context, given, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
@@ -168,10 +172,19 @@ interface Request {
 }
 
 /** What comes back: the output, or a text for the operator. */
-type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
+type Answer<Output> = Answered<Output> | { readonly refusal: string };
+
+/** The output of a running program of some version. */
+interface Answered<Output> extends Pick<Request, "version"> {
+  readonly output: Output;
+}
 
 /** Version by which both sides of the socket know that they are the same program. */
 const VERSION = versionText("").trim();
+
+function explainVersions(running: string, command: string): string {
+  return `The running relayer is ${running}, this command ${command}: restart the relayer, so that both are the new one.`;
+}
 
 /** Time in which a running program answers what takes no time, ms. */
 const ANSWER_WITHIN_MS = 60_000;
@@ -181,7 +194,7 @@ async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
   { name, isLong }: Pick<Operation<unknown, never, Output>, "name" | "isLong">,
   given: readonly unknown[],
-): Promise<{ readonly output: Output } | undefined> {
+): Promise<Answered<Output> | undefined> {
   const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
   const text = await askRunning({ line: toRequestLine(name, given), afterMs, signal });
   if (text === undefined) return undefined;
@@ -220,15 +233,14 @@ export async function answerRequest<Context>(
   try {
     const { version, operation: name, given } = readRequest(line);
     const operation = commands.find((command) => command.operation.name === name)?.operation;
-    if (version !== VERSION) {
-      throw new CommandRefusal(
-        `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
-      );
+    // Its status is of use in any version.
+    if (version !== VERSION && operation?.needs !== "status") {
+      throw new CommandRefusal(explainVersions(VERSION, version));
     }
     if (operation === undefined) throw new CommandRefusal(`The running relayer has no operation ${name}.`);
     const level = operation.needs === "status" ? "debug" : "info";
     context.log[level]("operator_request", { operation: name, input: given });
-    return JSON.stringify({ output: await operation.work(context, given, signal) });
+    return JSON.stringify({ version: VERSION, output: await operation.work(context, given, signal) });
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     if (error instanceof CommandRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
