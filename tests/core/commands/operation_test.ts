@@ -19,12 +19,11 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 const signal = new AbortController().signal;
 
 /** Says where it is. */
-const placeIn = (name: string, naming?: "own" | "full", needs: OperationNeed = "read") =>
+const placeIn = (name: string, needs: OperationNeed) =>
   defineOperation({
     name,
     description: "Says where it is.",
     needs,
-    ...naming && { naming },
     work: (_: LevelSetter) => ({ chain: "EVM-8453" }),
     show: ({ chain }) => chain,
   });
@@ -46,10 +45,8 @@ const add = defineOperation({
 const commands = [
   logLevelCommand,
   add,
-  placeIn("where"),
-  placeIn("what", "own", "status"),
-  placeIn("where-own", "own"),
-  placeIn("where-full", "full"),
+  placeIn("where", "read"),
+  placeIn("what", "status"),
 ];
 
 /** What a command printed, and what it worked with. */
@@ -142,7 +139,6 @@ Deno.test("operation: strange lines are refused, and requests of another version
 
 Deno.test("operation: texts have the operator's names of chains, JSON has what identifies them", async () => {
   assert.deepEqual((await run(["where"])).shown, ["base"]);
-  assert.deepEqual((await run(["where-own"])).shown, ["EVM-8453"]);
-  assert.deepEqual((await run(["where-full"])).shown, ["base (EVM-8453)"]);
+  assert.deepEqual((await run(["what"])).shown, ["EVM-8453"]);
   assert.deepEqual((await run(["where", "--json"])).shown, ['{"chain":"EVM-8453"}']);
 });
