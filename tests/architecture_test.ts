@@ -266,7 +266,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2562,
   "messaging": 978,
   "messaging/checks": 287,
-  "messaging/commands": 1811,
+  "messaging/commands": 1766,
   "messaging/config": 603,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_148,
+  "lines of src": 74_103,
   "lines of devnet": 31_707,
-  "lines of tests": 89_682,
+  "lines of tests": 89_684,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 78,
+  "files of src with one importer, in the same folder": 77,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_623,
 };
