@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 74_062,
   "lines of devnet": 31_707,
-  "lines of tests": 90_316,
+  "lines of tests": 89_684,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 76,
