@@ -14,14 +14,14 @@ run beside the relayer. Without --db everything but the database is checked.`,
     const { inspectForChecks, noDatabase } = await import("../checks/database_checks.ts");
     const { planChecks } = await import("../checks/plan_checks.ts");
     const { deps, config } = run;
-    const { clock, database: path, checks } = deps;
+    const { clock, database: path, board } = deps;
     const { hub, chains } = deps.connect(config);
     try {
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
-      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
-      return await make({ clock, config, jobs, others: () => checks?.board.unknown ?? [] });
+      const jobs = planChecks({ ...deps, config, hub, chains, ...database });
+      return await make({ clock, config, jobs, others: () => board?.unknown ?? [] });
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
     }
