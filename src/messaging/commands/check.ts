@@ -10,9 +10,11 @@ export const checkCommand = defineCheckCommand<MessagingRun>({
 and prints what was found and what to do. Sends no transaction and does not change the database; it may
 run beside the relayer. Without --db everything but the database is checked.`,
   without: ["db"],
-  run: async (run, make) => {
+  run: async (run) => {
     const { inspectForChecks, noDatabase } = await import("../checks/database_checks.ts");
     const { planChecks } = await import("../checks/plan_checks.ts");
+    const { runChecks } = await import("../../core/checks/check_row.ts");
+    const { printReport } = await import("../../core/checks/print_report.ts");
     const { deps, config } = run;
     const { clock, database: path, board } = deps;
     const { hub, chains } = deps.connect(config);
@@ -20,8 +22,14 @@ run beside the relayer. Without --db everything but the database is checked.`,
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
+<<<<<<< HEAD
       const jobs = planChecks({ ...deps, config, hub, chains, ...database });
       return await make({ clock, config, jobs, others: () => board?.unknown ?? [] });
+=======
+      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
+      const rows = await runChecks({ clock }, jobs, run.signal);
+      return printReport([...rows, ...checks?.board.unknown ?? []], config, run);
+>>>>>>> int
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
     }
