@@ -266,7 +266,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2554,
   "messaging": 968,
   "messaging/checks": 287,
-  "messaging/commands": 1777,
+  "messaging/commands": 1762,
   "messaging/config": 590,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_061,
+  "lines of src": 74_046,
   "lines of devnet": 31_707,
   "lines of tests": 89_679,
   "lines of the longest function of src": 72,

@@ -22,14 +22,9 @@ run beside the relayer. Without --db everything but the database is checked.`,
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
-<<<<<<< HEAD
       const jobs = planChecks({ ...deps, config, hub, chains, ...database });
-      return await make({ clock, config, jobs, others: () => board?.unknown ?? [] });
-=======
-      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
       const rows = await runChecks({ clock }, jobs, run.signal);
-      return printReport([...rows, ...checks?.board.unknown ?? []], config, run);
->>>>>>> int
+      return printReport([...rows, ...board?.unknown ?? []], config, run);
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
     }

@@ -1,16 +1,6 @@
 /** What the messaging relayer hands to its commands, and what their operations work with: here or in the running relayer. */
-<<<<<<< HEAD
-import {
-  type LevelSetter,
-  type OperationNeed,
-  OperationRefusal,
-  type OperationRun,
-} from "../../core/commands/operation.ts";
-=======
-import type { CheckRow } from "../../core/checks/check_row.ts";
 import { CommandRefusal } from "../../core/commands/command.ts";
 import type { LevelSetter, OperationNeed, OperationRun } from "../../core/commands/operation.ts";
->>>>>>> int
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
