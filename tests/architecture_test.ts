@@ -277,7 +277,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 74_148,
-  "lines of devnet": 31_707,
+  "lines of devnet": 31_532,
   "lines of tests": 90_314,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
