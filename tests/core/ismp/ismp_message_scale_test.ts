@@ -187,15 +187,3 @@ for (const vector of evm.types) {
     checker(vector.scale, vector.value, typeName);
   });
 }
-
-Deno.test("SCALE: a map in descending key order is refused", () => {
-  const proof = evmStateProofCodec.enc({
-    contractProof: [],
-    storageProof: new Map([["0x01", []], ["0x02", []]]),
-  });
-  equal(toHex(proof), "0x0008040100040200");
-  throws(
-    () => decodeStrict(evmStateProofCodec, fromHex("0x0008040200040100"), "EvmStateProof"),
-    (error) => error instanceof ScaleError && error.code === "non_canonical",
-  );
-});
