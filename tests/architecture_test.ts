@@ -241,7 +241,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4244,
-  "consensus/commands": 366,
+  "consensus/commands": 360,
   "consensus/config": 868,
   "consensus/followers": 80,
   "consensus/relay_chain": 440,
@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 456,
   "core/chains": 12_191,
   "core/checks": 1224,
-  "core/commands": 1615,
+  "core/commands": 1581,
   "core/config": 3068,
   "core/encoding": 570,
   "core/evm": 1733,
@@ -266,7 +266,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2562,
   "messaging": 978,
   "messaging/checks": 287,
-  "messaging/commands": 1811,
+  "messaging/commands": 1765,
   "messaging/config": 603,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_148,
+  "lines of src": 74_062,
   "lines of devnet": 31_687,
-  "lines of tests": 88_730,
+  "lines of tests": 88_100,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 78,
+  "files of src below 40 lines": 34,
+  "files of src with one importer, in the same folder": 76,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_622,
 };

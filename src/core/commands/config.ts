@@ -6,9 +6,8 @@ import {
   type EffectiveValue,
   renderRemark,
 } from "../config/diagnostics.ts";
-import { inlineToml } from "../config/toml.ts";
-import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-import { configGroup, defineStandalone, requireConfig, type StandaloneRun } from "./command.ts";
+import { type ConfigFiles, inlineToml } from "../config/toml.ts";
+import { CommandRefusal, configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
 
 /** The command. */
 export const configShow = defineStandalone({
@@ -22,22 +21,20 @@ are shown as [secret], of endpoints only scheme and host.`,
   without: ["db"],
   addOptions: (parser) => void parser.option("--json", "one JSON object per key instead of TOML"),
   run: (run, { json = false }: { readonly json?: boolean }) =>
-    withFile(run, ({ values }) => run.print(writeEffective(values, json ? "json" : "toml"))),
+    run.print(writeEffective(readUsable(run, run.file.read).values, json ? "json" : "toml")),
 });
 
-/** Works with a file that can be used; of another one the problems are printed. */
-function withFile(
-  { arguments: args, env, file }: StandaloneRun,
-  work: (reading: ConfigResult<unknown>, path: string) => void,
-): Promise<ExitCode> {
-  const path = requireConfig(args);
-  const reading = file.read(env, path);
-  if (reading.config !== undefined) {
-    work(reading, path);
-    return Promise.resolve(exitCodes.ok);
-  }
-  env.writeError(describeProblems(path, reading, "the file cannot be used"));
-  return Promise.resolve(exitCodes.failed);
+/** Reads the configuration file. @throws {CommandRefusal} that lists the problems of one that cannot be used */
+export function readUsable<C>(
+  { arguments: { config: path }, env }: StandaloneRun,
+  read: (files: ConfigFiles, path: string) => ConfigResult<C>,
+  consequence = "the file cannot be used",
+): ConfigResult<C> & { readonly config: C; readonly path: string } {
+  if (path === undefined) throw new Error("the command line was accepted without --config");
+  const reading = read(env, path);
+  const { config } = reading;
+  if (config !== undefined) return { ...reading, config, path };
+  throw new CommandRefusal(describeProblems(path, reading, consequence).trimEnd());
 }
 
 /** Writes all values in their order. */
@@ -84,12 +81,12 @@ export const configCheck = defineStandalone({
 read. Connects to nothing.`,
   exitStatus: { 0: "the file can be used", 1: "it cannot" },
   without: ["db"],
-  run: (run) =>
-    withFile(run, ({ remarks }, path) => {
-      for (const remark of remarks) run.print(renderRemark(path, remark));
-      const warnings = remarks.filter(({ kind }) => kind === "warning");
-      run.print(`${path}: no problems${warnings.length === 0 ? "" : `, ${countOf(warnings, "warning")}`}`);
-    }),
+  run: (run) => {
+    const { remarks, path } = readUsable(run, run.file.read);
+    for (const remark of remarks) run.print(renderRemark(path, remark));
+    const warnings = remarks.filter(({ kind }) => kind === "warning");
+    run.print(`${path}: no problems${warnings.length === 0 ? "" : `, ${countOf(warnings, "warning")}`}`);
+  },
 });
 
 /** The command. */
@@ -101,8 +98,5 @@ export const configSchema = defineStandalone({
     `Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:
   #:schema ./causeway.schema.json`,
   without: ["config", "db"],
-  run: ({ file, print }) => {
-    print(file.writeJsonSchema().trimEnd());
-    return Promise.resolve(exitCodes.ok);
-  },
+  run: ({ file, print }) => print(file.writeJsonSchema().trimEnd()),
 });

@@ -9,11 +9,11 @@ import type { ProgramView } from "../checks/program_view.ts";
 import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { ControlFault, type ControlRequest, type ControlSocket } from "../runtime/control_socket.ts";
+import type { ControlRequest, ControlSocket } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
-import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
+import { type Command, CommandRefusal, type CommandSyntax, defineCommand } from "./command.ts";
 import { Argument } from "commander";
 
 /**
@@ -32,7 +32,7 @@ export interface Operation<Context, Given extends readonly unknown[], Output> ex
   readonly isWatched?: boolean;
   /** How its text names chains: `own`: by itself; `full`: `base (EVM-8453)`; by the names alone when absent. */
   readonly naming?: "own" | "full";
-  /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
+  /** Does the work; the output is plain data. @throws {CommandRefusal} when it cannot be done. */
   readonly work: (context: Context, given: Given, signal: AbortSignal) => Promise<Output> | Output;
   /** Formats the output for people; an empty text is not printed. */
   readonly show: (output: Output, nowMs: number) => string | Promise<string>;
@@ -48,17 +48,11 @@ export interface OperationCommand<Run, Context> extends Command<Run> {
   readonly operation: AnyOperation<Context>;
 }
 
-/** The operation cannot be done; the message says why and what helps. */
-export class OperationRefusal extends Error {
-  override readonly name = "OperationRefusal";
-  readonly code = "refused";
-}
-
 /** One run of an operation. */
 export interface OperationRun<Context> {
   /** Sends a line to the running program; `undefined`: none runs. Throws a `ControlFault`. */
   readonly askRunning: (request: Omit<ControlRequest, "path">) => Promise<string | undefined>;
-  /** Works in this process with what is needed. Throws an {@link OperationRefusal} where that cannot be had. */
+  /** Works in this process with what is needed. Throws an {@link CommandRefusal} where that cannot be had. */
   readonly here: (
     needs: OperationNeed,
     work: (context: Context) => Promise<ExitCode>,
@@ -161,9 +155,7 @@ async function runOperation<Context, Given extends readonly unknown[], Output>(
     return await run.here(needs, async (context) => show(await work(context, given, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
-    if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
-    run.printError(error.message);
-    return exitCodes.failed;
+    throw error;
   }
 }
 
@@ -184,7 +176,7 @@ const VERSION = versionText("").trim();
 /** Time in which a running program answers what takes no time, ms. */
 const ANSWER_WITHIN_MS = 60_000;
 
-/** Asks the running program; `undefined`: none runs. @throws {OperationRefusal | ControlFault} */
+/** Asks the running program; `undefined`: none runs. @throws {CommandRefusal | ControlFault} */
 async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
   { name, isLong }: Pick<Operation<unknown, never, Output>, "name" | "isLong">,
@@ -194,7 +186,7 @@ async function ask<Output>(
   const text = await askRunning({ line: toRequestLine(name, given), afterMs, signal });
   if (text === undefined) return undefined;
   const answer: Answer<Output> = JSON.parse(text);
-  if ("refusal" in answer) throw new OperationRefusal(answer.refusal);
+  if ("refusal" in answer) throw new CommandRefusal(answer.refusal);
   return answer;
 }
 
@@ -229,23 +221,23 @@ export async function answerRequest<Context>(
     const { version, operation: name, given } = readRequest(line);
     const operation = commands.find((command) => command.operation.name === name)?.operation;
     if (version !== VERSION) {
-      throw new OperationRefusal(
+      throw new CommandRefusal(
         `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
       );
     }
-    if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
+    if (operation === undefined) throw new CommandRefusal(`The running relayer has no operation ${name}.`);
     const level = operation.needs === "status" ? "debug" : "info";
     context.log[level]("operator_request", { operation: name, input: given });
     return JSON.stringify({ output: await operation.work(context, given, signal) });
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    if (error instanceof OperationRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
+    if (error instanceof CommandRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
     context.log.warn("control_request_failed", { error });
     return JSON.stringify({ refusal: `It failed: ${text}` });
   }
 }
 
-/** @throws {OperationRefusal} */
+/** @throws {CommandRefusal} */
 function readRequest(line: string): Request {
   try {
     // JSON has null for an argument that is left out.
@@ -254,7 +246,7 @@ function readRequest(line: string): Request {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new OperationRefusal("The request is not one line of JSON of the known form.");
+  throw new CommandRefusal("The request is not one line of JSON of the known form.");
 }
 
 /** What changes the level of a program's log. */
@@ -275,7 +267,7 @@ export const logLevelCommand = defineOperation({
       new Argument("<level>", "minimum level that is logged").choices([...logLevels]),
     ),
   work: ({ setLogLevel }: LevelSetter, [level]: readonly [LogLevel]) => {
-    if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
+    if (setLogLevel === undefined) throw new CommandRefusal("The level of this log cannot be changed.");
     setLogLevel(level);
     return { level };
   },
@@ -307,7 +299,7 @@ export const defineStatus = <Context extends Watched<Status>, Status extends Pro
     naming: "own",
     work: ({ status }: Context) => {
       const found = status();
-      if (found === undefined) throw new OperationRefusal("The running relayer has no status.");
+      if (found === undefined) throw new CommandRefusal("The running relayer has no status.");
       return found;
     },
     show: async (found) =>

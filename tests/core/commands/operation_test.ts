@@ -1,13 +1,12 @@
 /** Operations: the answer of a running program, its refusal, and what is done where none runs. */
 import assert from "node:assert/strict";
-import { parseWithCommands } from "../../../src/core/commands/command.ts";
+import { CommandRefusal, parseWithCommands } from "../../../src/core/commands/command.ts";
 import {
   answerRequest,
   defineOperation,
   type LevelSetter,
   logLevelCommand,
   type OperationNeed,
-  OperationRefusal,
   type OperationRun,
 } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
@@ -37,7 +36,7 @@ const add = defineOperation({
   needs: "read",
   addOptions: (parser) => void parser.argument("<number>", "what it is added to"),
   work: (_: LevelSetter, [number]: readonly [string]) => {
-    if (!/^\d+$/.test(number)) throw new OperationRefusal(`${number} is no number.`);
+    if (!/^\d+$/.test(number)) throw new CommandRefusal(`${number} is no number.`);
     return { sum: Number(number) + 1 };
   },
   show: ({ sum }) => `It is ${sum}.`,
@@ -71,7 +70,7 @@ async function run(args: readonly string[], answer?: (line: string) => Promise<s
     askRunning: (request) => answer?.(request.line) ?? Promise.resolve(undefined),
     here: (need, work) => {
       needs.push(need);
-      if (need === "running") throw new OperationRefusal("No relayer runs.");
+      if (need === "running") throw new CommandRefusal("No relayer runs.");
       return work({});
     },
     print: (text) => void shown.push(text),

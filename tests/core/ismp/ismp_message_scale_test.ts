@@ -182,13 +182,6 @@ for (const vector of evm.types) {
   });
 }
 
-Deno.test("extrinsic: a signed one is not taken for an unsigned one", () => {
-  throws(
-    () => decodeBareExtrinsic(fromHex("0x0884ff")),
-    (error) => error instanceof ScaleError && error.code === "invalid",
-  );
-});
-
 Deno.test("SCALE: a map in descending key order is refused", () => {
   const proof = evmStateProofCodec.enc({
     contractProof: [],
@@ -199,9 +192,4 @@ Deno.test("SCALE: a map in descending key order is refused", () => {
     () => decodeStrict(evmStateProofCodec, fromHex("0x0008040200040100"), "EvmStateProof"),
     (error) => error instanceof ScaleError && error.code === "non_canonical",
   );
-});
-
-Deno.test("SCALE: a list of events decodes one by one", () => {
-  const bytes = list(ismpEventCodec).enc([]);
-  equal(decodeStrict(list(ismpEventCodec), bytes, "Vec<Event>"), []);
 });
