@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2737,
+  "consensus": 2720,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2486,
@@ -264,7 +264,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2003,
   "core/substrate": 270,
   "core/telemetry": 2554,
-  "messaging": 968,
+  "messaging": 949,
   "messaging/checks": 287,
   "messaging/commands": 1748,
   "messaging/config": 590,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_924,
+  "lines of src": 73_888,
   "lines of devnet": 31_504,
-  "lines of tests": 87_795,
+  "lines of tests": 87_800,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 77,
