@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 448,
   "core/chains": 12_186,
   "core/checks": 1224,
-  "core/commands": 1576,
+  "core/commands": 1574,
   "core/config": 3096,
   "core/encoding": 591,
   "core/evm": 1733,
@@ -266,7 +266,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2554,
   "messaging": 949,
   "messaging/checks": 287,
-  "messaging/commands": 1748,
+  "messaging/commands": 1747,
   "messaging/config": 590,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_888,
+  "lines of src": 73_885,
   "lines of devnet": 31_504,
   "lines of tests": 87_800,
   "lines of the longest function of src": 72,

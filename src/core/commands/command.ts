@@ -35,8 +35,6 @@ export interface CommandSyntax extends CommandDescription {
   readonly group?: CommandGroup;
   /** Files of the program that it runs without; other commands require them all. */
   readonly without?: readonly FileOption[];
-  /** True: the log goes to standard output, as that of the program does; else to standard error, beside the result. */
-  readonly isLogged?: boolean;
   /** Adds arguments and options to the command line. */
   readonly addOptions?: (parser: Parser) => void;
 }
@@ -64,7 +62,7 @@ export interface CommandDefinition<Run extends AnyRun, Given extends readonly un
 }
 
 /** Command of a command line, with what was given. */
-interface ChosenCommand<Kind, Run> extends Required<Pick<CommandSyntax, "isLogged" | "without">> {
+interface ChosenCommand<Kind, Run> extends Required<Pick<CommandSyntax, "without">> {
   readonly kind: Kind;
   /** Its words. */
   readonly name: string;
@@ -138,7 +136,7 @@ function addSyntax<Kind, Run extends AnyRun, Given extends readonly unknown[]>(
   definition: CommandDefinition<Run, Given>,
   choose: (chosen: ChosenCommand<Kind, Run>) => void,
 ): void {
-  const { group, without = [], isLogged = false, run } = definition;
+  const { group, without = [], run } = definition;
   const parent = group === undefined ? program : addGroup(program, group);
   const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
   const files = without.includes("config") ? "" : ` ${exampleFiles}`;
@@ -154,7 +152,7 @@ function addSyntax<Kind, Run extends AnyRun, Given extends readonly unknown[]>(
           return exitCodes.failed;
         }
       };
-      choose({ kind, name, given, without, isLogged, run: runRefusable });
+      choose({ kind, name, given, without, run: runRefusable });
     },
   );
   definition.addOptions?.(parser);
