@@ -251,7 +251,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/status": 419,
   "core/beefy": 456,
   "core/chains": 12_191,
-  "core/checks": 1224,
+  "core/checks": 1230,
   "core/commands": 1581,
   "core/config": 3096,
   "core/encoding": 570,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 2009,
   "core/substrate": 270,
-  "core/telemetry": 2554,
+  "core/telemetry": 2536,
   "messaging": 968,
   "messaging/checks": 287,
   "messaging/commands": 1762,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_046,
+  "lines of src": 74_034,
   "lines of devnet": 31_707,
-  "lines of tests": 89_679,
+  "lines of tests": 89_681,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
-  "files of src with one importer, in the same folder": 76,
+  "files of src with one importer, in the same folder": 75,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_623,
 };
