@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 419,
   "core/beefy": 448,
-  "core/chains": 12_186,
-  "core/checks": 1224,
+  "core/chains": 12_188,
+  "core/checks": 1230,
   "core/commands": 1576,
   "core/config": 3096,
   "core/encoding": 591,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 2003,
   "core/substrate": 270,
-  "core/telemetry": 2554,
+  "core/telemetry": 2536,
   "messaging": 949,
   "messaging/checks": 287,
   "messaging/commands": 1748,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_888,
+  "lines of src": 73_878,
   "lines of devnet": 31_504,
-  "lines of tests": 87_800,
+  "lines of tests": 87_802,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
-  "files of src with one importer, in the same folder": 77,
+  "files of src with one importer, in the same folder": 76,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_622,
 };
