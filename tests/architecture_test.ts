@@ -231,19 +231,19 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2737,
+  "consensus": 2906,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
-  "consensus/clients/beefy": 2486,
+  "consensus/clients/beefy": 2214,
   "consensus/clients/bsc": 1422,
   "consensus/clients/grandpa": 1421,
   "consensus/clients/op_stack": 1373,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4244,
-  "consensus/commands": 366,
+  "consensus/commands": 373,
   "consensus/config": 868,
-  "consensus/followers": 80,
+  "consensus/followers": 58,
   "consensus/relay_chain": 440,
   "consensus/rest": 253,
   "consensus/rollup": 1101,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_148,
+  "lines of src": 74_030,
   "lines of devnet": 31_707,
-  "lines of tests": 90_314,
+  "lines of tests": 90_333,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 78,
+  "files of src with one importer, in the same folder": 80,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_623,
+  "words of docs": 59_614,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
