@@ -240,12 +240,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1373,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4244,
+  "consensus/clients/sync_committee": 4221,
   "consensus/commands": 373,
   "consensus/config": 868,
   "consensus/followers": 58,
   "consensus/relay_chain": 440,
-  "consensus/rest": 253,
+  "consensus/rest": 228,
   "consensus/rollup": 1101,
   "consensus/spec": 170,
   "consensus/status": 419,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_030,
+  "lines of src": 73_982,
   "lines of devnet": 31_707,
-  "lines of tests": 90_333,
+  "lines of tests": 90_297,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 80,
