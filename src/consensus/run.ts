@@ -101,7 +101,7 @@ function planChecking(
   { configured, board, config, clock, log }: RunDeps,
   connections: Connections,
 ): readonly Worker[] {
-  if (board === undefined) return [];
+  if (configured === undefined || board === undefined) return [];
   return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, configured }))];
 }
 

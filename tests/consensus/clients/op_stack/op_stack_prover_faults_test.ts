@@ -55,7 +55,7 @@ test("op stack: an L1 whose head fell below what the hub knows is waited for", a
   assert.equal(await hub.fetchLatestHeight(prover.commitmentId), game.l2Height);
 });
 
-test("op stack: a log that names a contract that is no game is passed over", async (fixture) => {
+test("op stack: a log that names a contract that is no game is skipped", async (fixture) => {
   const lie = lieAbout("eth_getLogs", "*.topics.1");
   let isLying = false;
   const prover = fixture.prover({
