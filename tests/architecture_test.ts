@@ -231,22 +231,22 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2720,
+  "consensus": 2889,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
-  "consensus/clients/beefy": 2486,
+  "consensus/clients/beefy": 2214,
   "consensus/clients/bsc": 1422,
   "consensus/clients/grandpa": 1421,
-  "consensus/clients/op_stack": 1373,
+  "consensus/clients/op_stack": 1374,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4244,
-  "consensus/commands": 359,
+  "consensus/clients/sync_committee": 4224,
+  "consensus/commands": 366,
   "consensus/config": 858,
-  "consensus/followers": 80,
+  "consensus/followers": 58,
   "consensus/relay_chain": 440,
-  "consensus/rest": 253,
-  "consensus/rollup": 1101,
+  "consensus/rest": 228,
+  "consensus/rollup": 1090,
   "consensus/spec": 153,
   "consensus/status": 419,
   "core/beefy": 448,
@@ -276,14 +276,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_878,
+  "lines of src": 73_705,
   "lines of devnet": 31_504,
-  "lines of tests": 87_802,
+  "lines of tests": 87_800,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
-  "files of src with one importer, in the same folder": 76,
+  "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_622,
+  "words of docs": 59_613,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
