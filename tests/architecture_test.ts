@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 74_062,
-  "lines of devnet": 31_532,
-  "lines of tests": 89_684,
+  "lines of devnet": 31_340,
+  "lines of tests": 89_642,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 76,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_623,
+  "words of docs": 59_621,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
