@@ -126,15 +126,6 @@ async function create(host: IsmpHost, data: Hex): Promise<Address> {
   return contractAddress;
 }
 
-/** Gives the host the manager that accepts deliveries of `admin` only, as governance did in September 2026. */
-export async function gateManager(host: IsmpHost, admin: Address): Promise<void> {
-  const { GatedHostManager: { abi, bytecode } } = await compileContracts();
-  const args = [{ admin, host: host.addresses.host }];
-  const hostManager = await create(host, encodeDeployData({ abi, bytecode, args }));
-  await updateHostParams(host, { hostManager });
-  host.addresses.hostManager = hostManager;
-}
-
 /** Puts an application on the chain that accepts deliveries of `relayer` only; its address. */
 export async function placeGateway(host: IsmpHost, relayer: Address): Promise<Address> {
   const { Gateway: { abi, bytecode } } = await compileContracts();

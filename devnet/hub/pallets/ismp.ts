@@ -169,7 +169,7 @@ export class IsmpPallet {
     });
   }
 
-  /** Each kind of message has its own handler file; what is missing here is refused like a message that fails. */
+  /** Each kind of message has its own handler file. */
   #handle(execution: Execution, message: IsmpMessage): IsmpPalletEvent[] {
     switch (message.tag) {
       case "Request":
@@ -185,10 +185,6 @@ export class IsmpPallet {
         };
         return updateClient(host, execution, message.value);
       }
-      case "FraudProof":
-      case "Response":
-      case "Timeout":
-        throw new IsmpError("cannot_handle_message", message.tag);
     }
   }
 

@@ -4,6 +4,8 @@
  */
 import type { Command as Parser } from "commander";
 import type { ConfigFileKind } from "../config/config_file.ts";
+import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
+import { type ConfigFiles, fileFailure } from "../config/toml.ts";
 import type { CommonArguments, ProcessEnv } from "../runtime/app.ts";
 import {
   addCommand,
@@ -182,4 +184,32 @@ export async function runStandalone(
   const printError = (text: string): void => run.env.writeError(`${text}\n`);
   const code = await command.run({ ...run, print, printError });
   return isLost && code === exitCodes.ok ? exitCodes.failed : code;
+}
+
+/** Reads the configuration file. @throws {CommandRefusal} that lists the problems of one that cannot be used */
+export function readUsable<C>(
+  { arguments: { config: path }, env }: StandaloneRun,
+  read: (files: ConfigFiles, path: string) => ConfigResult<C>,
+  consequence = "the file cannot be used",
+): ConfigResult<C> & { readonly config: C; readonly path: string } {
+  if (path === undefined) throw new Error("the command line was accepted without --config");
+  const reading = read(env, path);
+  const { config } = reading;
+  if (config !== undefined) return { ...reading, config, path };
+  throw new CommandRefusal(describeProblems(path, reading, consequence).trimEnd());
+}
+
+/** Refusal of a command that writes a file. */
+export function nothingWritten(why: string): CommandRefusal {
+  return new CommandRefusal(`${why}; nothing was written`);
+}
+
+/** Writes a file that is not there yet. @param isSpare true: one that is there may stay @throws {CommandRefusal} */
+export function writeNew({ env }: StandaloneRun, path: string, text: string, isSpare = false): void {
+  try {
+    if (env.writeNewFile(path, text) || isSpare) return;
+  } catch (error) {
+    throw error instanceof Error ? nothingWritten(`${path} cannot be written: ${fileFailure(error)}`) : error;
+  }
+  throw nothingWritten(`${path} exists and is not overwritten`);
 }

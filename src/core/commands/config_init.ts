@@ -1,13 +1,12 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
+import { configGroup, defineStandalone, nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitChain } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { isKeystore, isRemote, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { readUrl } from "../config/values.ts";
-import { nothingWritten, writeNew } from "./write_new.ts";
 import { dirname } from "node:path";
 
 /** Values by name of the chain. */
