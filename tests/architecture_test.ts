@@ -277,13 +277,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 73_705,
-  "lines of devnet": 31_504,
-  "lines of tests": 87_800,
+  "lines of devnet": 31_312,
+  "lines of tests": 87_758,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_613,
+  "words of docs": 59_611,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
