@@ -6,12 +6,15 @@ import * as arbitrum from "./arbitrum/spec/vectors.ts";
 import * as bsc from "./bsc/spec/vectors.ts";
 import { changedOnce } from "./changed_once.ts";
 import * as opStack from "./op_stack/spec/vectors.ts";
+import { readSynthetic } from "./sync_committee/spec/vectors.ts";
 import { brokenNodes, flipAddress, flipHash, l1Id, rollupId } from "../rollup/spec/vectors.ts";
 import type { ArbitrumProof } from "../../../src/consensus/clients/arbitrum/spec/update.ts";
 import {
   type ArbitrumHubView,
   verifyArbitrumUpdate,
 } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import { sepolia } from "../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { verifyUpdate } from "../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { verifyBscUpdate } from "../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { GameTypeConfig, OpStackProof } from "../../../src/consensus/clients/op_stack/spec/update.ts";
 import {
@@ -35,6 +38,7 @@ interface Subject {
 /** A word of a union; no bytes are any other text. */
 const UNION_TEXT = /machineStatus/;
 
+const synthetic = readSynthetic();
 const trusted = { finalizedHeight: 1n, stateMachineId: rollupId, l1StateMachineId: l1Id };
 
 function verifyArbitrum(proof: ArbitrumProof, hub: Partial<ArbitrumHubView> = {}): unknown {
@@ -106,6 +110,22 @@ const subjects: readonly Subject[] = [
     codes: { ".sourceHeader.gasUsed": "source_hash", ".targetHeader": "target_hash" },
     free: /^\.attestedHeader/,
   })),
+  {
+    name: "beacon update",
+    value: synthetic.second,
+    verify: (update) => verifyUpdate(sepolia, synthetic.trusted, update),
+    codes: {
+      ".attestedHeader": "signature",
+      ".attestedHeader.slot": "slot_order",
+      ".finalizedHeader": "finality_branch",
+      ".finalityProof": "finality_branch",
+      ".executionPayload": "execution_branch",
+      ".syncCommitteeUpdate": "committee_branch",
+      ".syncAggregate": "signature",
+    },
+    // It only selects fork and period; of 512 keys these show what holds for all.
+    free: /^\.signatureSlot|publicKeys\[(?!0\]|255\]|511\])/,
+  },
 ];
 
 /** Code of the refusal; fails when there is none. */
