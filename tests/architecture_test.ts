@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 448,
   "core/chains": 12_188,
   "core/checks": 1230,
-  "core/commands": 1545,
+  "core/commands": 1544,
   "core/config": 3096,
   "core/encoding": 591,
   "core/evm": 1733,
@@ -264,9 +264,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2003,
   "core/substrate": 270,
   "core/telemetry": 2536,
-  "messaging": 949,
+  "messaging": 947,
   "messaging/checks": 287,
-  "messaging/commands": 1745,
+  "messaging/commands": 1740,
   "messaging/config": 590,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_669,
+  "lines of src": 73_661,
   "lines of devnet": 31_307,
   "lines of tests": 86_867,
   "lines of the longest function of src": 72,
