@@ -259,7 +259,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/hub_proofs": 750,
   "core/ismp": 2024,
   "core/merkle": 962,
-  "core/pricing": 369,
+  "core/pricing": 364,
   "core/rpc": 3538,
   "core/runtime": 2009,
   "core/substrate": 270,
@@ -270,15 +270,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 603,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
-  "messaging/relay": 7386,
+  "messaging/relay": 7328,
   "messaging/status": 1058,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_148,
+  "lines of src": 74_085,
   "lines of devnet": 31_707,
-  "lines of tests": 90_314,
+  "lines of tests": 90_250,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 78,

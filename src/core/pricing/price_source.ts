@@ -17,8 +17,6 @@ import type { PriceQuote } from "./price_quote.ts";
 export interface PriceSource {
   /** Fetches the current price; queries its sources at most once a minute. Throws only the signal's reason. */
   fetchPrice(signal: AbortSignal): Promise<NativePrice>;
-  /** Latest price from a source; worth keeping across a restart. */
-  readonly lastGood: GoodPrice | undefined;
 }
 
 /** Cache time of a price, ms. */
@@ -71,9 +69,6 @@ export function createPriceSource(
   }
 
   return {
-    get lastGood(): GoodPrice | undefined {
-      return lastGood;
-    },
     async fetchPrice(signal): Promise<NativePrice> {
       const ageMs = cached === undefined ? -1 : clock.now() - cached.sinceMs;
       if (cached !== undefined && ageMs >= 0 && ageMs < cached.keepMs) return cached.price;

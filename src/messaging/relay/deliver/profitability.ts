@@ -14,17 +14,12 @@ import type { DecisionRow } from "../../ledger/ledger.ts";
 import {
   type BatchDecision,
   type BatchOffer,
-  classifyPayment,
+  coveringPriceWei,
   decideBatch,
   decideProfit,
   type HeldVerdict,
-  type PaymentClass,
-} from "../decisions/profit.ts";
-import {
-  coveringPriceWei,
   paymentBudget18,
   type PriceBoundInput,
-  signingBoundWei,
   toFee18,
   toReward18,
 } from "../decisions/profit.ts";
@@ -39,7 +34,9 @@ import type { ProvenBatch } from "./bisect_batch.ts";
 
 /** Revenue of one message. */
 export interface Revenue {
-  readonly paymentClass: PaymentClass;
+  readonly isOwnPayment: boolean;
+  /** True for a request of a module of the hub whose reward replaces the fee. */
+  readonly isRewarded: boolean;
   /** Dollars x 10^18; `undefined`: it could not be read, or there is none. */
   readonly fee18: bigint | undefined;
   /** True: its chain does not know the request, as far as one node tells. */
@@ -60,19 +57,13 @@ export async function readRevenues(
   const { settings } = context;
   const fees = await readFees(context, candidates);
   return candidates.map(({ row, message }): Revenue => {
-    const reward = settings.listedModules()?.get(toHex(toRequest(message).from));
-    const paymentClass = classifyPayment(message, {
-      hub: settings.hub,
-      target: context.target.id.stateMachine,
-      isOwnWithdrawal: findOwnPayment(context, row) !== undefined,
-      isListedModule: reward !== undefined,
-    });
-    const rewards: Partial<Record<PaymentClass, bigint>> = {
-      filtered_hub_request: 0n,
-      listed_hub_request: toReward18(reward ?? 0n, settings.hubTokenPrice27),
-    };
-    const fee18 = rewards[paymentClass] ?? fees.get(row.commitment);
-    return { paymentClass, fee18, isGone: fee18 === undefined && fees.has(row.commitment) };
+    const { from, source } = toRequest(message);
+    const isOwnPayment = findOwnPayment(context, row) !== undefined;
+    const isOfHub = message.kind !== "getResponse" && source === settings.hub && !isOwnPayment;
+    const reward = isOfHub ? settings.listedModules()?.get(toHex(from)) : undefined;
+    const fee18 = isOfHub ? toReward18(reward ?? 0n, settings.hubTokenPrice27) : fees.get(row.commitment);
+    const isGone = fee18 === undefined && fees.has(row.commitment);
+    return { isOwnPayment, isRewarded: reward !== undefined, fee18, isGone };
   });
 }
 
@@ -138,8 +129,9 @@ export async function filterProfitable(
   const { revenues, offers, decided, price, bound } = await judgeProfit(leg, profit, work);
   // Our own payments are limited even when everything else is delivered at any price.
   const isOwnMoney = bound.price27 !== undefined &&
-    offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
-  const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
+    offers.every(({ isOwnPayment }) => isOwnPayment);
+  // The required profit is the margin for price changes until it is signed.
+  const maxGasPriceWei = isOwnMoney || profit.minimumPercent !== 0 ? coveringPriceWei(bound) : undefined;
   const revenueOf = new Map(
     work.candidates.map(({ message }, index) => [message, revenueAt(revenues, index)]),
   );
@@ -201,7 +193,7 @@ export interface JudgedBatch {
   readonly offers: readonly BatchOffer[];
   readonly decided: BatchDecision;
   readonly price: NativePrice;
-  readonly bound: PriceBoundInput;
+  readonly bound: Omit<PriceBoundInput, "profitPercent">;
 }
 
 /** Collects what the profit rule needs, and asks it; changes nothing. */
@@ -223,10 +215,10 @@ export async function judgeProfit(
   const dataOf = (size: number): bigint => dataCostWei * BigInt(size) / bytes;
   const ofProofs = proofBytes.reduce((sum, size) => sum + dataOf(size), 0n);
   const offers = work.candidates.map((candidate, index) => {
-    const { paymentClass, fee18 } = revenueAt(revenues, index);
+    const { isOwnPayment, fee18 } = revenueAt(revenues, index);
     return {
       id: candidate.row.commitment,
-      paymentClass,
+      isOwnPayment,
       fee18,
       gas: messageGas[index] ?? 0n,
       dataCostWei: dataOf(countCallBytes(candidate)),
@@ -237,18 +229,13 @@ export async function judgeProfit(
     ? undefined
     : { gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n, dataCostWei: ofProofs };
   const { price27 } = price;
-  const profitPercent = profit.minimumPercent;
-  const decided = decideBatch(offers, consensusProofs, {
-    gasPriceWei,
-    price27,
-    profitPercent,
-  });
+  const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
+  const decided = decideBatch(offers, consensusProofs, rule);
   const bound = {
     gas: messagesGas + (consensusProofs?.gas ?? 0n),
     dataCostWei,
     offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
     price27,
-    profitPercent,
   };
   return { revenues, offers, decided, price, bound };
 }
@@ -283,8 +270,7 @@ function judgeUnpaid(
   const isBlind = isFailed && simulation.isBlind === true;
   // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
   const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
-  const isUnpriced = revenue?.paymentClass === "listed_hub_request" &&
-    context.settings.hubTokenPrice27 === undefined;
+  const isUnpriced = revenue?.isRewarded === true && context.settings.hubTokenPrice27 === undefined;
   return {
     // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
     reason: isBlind ? "untraceable" : verdict.reason,
