@@ -264,21 +264,21 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2009,
   "core/substrate": 270,
   "core/telemetry": 2562,
-  "messaging": 978,
+  "messaging": 974,
   "messaging/checks": 287,
-  "messaging/commands": 1811,
+  "messaging/commands": 1812,
   "messaging/config": 603,
-  "messaging/fees": 2737,
-  "messaging/ledger": 4402,
-  "messaging/relay": 7328,
+  "messaging/fees": 2728,
+  "messaging/ledger": 4395,
+  "messaging/relay": 7294,
   "messaging/status": 1058,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_085,
+  "lines of src": 74_032,
   "lines of devnet": 31_707,
-  "lines of tests": 90_250,
+  "lines of tests": 90_245,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 78,

@@ -2,11 +2,12 @@
  * Claims fees until nothing claimable is left, or with `--wait` until nothing is left to wait for. Uses the same rounds
  * as the running relayer; what an earlier run left in the journal is settled first.
  */
+import { RpcFault } from "../../core/rpc/call.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import type { WaitNotices } from "../../core/runtime/waiting.ts";
 import { routeName } from "../fees/claims/claim_pair.ts";
 import { ClaimsRounds, type PairReport, type RoundReport } from "../fees/claims/claims_worker.ts";
-import { type FeeContext, isPassing } from "../fees/fee_context.ts";
+import { type FeeContext } from "../fees/fee_context.ts";
 import { claimStates } from "../ledger/deliveries.ts";
 import type { ClaimPair, DeliveryRow } from "../ledger/ledger.ts";
 import { confirmForeignReceipts } from "../relay/settle/receipt_checks.ts";
@@ -50,7 +51,7 @@ export async function repeatRounds(
     for (let failures = 0; failures < maxFailures;) {
       signal.throwIfAborted();
       const end = await round().catch((error) => {
-        if (signal.aborted || !isPassing(error)) throw error;
+        if (signal.aborted || !(error instanceof RpcFault)) throw error;
         log.warn("read_failed.claims", { failures: failures + 1, error });
         return "unanswered" as const;
       });
@@ -233,7 +234,7 @@ export async function settleDeliveries(context: FeeContext, signal: AbortSignal)
       const settling = { ...context, target: chain, signal };
       const settled = isSettled() ? Promise.resolve() : settleAll(settling);
       await settled.then(() => confirmForeignReceipts(settling)).catch((error) => {
-        if (signal.aborted || !isPassing(error)) throw error;
+        if (signal.aborted || !(error instanceof RpcFault)) throw error;
         context.log.debug("read_failed.past_deliveries", { chain: name, error });
       });
     }

@@ -7,10 +7,10 @@ import { MessageSearch } from "./message_search.ts";
 import { wakeFromFuture } from "./retention.ts";
 import {
   listPredecessors,
+  mayFollow,
   type MessageReason,
   type MessageState,
   messageStates,
-  nextMessageState,
 } from "./message_state.ts";
 
 /** Change of a row. `reason` and `detail` are replaced (absent clears them), the others stay when absent. */
@@ -87,7 +87,9 @@ export class Messages extends MessageSearch {
     for (const [index, old] of this.findAll(commitments, target).entries()) {
       if (old === undefined) return new Error(`No message ${commitments[index]} to ${target}`);
       // Rows that could be changed are changed until the transaction is rolled back.
-      if (old.state !== to) nextMessageState(old.state, to); // throws with the reason
+      if (old.state !== to && !mayFollow(old.state, to)) {
+        return new Error(`Illegal change of a message: ${old.state} to ${to}`);
+      }
     }
     return new Error(`Illegal change of ${commitments.length} messages to ${target}: not all may be ${to}`);
   }

@@ -184,7 +184,8 @@ function recordRows(leg: Leg, work: FoundEvents): readonly Hash256[] {
     const row = toMessageRow(event.message, ends, { ...decided, seenAtHeight: event.at.height });
     if (!recordRow(leg, row)) continue;
     fresh.push(row.commitment);
-    logFound(leg, row);
+    const { commitment, state, reason } = row;
+    leg.log.debug("message_found", { leg: legName(leg), commitment, state, block: row.seenAtHeight, reason });
   }
   return fresh;
 }
@@ -231,11 +232,6 @@ function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   messages.makeDue(row);
 }
 
-function logFound(leg: Leg, row: NewMessage): void {
-  const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
-  leg.log.debug("message_found", { ...fields, reason: row.reason });
-}
-
 /** Pause between legs, so that a round is never felt, ms. */
 const PAUSE_MS = 1_000;
 
@@ -261,23 +257,18 @@ export function reconciliationWorker(deps: RelayDeps, legs: readonly Leg[], ever
       while (!signal.aborted) {
         await deps.clock.sleep(everySec * 1_000, signal);
         for (const leg of legs) {
-          await reconcileQuietly({ ...leg, signal });
+          try {
+            await reconcileLeg({ ...leg, signal });
+          } catch (error) {
+            signal.throwIfAborted();
+            if (!(error instanceof RpcFault)) throw error;
+            leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error }); // the next time
+          }
           await deps.clock.sleep(PAUSE_MS, signal);
         }
       }
     },
   };
-}
-
-/** Reconciles a leg; a chain that does not answer is asked again the next time. */
-async function reconcileQuietly(leg: LegRun): Promise<void> {
-  try {
-    await reconcileLeg(leg);
-  } catch (error) {
-    leg.signal.throwIfAborted();
-    if (!(error instanceof RpcFault)) throw error;
-    leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error });
-  }
 }
 
 /**

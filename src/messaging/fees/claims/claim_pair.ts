@@ -3,6 +3,7 @@
  * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
 import type { Chain } from "../../../core/chains/port.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
@@ -18,7 +19,7 @@ import {
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type Deferred, type FeeContext, isPassing } from "../fee_context.ts";
+import { type Deferred, type FeeContext } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
@@ -271,7 +272,7 @@ class PairPass {
       const { fees } = await source.proofs.proveFees(commitments, where, this.#signal);
       return new Set(commitments.filter((_, index) => fees[index] === 0n));
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!(error instanceof RpcFault)) throw error;
       return new Set();
     }
   }

@@ -6,8 +6,9 @@ import { equalBytes, type Hash256, toHash256, toHex } from "../../../core/encodi
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type FeeContext, feeWorker, isPassing } from "../fee_context.ts";
+import { type FeeContext, feeWorker } from "../fee_context.ts";
 import { findErrorName, type HubCallEnd, isAboutChain } from "../hub_calls.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
 import {
@@ -126,7 +127,7 @@ export class RewardRounds {
       if (isSent) context.log.info("claim_sent.reward", { ...rewardFields(row), offered });
     } catch (error) {
       signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
+      if (!(error instanceof RpcFault)) throw error;
       // The chain does not answer: retried later, not counted as a failure of the reward.
       const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS / 10;
       context.ledger.transaction(() =>

@@ -231,11 +231,6 @@ export function stopUncovered(context: TargetContext, because: string): void {
   stopSpending(context, { untilMs, isAhead: true }, { because });
 }
 
-/** True while nothing may be signed for the chain. */
-export function isSpendingStopped(context: TargetContext): boolean {
-  return findSpendingStop(context) !== undefined;
-}
-
 /** What a spending stop is read with. */
 interface StopContext extends KeptContext {
   readonly clock: Pick<TargetContext["clock"], "now">;

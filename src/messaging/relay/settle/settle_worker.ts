@@ -217,12 +217,7 @@ async function settleGroup(
   const competitors = listCompetingSubmissions(context, row);
   const hasChanges = await settleSameNonce(context, competitors, requested);
   const isOld = competitors.every(({ createdAtMs }) => context.clock.now() - createdAtMs >= MAX_OPEN_MS);
-  if (!hasChanges && isOld) return await giveUp(context, rows);
-  return hasChanges;
-}
-
-/** Drops those of one nonce that are in no block; true when there were some. */
-async function giveUp(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  if (hasChanges || !isOld) return hasChanges;
   const open = rows.filter(({ state }) => state !== "included");
   const end = { state: "dropped", detail: "in no block after a day", reason: "stuck" } as const;
   for (const row of open) await settleByReceipts(context, row, end);

@@ -6,7 +6,7 @@ import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
-import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
+import { findSpendingStop, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
 import type { EventCode } from "../../../../src/core/telemetry/log.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith, signDelivery } from "../competitor.ts";
@@ -360,7 +360,7 @@ Deno.test("daily loss: what was spent is compared with the limit also while one 
   await settle(work);
   assert.equal(work.relayer.ledger.spending.sumLoss(names.two, 0).unpriced, 0, "a price was asked for");
   await work.fixture.clock.advance(120_000);
-  assert.ok(isSpendingStopped(work.leg), "the limit is reached");
+  assert.ok(findSpendingStop(work.leg), "the limit is reached");
 });
 
 Deno.test("daily loss: what waits for a higher price gets it although another transaction was not covered", async () => {
