@@ -34,9 +34,6 @@ export interface PriceContext {
   readonly fetch: Fetch;
 }
 
-/** Source of prices: its quote for a chain, or `undefined` when it does not price it. */
-export type FindPriceQuote = (context: PriceContext) => PriceQuote | undefined;
-
 /** Maximum size of a response of Etherscan, bytes; real ones have a few hundred. */
 const MAX_ANSWER_BYTES = 65_536;
 

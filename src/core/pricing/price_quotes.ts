@@ -3,19 +3,7 @@ import { quotePrice } from "../evm/native_price.ts";
 import { evmChainId, isEvm } from "../ismp/state_machine.ts";
 import { findEtherscanQuote } from "./etherscan.ts";
 import { RpcFault } from "../rpc/call.ts";
-import {
-  type FindPriceQuote,
-  oneDollar,
-  type PriceContext,
-  type PriceQuote,
-  type RouterReader,
-} from "./price_quote.ts";
-
-/** Every source, in the order in which they are asked. */
-const sources: readonly FindPriceQuote[] = [
-  findEtherscanQuote,
-  findRouterQuote,
-];
+import { oneDollar, type PriceContext, type PriceQuote, type RouterReader } from "./price_quote.ts";
 
 /** Chains whose native token is a dollar: Gnosis and Chiado. */
 const DOLLAR_CHAINS: ReadonlySet<number> = new Set([100, 10200]);
@@ -24,7 +12,9 @@ const DOLLAR_CHAINS: ReadonlySet<number> = new Set([100, 10200]);
 export function listPriceQuotes(context: PriceContext): readonly PriceQuote[] {
   const { stateMachine } = context.config;
   if (isEvm(stateMachine) && DOLLAR_CHAINS.has(evmChainId(stateMachine))) return [oneDollar];
-  return sources.flatMap((find) => find(context) ?? []);
+  // Hosts of a test hub (`KUSAMA-`) have no pools; there the rule is one dollar.
+  const router = context.hub.startsWith("KUSAMA-") ? oneDollar : routerQuote(context.router);
+  return [findEtherscanQuote(context) ?? [], router].flat();
 }
 
 /** Price from the router that the chain's host names. */
@@ -41,9 +31,4 @@ export function routerQuote(router: RouterReader): PriceQuote {
       }
     },
   };
-}
-
-/** Finds the router's quote. Hosts of a test hub (`KUSAMA-`) have no pools; there the rule is one dollar. */
-function findRouterQuote({ router, hub }: PriceContext): PriceQuote {
-  return hub.startsWith("KUSAMA-") ? oneDollar : routerQuote(router);
 }

@@ -1,7 +1,6 @@
 /** Table `message`: recording messages and changing their states. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { toDecimal } from "./columns.ts";
 import { isOpen, messageFormat, type MessageRow, type NewMessage } from "./message_rows.ts";
 import { MessageSearch } from "./message_search.ts";
 import { wakeFromFuture } from "./retention.ts";
@@ -104,7 +103,7 @@ export class Messages extends MessageSearch {
        WHERE target = :target AND commitment = item.value ->> 0`,
       {
         target,
-        list: JSON.stringify(offers.map((offer) => [offer.commitment, toDecimal(offer.offeredUsd18)])),
+        list: JSON.stringify(offers.map((offer) => [offer.commitment, offer.offeredUsd18.toString()])),
       },
     );
   }

@@ -57,7 +57,11 @@ export function openReadOnlyLedger(path: string, { clock }: Pick<OpenDeps, "cloc
 
 /** Opens an existing database for reading only, also while a relayer works on it. @throws {LedgerFault} */
 export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Database {
-  refuseMissing(path);
+  refuseWrongPlace(path);
+  if (findFile(path) === undefined) {
+    const text = "there is no such file. Name the relayer's database with --db";
+    throw new LedgerFault("io", { path, text });
+  }
   let version = 0;
   const db = connect({ path, clock, readOnly: true }, (opened) => {
     version = readSchemaVersion(opened, migrations);
@@ -70,15 +74,6 @@ export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Da
   throw new LedgerFault("io", { path, text });
 }
 
-function refuseMissing(path: string): void {
-  refuseWrongPlace(path);
-  if (findFile(path) !== undefined) return;
-  throw new LedgerFault("io", {
-    path,
-    text: "there is no such file. Name the relayer's database with --db",
-  });
-}
-
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? migrations;
@@ -86,11 +81,11 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
   const file = { path, clock: deps.clock };
   // Files that are not ours are not changed, and nothing is left beside them.
   let db = connect(file, (opened) => void readSchemaVersion(opened, steps));
-  let lock: FileLock | undefined;
+  let lock: Deno.FsFile | undefined;
   try {
-    lock = takeLock(path);
+    const taken = lock = takeLock(path);
     const version = readSchemaVersion(db, steps);
-    checkAtStart(db, fileSize(path));
+    checkAtStart(db, BigInt(Deno.statSync(resolve(path)).size));
     if (version > 0 && version < steps.length) {
       const copy = `${resolve(path)}.backup-v${version}`;
       copyAndClose(db, copy);
@@ -104,11 +99,11 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
       db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
       deps.log?.info("database_opened.replicated", { database: path });
     }
-    db.atClose(lock.release);
+    db.atClose(() => release(taken));
     return db;
   } catch (error) {
     db.close();
-    lock?.release();
+    if (lock !== undefined) release(lock);
     throw error;
   }
 }
@@ -184,37 +179,25 @@ function guardOpening<T>(path: string, open: () => T): T {
   }
 }
 
-function fileSize(path: string): bigint {
-  return BigInt(Deno.statSync(resolve(path)).size);
-}
-
-/**
- * A lock by which only one program works on a database: an advisory one (flock) on a file beside it. The kernel
- * releases it when the process ends, however it ends, so the file itself means nothing and stays. SQLite's own locks
- * last no longer than a transaction: others may read and replicate the database meanwhile.
- */
-interface FileLock {
-  /** Ends it; the file stays. */
-  release(): void;
-}
-
 /** Longest content of the file that is read, bytes. */
 const MAX_CONTENT_BYTES = 256;
 
 /**
- * Takes the lock of the database at `path`, which exists; it lasts until it is released or the process dies.
+ * Takes the lock of the database at `path`, which exists, by which only one program works on it: an advisory one (flock)
+ * on a file beside it. The kernel releases it when the process ends, however it ends, so the file itself means nothing
+ * and stays. SQLite's own locks last no longer than a transaction: others may read and replicate the database meanwhile.
  * @throws {LedgerFault} `locked` at once when another process has it.
  */
-function takeLock(path: string): FileLock {
+function takeLock(path: string): Deno.FsFile {
   const place = placeOf(path);
   let file: Deno.FsFile | undefined;
   try {
-    const opened = file = openOwn(path, place);
+    file = openOwn(path, place);
     if (!file.tryLockSync(true)) throw heldFault(path, place, file);
     const note = `${Deno.pid}\nThe process that works on this database locks this file. Leave it here.\n`;
     file.truncateSync();
     file.writeSync(new TextEncoder().encode(note));
-    return { release: () => release(opened) };
+    return file;
   } catch (error) {
     file?.close();
     throw error instanceof LedgerFault ? error : toFileFault(error, path, place);

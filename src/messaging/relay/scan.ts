@@ -9,7 +9,7 @@ import { decideState, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
-import { endDelivered, recordSeenDelivery } from "./receipts.ts";
+import { endDelivered, MAX_RECEIPTS_AT_ONCE, recordSeenDelivery } from "./receipts.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -238,9 +238,6 @@ const PAUSE_MS = 1_000;
 /** Messages whose receipts are read again on each leg: those that were found last. */
 const MAX_RECEIPTS = 500;
 
-/** Messages of one request for receipts. */
-const RECEIPTS_AT_ONCE = 100;
-
 /** Result for one leg. */
 export interface Reconciled {
   /** Messages that were missing in the ledger. */
@@ -306,7 +303,7 @@ async function endWaiting(leg: LegRun): Promise<number> {
     .filter(({ kind, nextAttemptAtMs }) => kind !== "get" && nextAttemptAtMs > leg.clock.now());
   const candidates = waiting.flatMap((row) => toCandidate(row));
   let ended = 0;
-  for (const part of partsOf(candidates, RECEIPTS_AT_ONCE)) {
+  for (const part of partsOf(candidates, MAX_RECEIPTS_AT_ONCE)) {
     const receipts = await leg.target.reads.fetchReceipts(part.map(({ message }) => message), leg.signal);
     const seen = part.filter((_, index) => receipts[index] !== undefined);
     if (seen.length > 0) ended += seen.length - (await endDelivered(leg, seen)).length;

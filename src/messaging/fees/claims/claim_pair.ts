@@ -76,15 +76,6 @@ export type PairOutcome =
 /** Age of a delivery from which a fee counts that its source's endpoints do not agree on, ms. */
 const MAX_UNSURE_MS = 3_600_000;
 
-/** Processes a pair once. */
-export function claimPair(
-  context: ClaimContext,
-  input: PairInput,
-  signal: AbortSignal,
-): Promise<PairOutcome> {
-  return new PairPass(context, input, signal).run();
-}
-
 /** True while a signature with this nonce is pending: a claim for a beneficiary, or a withdrawal request. */
 export function isNonceTaken(
   context: FeeContext,
@@ -116,7 +107,7 @@ const MAX_RAISED_MS = 86_400_000;
 const doubtfulEnds: readonly SettledClaim["why"][] = ["fee_is_zero", "unknown_to_hub"];
 
 /** One pass over a pair. */
-class PairPass {
+export class PairPass {
   readonly #context: ClaimContext;
   readonly #input: PairInput;
   readonly #signal: AbortSignal;
@@ -127,6 +118,7 @@ class PairPass {
     this.#signal = signal;
   }
 
+  /** Processes the pair once. */
   async run(): Promise<PairOutcome> {
     const { deferred, doubts, ledger, raised, units } = this.#context;
     const { pair, source, destHeights, sourceHeights } = this.#input;

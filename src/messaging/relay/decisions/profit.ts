@@ -124,8 +124,13 @@ export function decideBatch(
   const proofRule = offers.some(isOwn) ? { ...rule, profitPercent: 0 } : rule;
   const owed18 = consensusProofs === undefined ? 0n : requirement(consensusProofs, proofRule);
   if (rule.profitPercent !== 0 || (offers.every(isOwn) && owed18 !== undefined)) {
-    const priced = [...verdicts.values()].filter(isPriced);
-    for (const id of dropWorst(priced.map(toSurplus), owed18)) {
+    // Where the fee or the price is unknown, nothing was compared.
+    const surpluses = [...verdicts.values()].flatMap((
+      { id, numbers: { feeUsd18, requiredUsd18: required18 } },
+    ) =>
+      feeUsd18 === undefined || required18 === undefined ? [] : [{ id, surplus18: feeUsd18 - required18 }]
+    );
+    for (const id of dropWorst(surpluses, owed18)) {
       const verdict = verdicts.get(id);
       if (verdict?.kind !== "deliver") continue;
       const { numbers } = verdict;
@@ -144,22 +149,10 @@ function requirement(consensusProofs: Usage, rule: ProfitRule): bigint | undefin
   return cost18 === undefined ? undefined : requiredUsd18(cost18, rule.profitPercent);
 }
 
-/** True for messages whose fee was compared: neither the fee nor the price is unknown. */
-function isPriced(verdict: BatchVerdict): boolean {
-  return verdict.kind === "deliver" ? verdict.why === "profitable" : verdict.reason === "unprofitable";
-}
-
 interface Surplus {
   readonly id: string;
   /** Fee minus its requirement; negative when the fee is too low. */
   readonly surplus18: bigint;
-}
-
-function toSurplus({ id, numbers: { feeUsd18, requiredUsd18: required18 } }: BatchVerdict): Surplus {
-  if (feeUsd18 === undefined || required18 === undefined) {
-    throw new Error("A message without a price was compared");
-  }
-  return { id, surplus18: feeUsd18 - required18 };
 }
 
 /**

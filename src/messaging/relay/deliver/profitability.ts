@@ -4,8 +4,6 @@
  * with the numbers of the decision. The rule itself is in `decisions/profit.ts`. A request that certainly no longer
  * exists on its own chain has none, and ends.
  */
-import type { Chain } from "../../../core/chains/port.ts";
-import type { CertainReads } from "../../../core/chains/reads.ts";
 import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { Message } from "../../../core/ismp/message.ts";
@@ -27,13 +25,12 @@ import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { FeeReader, LegProfit, LegRun, TargetContext } from "../leg.ts";
 import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
-import { noteOffers } from "../limits/spending.ts";
 import { type Candidate, findOwnPayment, type Judge, type Refused, screen } from "../messages.ts";
 import type { Finding } from "../decisions/retry_schedule.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 
-/** Revenue of one message. */
-export interface Revenue {
+/** A message with its revenue. */
+export interface Revenue extends Candidate {
   readonly isOwnPayment: boolean;
   /** True for a request of a module of the hub whose reward replaces the fee. */
   readonly isRewarded: boolean;
@@ -63,7 +60,7 @@ export async function readRevenues(
     const reward = isOfHub ? settings.listedModules()?.get(toHex(from)) : undefined;
     const fee18 = isOfHub ? toReward18(reward ?? 0n, settings.hubTokenPrice27) : fees.get(row.commitment);
     const isGone = fee18 === undefined && fees.has(row.commitment);
-    return { isOwnPayment, isRewarded: reward !== undefined, fee18, isGone };
+    return { row, message, isOwnPayment, isRewarded: reward !== undefined, fee18, isGone };
   });
 }
 
@@ -88,10 +85,7 @@ async function readFees(
         const payment = findOwnPayment(context, row);
         const paid = payment?.amount ?? units[index];
         const fee18 = paid === undefined ? undefined : toFee18(paid, decimals);
-        fees.set(
-          row.commitment,
-          payment === undefined || fee18 === undefined ? fee18 : paymentBudget18(fee18),
-        );
+        fees.set(row.commitment, payment && fee18 !== undefined ? paymentBudget18(fee18) : fee18);
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
@@ -132,11 +126,8 @@ export async function filterProfitable(
     offers.every(({ isOwnPayment }) => isOwnPayment);
   // The required profit is the margin for price changes until it is signed.
   const maxGasPriceWei = isOwnMoney || profit.minimumPercent !== 0 ? coveringPriceWei(bound) : undefined;
-  const revenueOf = new Map(
-    work.candidates.map(({ message }, index) => [message, revenueAt(revenues, index)]),
-  );
-  const lost = work.candidates.filter(({ message }) => revenueOf.get(message)?.isGone === true);
-  const gone = new Set(await findGoneRequests(leg, profit, lost));
+  const revenueOf = new Map(revenues.map((revenue) => [revenue.message, revenue]));
+  const gone = new Set(await findGoneRequests(leg, profit, revenues.filter(({ isGone }) => isGone)));
   leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
@@ -150,6 +141,17 @@ export async function filterProfitable(
     return verdict && judgeUnpaid(leg, work.part, { verdict, revenue: revenueOf.get(message) });
   });
   return { candidates, maxGasPriceWei };
+}
+
+/** Records the revenue that messages offer, as far as it could be read; their delivery is compared with it later. */
+export function noteOffers(
+  context: TargetContext,
+  offers: readonly { readonly id: string; readonly fee18: bigint | undefined }[],
+): void {
+  const known = offers.flatMap(({ id, fee18 }) =>
+    fee18 === undefined ? [] : [{ commitment: toHash256(id), offeredUsd18: fee18 }]
+  );
+  if (known.length > 0) context.ledger.messages.noteOffers(context.target.id.stateMachine, known);
 }
 
 /** Size from which a message has to pay for its own bytes before anything is proved or simulated, bytes. */
@@ -174,7 +176,7 @@ export async function judgeBytes(
     gas.fetchGasQuote(leg.signal),
   ]);
   const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
-  const revenueOf = new Map(large.map(({ message }, index) => [message, revenueAt(revenues, index)]));
+  const revenueOf = new Map(revenues.map((revenue) => [revenue.message, revenue]));
   return ({ row, message }) => {
     const revenue = revenueOf.get(message);
     if (revenue === undefined) return undefined;
@@ -214,16 +216,13 @@ export async function judgeProfit(
   const bytes = BigInt(sizes.reduce((sum, size) => sum + size, 0));
   const dataOf = (size: number): bigint => dataCostWei * BigInt(size) / bytes;
   const ofProofs = proofBytes.reduce((sum, size) => sum + dataOf(size), 0n);
-  const offers = work.candidates.map((candidate, index) => {
-    const { isOwnPayment, fee18 } = revenueAt(revenues, index);
-    return {
-      id: candidate.row.commitment,
-      isOwnPayment,
-      fee18,
-      gas: messageGas[index] ?? 0n,
-      dataCostWei: dataOf(countCallBytes(candidate)),
-    };
-  });
+  const offers = revenues.map(({ row, isOwnPayment, fee18 }, index) => ({
+    id: row.commitment,
+    isOwnPayment,
+    fee18,
+    gas: messageGas[index] ?? 0n,
+    dataCostWei: dataOf(countCallBytes({ row })),
+  }));
   const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
   const consensusProofs = proofBytes.length === 0
     ? undefined
@@ -253,12 +252,6 @@ export function toDecisions(
   }));
 }
 
-function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
-  const found = revenues[index];
-  if (found === undefined) throw new Error("Missing revenue of a message");
-  return found;
-}
-
 /** What becomes of a message that does not pay, with its numbers. */
 function judgeUnpaid(
   context: TargetContext,
@@ -281,9 +274,6 @@ function judgeUnpaid(
   };
 }
 
-/** Chain on which requests were made. */
-export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainReads, "fetchCertainFees"> };
-
 /**
  * Finds the candidates whose requests certainly no longer exist on `chain`. Nodes that have not reached the block in
  * which they were seen do not count, nor do answers that another endpoint contradicts. If the chain does not answer,
@@ -291,7 +281,7 @@ export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainR
  */
 async function findGone(
   { ledger, log, source, signal }: LegRun,
-  chain: RequestChain,
+  chain: Pick<FeeReader, "id" | "certain">,
   messages: readonly Message[],
 ): Promise<ReadonlySet<Message>> {
   if (messages.length === 0) return new Set();

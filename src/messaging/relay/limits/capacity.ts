@@ -98,12 +98,8 @@ export function readNonces(
 /** Minimum interval between reports of foreign use of the account, ms. */
 const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
-/** Time of each kind of report. */
-const foreignNonces = {
-  "account_shared.mined": keepOn("foreign_nonce_mined", z.number()),
-  "account_shared.ahead": keepOn("foreign_nonce_ahead", z.number()),
-  "account_shared.seen": keepOn("foreign_nonce_seen", z.number()),
-} as const;
+/** Time of the last report, by its event. */
+const foreignNonces = keepOn("foreign_nonces", z.record(z.string(), z.number()));
 
 /**
  * Reports a nonce that a transaction of another program has, once a day, also across restarts.
@@ -113,13 +109,13 @@ const foreignNonces = {
 export function reportForeign(
   context: TargetContext,
   nonce: bigint,
-  event: keyof typeof foreignNonces,
+  event: "account_shared.mined" | "account_shared.ahead" | "account_shared.seen",
 ): void {
   const { clock, log, target } = context;
   const chain = target.id.stateMachine;
-  const reported = foreignNonces[event];
-  if (clock.now() - (reported.read(context) ?? -Infinity) < REPORT_INTERVAL_MS) return;
-  reported.write(context, clock.now());
+  const reportedMs = foreignNonces.read(context) ?? {};
+  if (clock.now() - (reportedMs[event] ?? -Infinity) < REPORT_INTERVAL_MS) return;
+  foreignNonces.write(context, { ...reportedMs, [event]: clock.now() });
   log[event === "account_shared.seen" ? "info" : "warn"](event, { chain, nonce });
 }
 

@@ -160,7 +160,7 @@ export async function leaveGaps(
 }
 
 /** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
-const EXTRINSIC_PATIENCE_BLOCKS = 3n;
+export const EXTRINSIC_PATIENCE_BLOCKS = 3n;
 
 /** Maximum duration of a broadcast, ms: until then a signed submission without a result is left unchanged. */
 const BROADCAST_MS = 60_000;

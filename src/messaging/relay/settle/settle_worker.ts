@@ -86,15 +86,12 @@ function isRoomAwaited(context: SettledTarget): boolean {
  * version, or a pruned submission) become ready, and their receipts are read first.
  */
 function recoverSubmitted(context: SettledTarget): void {
-  context.ledger.transaction(() => {
-    for (const { id } of context.ledger.submissions.listUnresolved(context.target.id.stateMachine)) {
-      noteNoAnswer(context, id);
-    }
-  });
   const { messages, submissions } = context.ledger;
   const target = context.target.id.stateMachine;
+  const unresolved = submissions.listUnresolved(target);
+  context.ledger.transaction(() => unresolved.forEach(({ id }) => noteNoAnswer(context, id)));
   const open = new Set(
-    submissions.listUnresolved(target).flatMap(({ id }) => submissions.itemsOf(id))
+    unresolved.flatMap(({ id }) => submissions.itemsOf(id))
       .filter(({ outcome }) => outcome === undefined).map(({ commitment }) => commitment),
   );
   for (const source of context.sources) {

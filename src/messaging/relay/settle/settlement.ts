@@ -39,7 +39,7 @@ export async function settleSuccess(
 ): Promise<boolean> {
   const isKnown = isKnownBlock(row, outcome);
   if (isKnown && !outcome.isFinal) return false;
-  const paid = isKnown ? undefined : await readPaidBy(context, outcome);
+  const paid = isKnown ? undefined : await readPaid(context, outcome);
   const outcomes = isKnown ? [] : await readOutcomes(context, row, outcome);
   if (outcomes === undefined) return false;
   context.ledger.transaction(() => {
@@ -54,10 +54,6 @@ export async function settleSuccess(
     if (outcome.isFinal) finalise(context, row);
   });
   return true;
-}
-
-function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefined> {
-  return readPaid(outcome, context.profit?.price, context.signal);
 }
 
 /**
@@ -133,7 +129,7 @@ export async function settleRevert(
   const state = outcome.isFinal ? "failed" : "included";
   if (!isKnownBlock(row, outcome)) {
     const { block, refusal } = outcome;
-    const paid = await readPaidBy(context, outcome);
+    const paid = await readPaid(context, outcome);
     await settleByReceipts(context, row, { state, detail, block, code: refusal?.code, paid });
     return true;
   }
