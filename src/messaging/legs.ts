@@ -30,8 +30,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { PriceContext } from "../core/pricing/price_quote.ts";
-import { listPriceQuotes } from "../core/pricing/price_quotes.ts";
-import { createPriceSource, type PriceSource } from "../core/pricing/price_source.ts";
+import { createPriceSource, listPriceQuotes, type PriceSource } from "../core/pricing/price_source.ts";
 import * as z from "zod";
 
 /** Input for planning legs. */

@@ -47,27 +47,28 @@ export async function runProgram(
   if (fence !== undefined && mayWork === undefined) return exitCodes.fenced;
   const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
   const configured = (): CheckRow => judgeConfiguration(args.config, reading);
-  const path = `${args.db}.sock`;
+  const { db = "" } = args;
+  const path = `${db}.sock`;
   let socket: ControlSocket | undefined;
   using _ = { [Symbol.dispose]: (): void => socket?.close() };
   const deps: CommandDeps = {
     ...base,
-    checks: { board: watch.checks, configured },
+    board: watch.checks,
     openLedger: () => {
       const isReplicated = config.relayer.leaveCheckpoints;
-      const ledger = openLedger(args.db, { clock: systemClock, log, isReplicated });
+      const ledger = openLedger(db, { clock: systemClock, log, isReplicated });
       // The database is locked, so that a socket that is there belongs to no living process.
       if (command.kind === "relay") socket = openControlSocket(base, path);
       dropWriteAccess(log);
       return ledger;
     },
     dropWriteAccess: () => dropWriteAccess(log),
-    openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
-    isHeld: () => isHeld(args.db),
+    openReadOnly: () => openReadOnlyLedger(db, { clock: systemClock }),
+    isHeld: () => isHeld(db),
     connect: (checked) =>
       watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
     fetch: platformFetch,
-    database: args.db,
+    database: db,
     configured,
   };
   if (command.kind !== "relay") {

@@ -4,7 +4,8 @@
  * retrying on its own.
  */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
@@ -46,7 +47,7 @@ and what times out meanwhile ends. Holds survive a restart; release ends them.`,
     `Held now: ${held.join(", ")}`,
 });
 
-/** What the operator names; chains by the name of their section, too. @throws {OperationRefusal} */
+/** What the operator names; chains by the name of their section, too. @throws {CommandRefusal} */
 function toSubject({ config }: OperationContext, text: string): HoldSubject {
   const named = text.split(/\s*(?::|->)\s*/);
   const isRoute = named.length === 2;
@@ -55,7 +56,7 @@ function toSubject({ config }: OperationContext, text: string): HoldSubject {
     : named;
   const subject = parseHoldSubject(ends.join(":"));
   if (subject === undefined) {
-    throw new OperationRefusal(
+    throw new CommandRefusal(
       `${text} is neither a module (0x and hex digits) nor a route such as EVM-1:EVM-56.`,
     );
   }
@@ -91,9 +92,8 @@ release is printed.`,
   work: (context: OperationContext, [text]: readonly [string?]) => {
     const subject = text === undefined ? undefined : toSubject(context, text);
     const holds = releaseHolds(context, subject);
-    const { ledger, config: { hub, chains } } = context;
-    const targets = chains.map(({ stateMachine }) => stateMachine);
-    const pairs = releaseSuspended({ ledger, hub: hub.stateMachine, chains: targets }, subject);
+    const { ledger, config: { chains } } = context;
+    const pairs = releaseSuspended(ledger, chains.map(({ stateMachine }) => stateMachine), subject);
     const gated = releaseGated(context, subject);
     context.wake();
     return {
@@ -143,11 +143,8 @@ function releaseGated(context: OperationContext, subject: HoldSubject | undefine
 
 /** Releases suspended pairs, in a transaction of its own, and clears their failures; their messages are due again. */
 export function releaseSuspended(
-  { ledger, hub, chains }: {
-    readonly ledger: Ledger;
-    readonly hub: StateMachine;
-    readonly chains: readonly StateMachine[];
-  },
+  ledger: Ledger,
+  chains: readonly StateMachine[],
   subject: HoldSubject | undefined,
 ): readonly SuspensionRow[] {
   return ledger.transaction(() => {
@@ -156,9 +153,7 @@ export function releaseSuspended(
     // Those of other pairs are held again when they are attempted.
     for (const pair of meant) {
       ledger.suspensions.remove(pair);
-      for (const reason of ["suspended", "not_executed"] as const) {
-        ledger.messages.wake(hub, pair.target, reason);
-      }
+      ledger.messages.wakeMatching({ target: pair.target, reasons: ["suspended", "not_executed"] });
     }
     return meant;
   });

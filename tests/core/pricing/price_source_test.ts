@@ -5,9 +5,7 @@ import type { NativePrice, Quotation } from "../../../src/core/evm/native_price.
 import { ONE_DOLLAR_27, quotePrice } from "../../../src/core/evm/native_price.ts";
 import { etherscanQuote } from "../../../src/core/pricing/etherscan.ts";
 import { oneDollar, type PriceQuote } from "../../../src/core/pricing/price_quote.ts";
-import { listPriceQuotes } from "../../../src/core/pricing/price_quotes.ts";
-import { routerQuote } from "../../../src/core/pricing/price_quotes.ts";
-import { createPriceSource } from "../../../src/core/pricing/price_source.ts";
+import { createPriceSource, listPriceQuotes, routerQuote } from "../../../src/core/pricing/price_source.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -97,19 +95,6 @@ Deno.test("price source: the second source is asked when the first is silent for
   assert.equal(clock.now() - startMs, 10_000);
   assert.equal(price.kind === "known" && price.origin, "router");
   assert.deepEqual(price.failures, [{ origin: "etherscan", code: "timeout" }]);
-});
-
-Deno.test("price source: a jump is accepted when the second source confirms it, and not otherwise", async () => {
-  const clock = new FakeClock();
-  const first = scripted("etherscan", quotePrice(dollars(3_000n)), quotePrice(dollars(1n)));
-  const second = scripted("router", quotePrice(dollars(2_900n)));
-  const source = createPriceSource({ clock }, { quotes: [first, second] });
-  await source.fetchPrice(signal);
-  assert.equal(second.asked, 0);
-  clock.jump(60_000);
-  const price = await source.fetchPrice(signal);
-  assert.equal(price27Of(price), dollars(2_900n));
-  assert.deepEqual(price.failures, [{ origin: "etherscan", code: "jumped" }]);
 });
 
 Deno.test("price source: a price of an earlier run is remembered", async () => {

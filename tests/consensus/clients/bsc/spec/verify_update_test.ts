@@ -1,8 +1,6 @@
-import type { IntermediateState } from "../../../../../src/core/ismp/state_machine.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
-  BscError,
   type BscErrorCode,
   encodeExtraData,
   parseExtraData,
@@ -17,22 +15,19 @@ import {
   type BscHubView,
   verifyBscUpdate,
 } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
-import { type EvmBlockHeader, hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import { type EvmBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { changedHeaders, flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
 import {
   allVoted,
   chapel,
   distantTarget,
   enactment,
-  headerOf,
   hub,
-  realUpdates,
   staging,
   stagingByEpochBlock,
   stateAt,
   states,
   twoThirdsVoted,
-  vector,
 } from "./vectors.ts";
 
 /** What differs from a step. */
@@ -49,19 +44,6 @@ interface Step {
 
 const stage: Step = { trusted: stateAt(0), update: staging };
 const enact: Step = { trusted: stateAt(1), update: enactment };
-
-/** Verifies updates of one extrinsic: each against the state that its predecessor leaves. */
-function verifyInTurn(
-  updates: readonly BscUpdate[],
-): { readonly consensusState: BscConsensusState; readonly commitments: readonly IntermediateState[] } {
-  let consensusState = stateAt(0);
-  const commitments = updates.map((update) => {
-    const verified = verifyBscUpdate(consensusState, update, hub);
-    consensusState = verified.consensusState;
-    return verified.commitment;
-  });
-  return { consensusState, commitments };
-}
 
 function refuses(
   { trusted, update }: Step,
@@ -86,19 +68,6 @@ function withVote(
   const extraData = encodeExtraData({ ...parts, attestation: change(parts.attestation) });
   return { attestedHeader: { ...attestedHeader, extraData } };
 }
-
-Deno.test("BSC: real headers have the known hashes", () => {
-  const single = vector("header_hash");
-  equal(hashBlockHeader(headerOf(single.at("header"))), single.hash("hash"));
-  for (const { node, update } of realUpdates) {
-    const known = new Map(
-      node.list("header_hashes").map((entry) => [entry.integer("number"), entry.hash("hash")]),
-    );
-    for (const header of [update.sourceHeader, update.targetHeader, update.attestedHeader]) {
-      equal(hashBlockHeader(header), known.get(header.number));
-    }
-  }
-});
 
 Deno.test("BSC: real updates of Chapel have the known results", () => {
   for (const { node, trusted, update } of [allVoted, twoThirdsVoted]) {
@@ -128,16 +97,6 @@ Deno.test("BSC: the synthetic rotation leads through the known states", () => {
     const { consensusState } = verifyBscUpdate(trusted, update, hub);
     equal(toHex(bscConsensusStateCodec.enc(consensusState)), toHex(states[at + 1] ?? new Uint8Array(0)));
   }
-  const together = verifyInTurn([staging, enactment]);
-  equal(together.consensusState, stateAt(2));
-  equal(together.commitments.map(({ height }) => height.height), [2003n, 2010n]);
-});
-
-Deno.test("BSC: several updates in another order, or one twice, are refused", () => {
-  const code = (code: BscErrorCode) => (error: unknown): boolean =>
-    error instanceof BscError && error.code === code;
-  throws(() => verifyInTurn([enactment, staging]), code("unknown_voter"));
-  throws(() => verifyInTurn([staging, staging]), code("stale_source"));
 });
 
 Deno.test("BSC: the epoch's first header as source stages the same set without ancestry", () => {
