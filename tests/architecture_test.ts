@@ -256,10 +256,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/config": 3096,
   "core/encoding": 591,
   "core/evm": 1733,
-  "core/hub_proofs": 750,
+  "core/hub_proofs": 736,
   "core/ismp": 1972,
   "core/merkle": 917,
-  "core/pricing": 344,
+  "core/pricing": 340,
   "core/rpc": 3538,
   "core/runtime": 2003,
   "core/substrate": 270,
@@ -269,19 +269,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/commands": 1749,
   "messaging/config": 590,
   "messaging/fees": 2642,
-  "messaging/ledger": 4362,
-  "messaging/relay": 7160,
+  "messaging/ledger": 4321,
+  "messaging/relay": 7120,
   "messaging/status": 1068,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_308,
+  "lines of src": 73_209,
   "lines of devnet": 31_307,
   "lines of tests": 86_810,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
-  "files of src with one importer, in the same folder": 77,
+  "files of src with one importer, in the same folder": 74,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_611,
 };

@@ -125,18 +125,6 @@ function hasLitestream(db: Database): boolean {
   return findFile(`${dirname(file)}/.${basename(file)}-litestream`) !== undefined;
 }
 
-/**
- * Opens the file of a database on which nobody works, as {@link openDatabase} does it, but without a change.
- * @throws {LedgerFault}
- */
-function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
-  return connect({ path, clock }, (db) => {
-    readSchemaVersion(db, migrations);
-    refuseHeld(path);
-    tryWriting(db);
-  });
-}
-
 /** Makes sure that this process may write now, and that no other one is writing. */
 function tryWriting(db: Database): void {
   db.run("BEGIN IMMEDIATE");
@@ -212,7 +200,8 @@ function openOwn(path: string, place: string): Deno.FsFile {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
   const found = Deno.lstatSync(place);
-  const file = isOwnFile(found) ? Deno.openSync(place, { read: true, write: true }) : undefined;
+  const isOwn = found.isFile && found.nlink === 1 && found.uid === Deno.uid(); // and it has no other name
+  const file = isOwn ? Deno.openSync(place, { read: true, write: true }) : undefined;
   const opened = file?.statSync();
   if (file !== undefined && opened?.ino === found.ino && opened.dev === found.dev) return file;
   file?.close();
@@ -261,24 +250,15 @@ function placeOf(path: string): string {
 }
 
 function heldFault(path: string, place: string, file: Deno.FsFile): LedgerFault {
-  const holder = readHolder(file);
+  const bytes = new Uint8Array(MAX_CONTENT_BYTES);
+  const count = file.readSync(bytes) ?? 0;
+  // A process in a container has a number of its own there.
+  const holder = /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
   return new LedgerFault("locked", {
     path,
     text: `another process uses it (${holder === undefined ? "it" : `process ${holder}`} locks ${place}). ` +
       "Stop the other program (a running causeway, or a manual run) and start again",
   });
-}
-
-/** Number of the process that has locked the file; one in a container has a number of its own there. */
-function readHolder(file: Deno.FsFile): string | undefined {
-  const bytes = new Uint8Array(MAX_CONTENT_BYTES);
-  const count = file.readSync(bytes) ?? 0;
-  return /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
-}
-
-/** True for a regular file of this user that has no other name. */
-function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
-  return isFile && nlink === 1 && uid === Deno.uid();
 }
 
 /** Owner and permission bits of the file. */
@@ -320,7 +300,11 @@ export function inspectDatabase<T>(
     const file = findFile(path);
     if (file === undefined) return { kind: "absent" };
     const newest = migrations.length;
-    const db = openUnchanged(path, clock);
+    const db = connect({ path, clock }, (opened) => {
+      readSchemaVersion(opened, migrations);
+      refuseHeld(path);
+      tryWriting(opened);
+    });
     try {
       const version = readSchemaVersion(db, migrations);
       const content = version === newest ? read(createLedger(db)) : undefined;

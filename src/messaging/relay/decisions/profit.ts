@@ -47,8 +47,13 @@ export type ProfitDecision =
 
 /** Decides on one message that is sent alone, or whose share of the transaction is `offer`. */
 export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
-  const numbers = profitNumbers(offer, rule);
-  const { feeUsd18: fee18, requiredUsd18: required18 } = numbers;
+  const { gas, dataCostWei, fee18 } = offer;
+  const { gasPriceWei, price27, profitPercent } = rule;
+  const costUsd = costUsd18(offer, rule);
+  const percent = offer.isOwnPayment ? 0 : profitPercent;
+  const required18 = costUsd === undefined ? undefined : requiredUsd18(costUsd, percent);
+  const usage = { gas, dataCostWei, gasPriceWei, price27, profitPercent };
+  const numbers = { ...usage, feeUsd18: fee18, costUsd18: costUsd, requiredUsd18: required18 };
   // Even when everything is delivered, a payment to us must not be spent on its own delivery.
   const isBounded = offer.isOwnPayment && required18 !== undefined;
   if (rule.profitPercent === 0 && !isBounded) return { kind: "deliver", why: "no_minimum", numbers };
@@ -57,22 +62,6 @@ export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
   return fee18 >= required18
     ? { kind: "deliver", why: "profitable", numbers }
     : { kind: "hold", reason: "unprofitable", numbers };
-}
-
-/** Computes only the numbers. */
-function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
-  const cost18 = costUsd18(offer, rule);
-  const percent = offer.isOwnPayment ? 0 : rule.profitPercent;
-  return {
-    gas: offer.gas,
-    dataCostWei: offer.dataCostWei,
-    gasPriceWei: rule.gasPriceWei,
-    price27: rule.price27,
-    profitPercent: rule.profitPercent,
-    feeUsd18: offer.fee18,
-    costUsd18: cost18,
-    requiredUsd18: cost18 === undefined ? undefined : requiredUsd18(cost18, percent),
-  };
 }
 
 /** Message of the batch; `gas` and `dataCostWei` are what it adds to the transaction. */

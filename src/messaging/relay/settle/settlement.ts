@@ -9,22 +9,13 @@ import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
 import { type DeliveryOutcome, judgeRecorded } from "../decisions/retry_schedule.ts";
 import { applyOutcomes, type EndWithoutEffect, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
-import type { RelayDeps, Settling } from "../leg.ts";
+import type { Settling } from "../leg.ts";
 import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
 import { noteProofs } from "../limits/proof_costs.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
 /** Submission that is in a block. */
 export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
-
-/**
- * Records that a submission is pending (again): its block was reorganised, or the response to the broadcast was lost.
- */
-export function notePending(context: RelayDeps, row: SubmissionRow): boolean {
-  if (row.state === "broadcast") return false;
-  context.ledger.transaction(() => reopen(context, row));
-  return true;
-}
 
 /** True when the block is the one in the journal. */
 export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
