@@ -231,24 +231,23 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2906,
-  "consensus/checks": 178,
+  "consensus": 2886,
+  "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
-  "consensus/clients/beefy": 2214,
+  "consensus/clients/beefy": 2223,
   "consensus/clients/bsc": 1422,
-  "consensus/clients/grandpa": 1421,
+  "consensus/clients/grandpa": 1433,
   "consensus/clients/op_stack": 1374,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4224,
-  "consensus/commands": 366,
+  "consensus/commands": 389,
   "consensus/config": 858,
-  "consensus/followers": 58,
   "consensus/relay_chain": 440,
   "consensus/rest": 228,
   "consensus/rollup": 1090,
   "consensus/spec": 153,
-  "consensus/status": 419,
+  "consensus/status": 420,
   "core/beefy": 448,
   "core/chains": 12_186,
   "core/checks": 1224,
@@ -276,14 +275,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_762,
+  "lines of src": 73_725,
   "lines of devnet": 31_504,
-  "lines of tests": 87_792,
+  "lines of tests": 87_795,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 34,
+  "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 79,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_613,
+  "words of docs": 59_609,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
