@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2886,
+  "consensus": 2869,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2223,
@@ -249,8 +249,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 420,
   "core/beefy": 448,
-  "core/chains": 12_186,
-  "core/checks": 1224,
+  "core/chains": 12_188,
+  "core/checks": 1230,
   "core/commands": 1576,
   "core/config": 3096,
   "core/encoding": 591,
@@ -262,10 +262,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 2003,
   "core/substrate": 270,
-  "core/telemetry": 2554,
-  "messaging": 968,
+  "core/telemetry": 2536,
+  "messaging": 949,
   "messaging/checks": 287,
-  "messaging/commands": 1759,
+  "messaging/commands": 1748,
   "messaging/config": 590,
   "messaging/fees": 2737,
   "messaging/ledger": 4402,
@@ -275,14 +275,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_725,
-  "lines of devnet": 31_504,
-  "lines of tests": 87_795,
+  "lines of src": 73_668,
+  "lines of devnet": 31_307,
+  "lines of tests": 86_869,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
-  "files of src with one importer, in the same folder": 79,
+  "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_609,
+  "words of docs": 59_607,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
