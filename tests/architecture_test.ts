@@ -231,24 +231,23 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2889,
-  "consensus/checks": 178,
+  "consensus": 2869,
+  "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
-  "consensus/clients/beefy": 2213,
+  "consensus/clients/beefy": 2222,
   "consensus/clients/bsc": 1422,
-  "consensus/clients/grandpa": 1421,
+  "consensus/clients/grandpa": 1433,
   "consensus/clients/op_stack": 1374,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4224,
-  "consensus/commands": 364,
+  "consensus/commands": 387,
   "consensus/config": 858,
-  "consensus/followers": 58,
   "consensus/relay_chain": 440,
   "consensus/rest": 228,
   "consensus/rollup": 1090,
   "consensus/spec": 153,
-  "consensus/status": 419,
+  "consensus/status": 420,
   "core/beefy": 448,
   "core/chains": 12_187,
   "core/checks": 1230,
@@ -276,14 +275,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_173,
+  "lines of src": 73_136,
   "lines of devnet": 31_307,
-  "lines of tests": 86_811,
+  "lines of tests": 86_814,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 33,
+  "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_611,
+  "words of docs": 59_607,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
