@@ -257,7 +257,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 591,
   "core/evm": 1733,
   "core/hub_proofs": 750,
-  "core/ismp": 1972,
+  "core/ismp": 1964,
   "core/merkle": 917,
   "core/pricing": 369,
   "core/rpc": 3538,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_935,
+  "lines of src": 73_927,
   "lines of devnet": 31_504,
-  "lines of tests": 87_554,
+  "lines of tests": 87_435,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 77,
