@@ -256,7 +256,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 591,
   "core/evm": 1733,
   "core/hub_proofs": 736,
-  "core/ismp": 1972,
+  "core/ismp": 1964,
   "core/merkle": 917,
   "core/pricing": 340,
   "core/rpc": 3538,
@@ -275,9 +275,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_136,
+  "lines of src": 73_128,
   "lines of devnet": 31_164,
-  "lines of tests": 86_814,
+  "lines of tests": 86_594,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
