@@ -277,7 +277,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 73_128,
   "lines of devnet": 31_164,
-  "lines of tests": 86_533,
+  "lines of tests": 86_532,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
