@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2536,
   "messaging": 937,
   "messaging/checks": 287,
-  "messaging/commands": 1741,
+  "messaging/commands": 1735,
   "messaging/config": 590,
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
@@ -275,9 +275,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_120,
+  "lines of src": 73_114,
   "lines of devnet": 31_164,
-  "lines of tests": 86_532,
+  "lines of tests": 86_538,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
