@@ -241,7 +241,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4224,
-  "consensus/commands": 387,
+  "consensus/commands": 383,
   "consensus/config": 858,
   "consensus/relay_chain": 440,
   "consensus/rest": 228,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_114,
+  "lines of src": 73_110,
   "lines of devnet": 31_164,
   "lines of tests": 86_538,
   "lines of the longest function of src": 72,

@@ -3,11 +3,9 @@
  * submits it. In the running relayer it has the light client's turn, so that its worker and this never work on it at once.
  */
 import type { NamedSection } from "../../core/commands/chain_name.ts";
-import { CommandRefusal } from "../../core/commands/command.ts";
+import { CommandRefusal, isFault } from "../../core/commands/command.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import { DeadlineFault } from "../../core/runtime/retry.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { ProvedClient } from "../chain_worker.ts";
 import {
@@ -17,7 +15,6 @@ import {
   type SubmitResult,
   type TryResult,
 } from "../deliver_update.ts";
-import { ProverFault } from "../prover.ts";
 import type { ProverTurns, UpdateObserver, UpdateRoute } from "../poll_loop.ts";
 import type { Connections } from "../session.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -137,9 +134,8 @@ function listed(chains: readonly string[]): string {
 
 /** Faults whose message is for the operator, as a refusal. */
 function explain(error: unknown, { chain, target }: UpdateRoute): unknown {
-  const isExpected = error instanceof ProverFault || error instanceof RpcFault ||
-    error instanceof DeadlineFault;
-  return isExpected ? new CommandRefusal(`No update of ${chain} on ${target}: ${error.message}`) : error;
+  if (!isFault(error) || error instanceof CommandRefusal) return error;
+  return new CommandRefusal(`No update of ${chain} on ${target}: ${error.message}`);
 }
 
 /** Finds, and unless it is a dry run submits, what a light client needs next. @throws {CommandRefusal} */
