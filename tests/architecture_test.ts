@@ -250,7 +250,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 170,
   "consensus/status": 419,
   "core/beefy": 456,
-  "core/chains": 12_191,
+  "core/chains": 12_193,
   "core/checks": 1230,
   "core/commands": 1581,
   "core/config": 3096,
@@ -265,7 +265,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 270,
   "core/telemetry": 2536,
   "messaging": 968,
-  "messaging/checks": 287,
+  "messaging/checks": 283,
   "messaging/commands": 1762,
   "messaging/config": 590,
   "messaging/fees": 2737,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_034,
+  "lines of src": 74_032,
   "lines of devnet": 31_707,
   "lines of tests": 89_681,
   "lines of the longest function of src": 72,
