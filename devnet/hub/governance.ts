@@ -3,7 +3,6 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
@@ -85,11 +84,6 @@ export class Governance {
     return this.#enqueue((execution) => this.#pallets.balances.set(execution.overlay, account, free));
   }
 
-  /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
-  setDisputeGames(id: StateMachineId, rules: DisputeGameRules | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.disputeGames.set(overlay, rules, id));
-  }
-
   /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
   setBeaconRuntime(runtime: BeaconRuntime): Promise<BlockName> {
     return this.#enqueue(consensusSettings.beaconRuntime.to(runtime));
@@ -151,11 +145,6 @@ export class Governance {
   /** Whether the fee of a request was accumulated; undefined for requests that the hub does not know. */
   isClaimed(commitment: Hash256): boolean | undefined {
     return this.#metadataOf(commitment)?.claimed;
-  }
-
-  /** What a request that this chain dispatched or routed offers for its delivery; undefined for unknown requests. */
-  feeOf(commitment: Hash256): bigint | undefined {
-    return this.#metadataOf(commitment)?.fee.fee;
   }
 
   #metadataOf(commitment: Hash256): RequestMetadata | undefined {

@@ -2,7 +2,13 @@
  * The long-running consensus relayer: connects, checks, and supervises one worker per chain, until it is stopped or a
  * watched chain gets no updates. Everything it needs from the outside world is passed in.
  */
-import { chainWorker, checkAccepted, checkProver } from "./chain_worker.ts";
+import {
+  chainWorker,
+  checkAccepted,
+  checkProver,
+  clientWorker,
+  type ClientWorkerDeps,
+} from "./chain_worker.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import { controlWorker } from "../core/commands/operation.ts";
 import { operations } from "./commands/commands.ts";
@@ -16,7 +22,7 @@ import { superviseRound } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { HostWorkerDeps, StartCheck } from "./followers/hub_consensus.ts";
+import type { StartCheck } from "./followers/hub_consensus.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 
@@ -95,24 +101,24 @@ function planChecking(
   { configured, board, config, clock, log }: RunDeps,
   connections: Connections,
 ): readonly Worker[] {
-  if (board === undefined) return [];
+  if (configured === undefined || board === undefined) return [];
   return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, configured }))];
 }
 
 /** A light client that the program advances, or a check of something that it needs for that. */
-interface AdvancedClient {
+interface StartedClient {
   readonly route: UpdateRoute;
   readonly check: StartCheck["check"];
   /** Creates its worker, which starts when the check has passed; absent: it is a check alone. */
-  readonly createWorker?: (deps: HostWorkerDeps) => Worker;
+  readonly createWorker?: (deps: ClientWorkerDeps) => Worker;
 }
 
 /** Lists the light clients: of the chains on the hub, of the hub on its followers and hosts. */
-function listRoutes({ hub, proved, hubConsensus }: Connections): readonly AdvancedClient[] {
+function listRoutes({ hub, proved, hubConsensus }: Connections): readonly StartedClient[] {
   const hubName = hub.id.stateMachine;
   const { hosts = [], followers = [], checks = [] } = hubConsensus ?? {};
   return [
-    ...proved.map((prover): AdvancedClient => ({
+    ...proved.map((prover): StartedClient => ({
       route: { chain: prover.chain, target: hubName },
       check: async (signal) => [
         ...await checkProver(prover, signal),
@@ -120,12 +126,13 @@ function listRoutes({ hub, proved, hubConsensus }: Connections): readonly Advanc
       ],
       createWorker: (deps) => chainWorker({ ...deps, hub }, prover),
     })),
-    ...hosts.map((host): AdvancedClient => ({
-      route: { chain: hubName, target: host.id.stateMachine },
-      check: host.check,
-      createWorker: (deps) => host.createWorker(deps),
+    ...hosts.map(({ client }): StartedClient => ({
+      route: client.route,
+      check: (signal) => client.findMisfits(signal),
+      createWorker: (deps) =>
+        clientWorker({ ...deps, log: deps.log.with({ chain: client.route.target }) }, client),
     })),
-    ...followers.map(({ prover, target }): AdvancedClient => {
+    ...followers.map(({ prover, target }): StartedClient => {
       const { stateMachine: to } = target.id;
       return {
         route: { chain: hubName, target: to },
@@ -133,7 +140,7 @@ function listRoutes({ hub, proved, hubConsensus }: Connections): readonly Advanc
         createWorker: (deps) => chainWorker({ ...deps, log: deps.log.with({ to }), hub: target }, prover),
       };
     }),
-    ...checks.map(({ name, check }): AdvancedClient => ({ route: { chain: hubName, target: name }, check })),
+    ...checks.map(({ name, check }): StartedClient => ({ route: { chain: hubName, target: name }, check })),
   ];
 }
 

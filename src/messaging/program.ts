@@ -49,26 +49,27 @@ export async function runProgram(
   }
   const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
   const configured = (): CheckRow => judgeConfiguration(args.config, reading);
-  const path = `${args.db}.sock`;
+  const { db = "" } = args;
+  const path = `${db}.sock`;
   let socket: ControlSocket | undefined;
   const deps: CommandDeps = {
     ...base,
     board,
     openLedger: () => {
       const isReplicated = config.relayer.leaveCheckpoints;
-      const ledger = openLedger(args.db, { clock: systemClock, log, isReplicated });
+      const ledger = openLedger(db, { clock: systemClock, log, isReplicated });
       // The database is locked, so that a socket that is there belongs to no living process.
       if (command.kind === "relay") socket = openControlSocket(base, path);
       dropWriteAccess(log);
       return ledger;
     },
     dropWriteAccess: () => dropWriteAccess(log),
-    openReadOnly: () => openReadOnlyLedger(args.db, { clock: systemClock }),
-    isHeld: () => isHeld(args.db),
+    openReadOnly: () => openReadOnlyLedger(db, { clock: systemClock }),
+    isHeld: () => isHeld(db),
     connect: (checked) =>
       watch.observe(connectChains({ ...base, observer: watch.endpoints, mayWork }, checked)),
     fetch: platformFetch,
-    database: args.db,
+    database: db,
     configured,
   };
   if (command.kind !== "relay") {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { parseArguments, type ParsedArguments } from "../../src/consensus/arguments.ts";
+import { parseArguments } from "../../src/consensus/arguments.ts";
 
-function parse(...args: readonly string[]): ParsedArguments {
+function parse(...args: readonly string[]): ReturnType<typeof parseArguments> {
   return parseArguments(args, "causeway-consensus 0");
 }
 

@@ -254,9 +254,13 @@ for (const limit of ["", "maximum_daily_loss = 50\n"]) {
     const scene = new Scene();
     const host = {
       id: idOf("EVM-97/BSC0"),
-      check: () => Promise.resolve([]),
-      createWorker: () => ({ name: "host", run: () => new Promise<void>(() => {}) }),
-      prove: () => assert.fail("nothing is proved by hand"),
+      client: {
+        route: { chain: "KUSAMA-4009", target: "EVM-97" },
+        isFree: false,
+        failures: "proofs_failed" as const,
+        findMisfits: () => Promise.resolve([]),
+        find: () => Promise.resolve({ kind: "nothing" as const, reason: "nothing is new" }),
+      },
       close: () => Promise.resolve(),
     };
     scene.hubConsensus = { hosts: [host], shared: [], followers: [], skipped: [], skippedText: "" };

@@ -6,10 +6,8 @@ import type { ChainChecks } from "../../core/chains/chain_checks.ts";
 import type { CheckRow } from "../../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
 import type { StateMachine, StateMachineId } from "../../core/ismp/state_machine.ts";
-import type { Worker } from "../../core/runtime/worker.ts";
-import type { PollDeps, UpdateObserver } from "../poll_loop.ts";
+import type { AdvancedClient } from "../deliver_update.ts";
 import type { ConsensusProver } from "../prover.ts";
-import type { ProofResult } from "../proven.ts";
 
 /** A Substrate chain that follows the hub. */
 export interface HubFollower {
@@ -19,34 +17,14 @@ export interface HubFollower {
   readonly target: ConsensusTarget;
 }
 
-/** A host of an EVM chain, which has a worker of its own kind. */
+/** A host of an EVM chain. */
 export interface HubHost {
   readonly id: StateMachineId;
-  /** Finds what makes endpoints or host unusable with this configuration. @throws {RpcFault} */
-  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
-  createWorker(deps: HostWorkerDeps): Worker;
-  /**
-   * Delivers once what the worker would deliver next. The caller holds the turn of this light client. @throws {RpcFault}
-   * @throws {ProverFault} @throws {DeadlineFault} @throws {CommandRefusal}
-   */
-  prove(options: ProveByHand, signal: AbortSignal): Promise<ProofResult>;
+  /** Its light client of the hub. */
+  readonly client: AdvancedClient & Required<Pick<AdvancedClient, "findMisfits">>;
   /** Lists the checks for the operator of one round; absent: none. */
   planChecks?(): ChainChecks;
   close(): Promise<void>;
-}
-
-/** How an operator wants something proved. */
-export interface ProveByHand {
-  /** True: everything but the sending. */
-  readonly isDryRun: boolean;
-  /** Notified of what was sent; absent: nobody observes. */
-  readonly observer: UpdateObserver | undefined;
-}
-
-/** Dependencies of the workers of hosts. */
-export interface HostWorkerDeps extends PollDeps {
-  /** Poll interval when there is nothing to do. */
-  readonly intervalMs: number;
 }
 
 /** Followers of the hub. */

@@ -2,17 +2,23 @@
  * Commands of both programs beside the long-running relayer: their part of the command line, and their work. A command
  * imports what it works with when it runs, so that help and mistakes do not wait for the chain libraries.
  */
-import type { Command as Parser } from "commander";
+import type { Command as Parser, OptionValues } from "commander";
 import type { ConfigFileKind } from "../config/config_file.ts";
+import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
+import { type ConfigFiles, fileFailure } from "../config/toml.ts";
 import type { CommonArguments, ProcessEnv } from "../runtime/app.ts";
 import {
   addCommand,
+  addCommonOptions,
   addGroup,
+  addListenOptions,
   type CommandDescription,
   type CommandLine,
-  type ExitText,
+  createCommandLine,
   type FileOption,
   fileOptions,
+  type ParsedCommandLine,
+  type ProgramDescription,
 } from "../runtime/command_line.ts";
 import { ControlFault } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
@@ -80,22 +86,36 @@ export interface Command<Run> {
   readonly addTo: (line: CommandLine, choose: (command: ProgramCommand<Run>) => void) => void;
 }
 
-/** Adds the commands to a program's command line and parses it; options that a command does without may be missing. */
-export function parseWithCommands<Run>(
-  line: CommandLine,
-  commands: readonly Command<Run>[],
-  args: readonly string[],
-): ExitText | ProgramCommand<Run> {
-  let asked: ProgramCommand<Run> = { kind: "relay" };
+/** A program as its command line shows it. */
+export interface ProgramSyntax<Run> extends ProgramDescription {
+  /** Adds the options that only this program has. */
+  readonly addOptions?: (parser: Parser) => void;
+  /** In the order of the help. */
+  readonly commands: readonly Command<Run>[];
+}
+
+/**
+ * Makes the parser of the arguments behind a program's name, which prints nothing; options that a command does without may
+ * be missing.
+ */
+export const programParser = <Arguments extends OptionValues, Run>(
+  { addOptions, commands, ...program }: ProgramSyntax<Run>,
+) =>
+(args: readonly string[], version: string): ParsedCommandLine<Arguments, ProgramCommand<Run>> => {
+  const line = createCommandLine(program);
+  addOptions?.(line.command);
+  addListenOptions(line.command);
+  addCommonOptions(line.command, version);
+  let command: ProgramCommand<Run> = { kind: "relay" };
   for (const each of commands) {
     each.addTo(line, (chosen) => {
-      asked = chosen;
+      command = chosen;
     });
   }
   const listNeeded = (): readonly FileOption[] =>
-    fileOptions.filter((file) => asked.kind === "relay" || !asked.without.includes(file));
-  return line.parse(args, listNeeded) ?? asked;
-}
+    fileOptions.filter((file) => command.kind === "relay" || !command.without.includes(file));
+  return line.parse(args, listNeeded) ?? { kind: "run", arguments: line.command.opts<Arguments>(), command };
+};
 
 /** Defines a command that works with a valid configuration. */
 export function defineCommand<Run extends AnyRun, Given extends readonly unknown[]>(
@@ -182,4 +202,32 @@ export async function runStandalone(
   const printError = (text: string): void => run.env.writeError(`${text}\n`);
   const code = await command.run({ ...run, print, printError });
   return isLost && code === exitCodes.ok ? exitCodes.failed : code;
+}
+
+/** Reads the configuration file. @throws {CommandRefusal} that lists the problems of one that cannot be used */
+export function readUsable<C>(
+  { arguments: { config: path }, env }: StandaloneRun,
+  read: (files: ConfigFiles, path: string) => ConfigResult<C>,
+  consequence = "the file cannot be used",
+): ConfigResult<C> & { readonly config: C; readonly path: string } {
+  if (path === undefined) throw new Error("the command line was accepted without --config");
+  const reading = read(env, path);
+  const { config } = reading;
+  if (config !== undefined) return { ...reading, config, path };
+  throw new CommandRefusal(describeProblems(path, reading, consequence).trimEnd());
+}
+
+/** Refusal of a command that writes a file. */
+export function nothingWritten(why: string): CommandRefusal {
+  return new CommandRefusal(`${why}; nothing was written`);
+}
+
+/** Writes a file that is not there yet. @param isSpare true: one that is there may stay @throws {CommandRefusal} */
+export function writeNew({ env }: StandaloneRun, path: string, text: string, isSpare = false): void {
+  try {
+    if (env.writeNewFile(path, text) || isSpare) return;
+  } catch (error) {
+    throw error instanceof Error ? nothingWritten(`${path} cannot be written: ${fileFailure(error)}`) : error;
+  }
+  throw nothingWritten(`${path} exists and is not overwritten`);
 }

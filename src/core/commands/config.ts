@@ -1,13 +1,7 @@
 /** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
-import {
-  type ConfigResult,
-  countOf,
-  describeProblems,
-  type EffectiveValue,
-  renderRemark,
-} from "../config/diagnostics.ts";
-import { type ConfigFiles, inlineToml } from "../config/toml.ts";
-import { CommandRefusal, configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
+import { countOf, type EffectiveValue, renderRemark } from "../config/diagnostics.ts";
+import { inlineToml } from "../config/toml.ts";
+import { configGroup, defineStandalone, readUsable } from "./command.ts";
 
 /** The command. */
 export const configShow = defineStandalone({
@@ -23,19 +17,6 @@ are shown as [secret], of endpoints only scheme and host.`,
   run: (run, { json = false }: { readonly json?: boolean }) =>
     run.print(writeEffective(readUsable(run, run.file.read).values, json ? "json" : "toml")),
 });
-
-/** Reads the configuration file. @throws {CommandRefusal} that lists the problems of one that cannot be used */
-export function readUsable<C>(
-  { arguments: { config: path }, env }: StandaloneRun,
-  read: (files: ConfigFiles, path: string) => ConfigResult<C>,
-  consequence = "the file cannot be used",
-): ConfigResult<C> & { readonly config: C; readonly path: string } {
-  if (path === undefined) throw new Error("the command line was accepted without --config");
-  const reading = read(env, path);
-  const { config } = reading;
-  if (config !== undefined) return { ...reading, config, path };
-  throw new CommandRefusal(describeProblems(path, reading, consequence).trimEnd());
-}
 
 /** Writes all values in their order. */
 export function writeEffective(values: readonly EffectiveValue[], format: "toml" | "json"): string {

@@ -1,9 +1,14 @@
 /** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
 import { type Command as Parser, Option } from "commander";
 import { systemClock } from "../runtime/system_clock.ts";
-import { type Command, defineStandalone, keysGroup, type StandaloneRun } from "./command.ts";
-import { readUsable } from "./config.ts";
-import { nothingWritten } from "./write_new.ts";
+import {
+  type Command,
+  defineStandalone,
+  keysGroup,
+  nothingWritten,
+  readUsable,
+  type StandaloneRun,
+} from "./command.ts";
 import type { KeystoreOptions } from "./keystore_work.ts";
 
 /** What is loaded for the work. */

@@ -5,6 +5,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as sr25519 from "@scure/sr25519";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { CodedError } from "../encoding/coded_error.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
 import { type PostRequest, postRequestCodec } from "./message.ts";
@@ -14,11 +15,8 @@ import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
 export type SignatureErrorCode = "bad_key" | "bad_signature";
 
 /** A key or signature of the wrong form. */
-export class SignatureError extends Error {
+export class SignatureError extends CodedError<SignatureErrorCode> {
   override readonly name = "SignatureError";
-  constructor(readonly code: SignatureErrorCode, options?: ErrorOptions) {
-    super(`Signature: ${code}`, options);
-  }
 }
 
 /** Bytes to sign, and their keccak256, which the key signs. */

@@ -17,7 +17,6 @@ import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { AcceptedSource, type HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
 import { DailyLoss } from "./daily_loss.ts";
 import { HostDelivery } from "./host_delivery.ts";
-import { hostWorker, proveHost } from "./host_worker.ts";
 import { BEEFY_STATE_ID, stateOfHub, stateOfRelay } from "./hub_state.ts";
 import { HubWork } from "../../../core/hub_proofs/hub_work.ts";
 import { RelaySource } from "./relay_source.ts";
@@ -137,9 +136,7 @@ function connectHost(
   const delivery = new HostDelivery({ clock, log, hub: hubId, sources, chain, loss });
   return {
     id: chain.id,
-    check: (signal) => delivery.findMisfits(signal),
-    createWorker: (deps) => hostWorker({ ...deps, delivery }),
-    prove: (options, signal) => proveHost({ clock, delivery }, options, signal),
+    client: delivery,
     planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
     close: () => chain.close(),
   };

@@ -125,7 +125,7 @@ Deno.test("replacement (F3): neither is mined and no node knows any hash: the ne
   assert.equal(delivered(work.fixture.two).length, 1);
 });
 
-Deno.test("replacement: a cancellation that a reorganisation removes is replaced by the original", async () => {
+Deno.test("replacement (F3): a cancellation that a reorganisation removes is replaced by the original", async () => {
   const work = await waiting(undefined, new Fixture({ two: { finalityLag: 5n } }));
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
   work.fixture.two.isFull = false;
