@@ -242,7 +242,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/polygon": 1877,
   "consensus/clients/sync_committee": 4224,
   "consensus/commands": 366,
-  "consensus/config": 858,
+  "consensus/config": 852,
   "consensus/followers": 58,
   "consensus/relay_chain": 440,
   "consensus/rest": 228,
@@ -263,7 +263,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 2003,
   "core/substrate": 270,
-  "core/telemetry": 2536,
+  "core/telemetry": 2528,
   "messaging": 949,
   "messaging/checks": 283,
   "messaging/commands": 1748,
@@ -276,7 +276,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_701,
+  "lines of src": 73_687,
   "lines of devnet": 31_307,
   "lines of tests": 86_866,
   "lines of the longest function of src": 72,
