@@ -283,7 +283,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_611,
+  "words of docs": 59_612,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
