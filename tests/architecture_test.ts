@@ -239,7 +239,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/grandpa": 1421,
   "consensus/clients/op_stack": 1374,
   "consensus/clients/parachain": 591,
-  "consensus/clients/polygon": 1877,
+  "consensus/clients/polygon": 1872,
   "consensus/clients/sync_committee": 4224,
   "consensus/commands": 366,
   "consensus/config": 848,
@@ -250,8 +250,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 419,
   "core/beefy": 448,
-  "core/chains": 12_188,
-  "core/checks": 1222,
+  "core/chains": 12_184,
+  "core/checks": 1225,
   "core/commands": 1576,
   "core/config": 3091,
   "core/encoding": 591,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_672,
+  "lines of src": 73_666,
   "lines of devnet": 31_307,
-  "lines of tests": 86_866,
+  "lines of tests": 86_870,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 78,
