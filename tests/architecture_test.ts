@@ -270,15 +270,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 590,
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
-  "messaging/relay": 7120,
+  "messaging/relay": 7093,
   "messaging/status": 1068,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_209,
+  "lines of src": 73_182,
   "lines of devnet": 31_307,
-  "lines of tests": 86_810,
+  "lines of tests": 86_799,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 74,
