@@ -1,7 +1,7 @@
 /**
- * Work of `accumulate-fees`, with the connections of the running relayer or of the command. Claims go on until nothing
- * claimable is left, or with `--wait` until nothing is left to wait for; they use the same rounds as the running relayer,
- * and what an earlier run left in the journal is settled first.
+ * Work of `accumulate-fees`, with the connections of the running relayer or of the command. Fees are claimed until
+ * nothing claimable is left, or with `--wait` until nothing is left to wait for, in the same rounds as those of the running
+ * relayer; what an earlier run left in the journal is settled first.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
 import { RpcFault } from "../../core/rpc/call.ts";
