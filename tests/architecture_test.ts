@@ -269,13 +269,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 590,
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
-  "messaging/relay": 7093,
+  "messaging/relay": 7084,
   "messaging/status": 1068,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_101,
+  "lines of src": 73_092,
   "lines of devnet": 31_164,
   "lines of tests": 86_521,
   "lines of the longest function of src": 72,
