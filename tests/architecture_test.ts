@@ -269,15 +269,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 587,
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
-  "messaging/relay": 7120,
+  "messaging/relay": 7084,
   "messaging/status": 1068,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_075,
+  "lines of src": 73_039,
   "lines of devnet": 31_164,
-  "lines of tests": 86_542,
+  "lines of tests": 86_531,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
