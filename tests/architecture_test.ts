@@ -235,12 +235,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2223,
-  "consensus/clients/bsc": 1422,
+  "consensus/clients/bsc": 1416,
   "consensus/clients/grandpa": 1433,
   "consensus/clients/op_stack": 1374,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1877,
-  "consensus/clients/sync_committee": 4224,
+  "consensus/clients/sync_committee": 4205,
   "consensus/commands": 389,
   "consensus/config": 858,
   "consensus/relay_chain": 440,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_668,
+  "lines of src": 73_643,
   "lines of devnet": 31_307,
   "lines of tests": 86_869,
   "lines of the longest function of src": 72,
