@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2869,
+  "consensus": 2852,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2223,
@@ -247,7 +247,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 228,
   "consensus/rollup": 1090,
   "consensus/spec": 153,
-  "consensus/status": 420,
+  "consensus/status": 421,
   "core/beefy": 448,
   "core/chains": 12_188,
   "core/checks": 1230,
@@ -275,14 +275,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_643,
+  "lines of src": 73_627,
   "lines of devnet": 31_307,
-  "lines of tests": 86_869,
+  "lines of tests": 86_870,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 33,
   "files of src with one importer, in the same folder": 78,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_607,
+  "words of docs": 59_596,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
