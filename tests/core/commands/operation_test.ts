@@ -1,6 +1,7 @@
 /** Operations: the answer of a running program, its refusal, and what is done where none runs. */
 import assert from "node:assert/strict";
-import { CommandRefusal, programParser } from "../../../src/core/commands/command.ts";
+import { CommandRefusal } from "../../../src/core/commands/command.ts";
+import { programParser } from "../../../src/core/commands/program_parser.ts";
 import {
   answerRequest,
   defineOperation,

@@ -1,6 +1,5 @@
 /** Finality of a hub by BEEFY, as the registry lists it: EVM hosts follow it. */
-import { listPriceQuotes } from "../../../core/pricing/price_quotes.ts";
-import { createPriceSource } from "../../../core/pricing/price_source.ts";
+import { createPriceSource, listPriceQuotes } from "../../../core/pricing/price_source.ts";
 import { createEvmChain, type EvmChain } from "../../../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
