@@ -231,23 +231,23 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2869,
+  "consensus": 2852,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2222,
-  "consensus/clients/bsc": 1422,
+  "consensus/clients/bsc": 1416,
   "consensus/clients/grandpa": 1433,
   "consensus/clients/op_stack": 1374,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1872,
-  "consensus/clients/sync_committee": 4224,
+  "consensus/clients/sync_committee": 4205,
   "consensus/commands": 387,
   "consensus/config": 848,
   "consensus/relay_chain": 440,
   "consensus/rest": 228,
   "consensus/rollup": 1090,
   "consensus/spec": 153,
-  "consensus/status": 420,
+  "consensus/status": 421,
   "core/beefy": 448,
   "core/chains": 12_183,
   "core/checks": 1225,
@@ -275,14 +275,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_039,
+  "lines of src": 72_998,
   "lines of devnet": 31_164,
-  "lines of tests": 86_531,
+  "lines of tests": 86_532,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_608,
+  "words of docs": 59_597,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
