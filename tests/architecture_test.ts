@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 792,
-  "consensus": 2737,
+  "consensus": 2738,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2486,
@@ -250,14 +250,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 419,
   "core/beefy": 448,
-  "core/chains": 12_186,
+  "core/chains": 12_166,
   "core/checks": 1224,
   "core/commands": 1615,
   "core/config": 3068,
   "core/encoding": 591,
-  "core/evm": 1733,
+  "core/evm": 1731,
   "core/hub_proofs": 750,
-  "core/ismp": 1972,
+  "core/ismp": 1919,
   "core/merkle": 917,
   "core/pricing": 369,
   "core/rpc": 3538,
@@ -276,9 +276,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 74_046,
+  "lines of src": 73_972,
   "lines of devnet": 31_699,
-  "lines of tests": 90_311,
+  "lines of tests": 90_307,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 78,

@@ -20,7 +20,7 @@ import { decodeGrandpaJustification } from "../../src/consensus/clients/grandpa/
 import { evmStateProofCodec, type SubstrateEvmProof } from "../../src/core/ismp/proof.ts";
 import { bytes, decodeStrict } from "../../src/core/encoding/scale.ts";
 import { EvmProofError, readEvmState } from "../../src/core/merkle/evm_proof.ts";
-import { EvmProofError, readSubstrateEvmState } from "../../src/core/merkle/substrate_evm_proof.ts";
+import { readSubstrateEvmState } from "../../src/core/merkle/substrate_evm_proof.ts";
 import { TrieError } from "../../src/core/merkle/trie_nodes.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
 import { EvmSource } from "./deliveries.ts";

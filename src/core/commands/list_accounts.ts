@@ -1,6 +1,6 @@
 /** Addresses and balances of configured accounts, all chains at once, none waiting for another. */
 import { createEvmChain, type EvmChainDeps } from "../chains/evm/evm_chain.ts";
-import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
+import { createTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
 import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
 import { signerAddress } from "../config/secrets.ts";
@@ -104,7 +104,7 @@ async function fetchFree(
 ): Promise<string> {
   const { signer, stateMachine, consensusStateId, ...options } = account;
   if (signer === undefined) return "";
-  const target = createFollowerTarget(network, {
+  const target = createTarget(network, {
     ...options,
     signer,
     id: { stateMachine, consensusStateId },

@@ -32,7 +32,7 @@ export function signedMessage(...parts: readonly Uint8Array[]): SignedMessage {
 }
 
 /**
- * Withdrawal of fees. `nonce` is the hub's `Relayer.Nonce[address][destChain]`. A beneficiary is appended only when
+ * Withdrawal of the fees of `destChain`, or permission to credit those accumulated there to another account. `nonce` is the hub's `Relayer.Nonce[address][destChain]`. A beneficiary is appended only when
  * there is one (no option byte).
  */
 export function withdrawMessage(
@@ -44,14 +44,6 @@ export function withdrawMessage(
 ): SignedMessage {
   const payee = beneficiary === undefined ? [] : [bytes.enc(beneficiary)];
   return signedMessage(u64.enc(nonce), stateMachineCodec.enc(destChain), ...payee);
-}
-
-/** Permission to credit accumulated fees to another account; the nonce counter is that of withdrawals. */
-export function beneficiaryMessage(
-  fields: { nonce: bigint; sourceChain: StateMachine; beneficiary: Uint8Array },
-): SignedMessage {
-  const { nonce, sourceChain: destChain, beneficiary } = fields;
-  return withdrawMessage({ nonce, destChain, beneficiary });
 }
 
 /** Claim of the reward for delivering the rotation to authority set `setId`. */
@@ -73,11 +65,6 @@ export function requestClaimMessage(
  */
 export function requestSignerMessage(requests: readonly PostRequest[]): SignedMessage {
   return signedMessage(list(postRequestCodec).enc(requests));
-}
-
-/** Message signed by the signer of a consensus message. */
-export function consensusSignerMessage(consensusProof: Uint8Array): SignedMessage {
-  return signedMessage(consensusProof);
 }
 
 function addressOfPublicKey(uncompressed: Uint8Array): Uint8Array {
@@ -158,24 +145,16 @@ export function sr25519PublicKey(key: Uint8Array): Uint8Array {
 }
 
 /**
- * Signs bytes with context `substrate`.
+ * `Signature::Sr25519` of a digest, whose 32 bytes are the message, with context `substrate`.
  * @param random 32 bytes of fresh randomness; the nonce also depends on key and message.
- * @returns 64 bytes.
  */
-export function signSr25519(message: Uint8Array, key: Uint8Array, random: Uint8Array): Uint8Array {
-  return sr25519.sign(sr25519Secret(key), message, random);
-}
-
-/** `Signature::Sr25519` of a digest: the 32 bytes of the digest are the message. */
 export function sr25519Signature(
   digest: Hash256,
   key: Uint8Array,
   random: Uint8Array,
 ): Extract<Signature, { tag: "Sr25519" | "Ed25519" }> {
-  return {
-    tag: "Sr25519",
-    value: { publicKey: sr25519PublicKey(key), signature: signSr25519(fromHex(digest), key, random) },
-  };
+  const signature = sr25519.sign(sr25519Secret(key), fromHex(digest), random);
+  return { tag: "Sr25519", value: { publicKey: sr25519PublicKey(key), signature } };
 }
 
 /** The bytes that identify the signer in hub storage: EVM address or public key. */
