@@ -14,12 +14,7 @@ import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/extra_data.
 import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type Beacon, startBeacon } from "../beacon/beacon.ts";
-import {
-  type AmsterdamFork,
-  amsterdamHeaderRule,
-  type HeaderRewriter,
-  startHeaderRewriter,
-} from "../evm/header_rewriter.ts";
+import { type HeaderRewriter, startHeaderRewriter } from "../evm/header_rewriter.ts";
 import { type BscChainOptions, bscHeaderRule } from "../evm/bsc_validators.ts";
 import { type Anvil, type AnvilOptions, startAnvil } from "../evm/anvil.ts";
 import { type ArbitrumL1, deployArbitrumL1, withSendRoots } from "../evm/rollup_assertions.ts";
@@ -136,6 +131,9 @@ const LACKED_BY_POLKADOT_HUB: ReadonlySet<string> = new Set([
   "eth_simulateV1",
 ]);
 
+/** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. */
+const BEACON_BLOCKS_PER_EPOCH = 2;
+
 /** Blocks of an epoch of the BSC-type chain unless chosen. */
 const BSC_EPOCH = 40n;
 
@@ -148,10 +146,6 @@ export interface ProvenChainOptions {
   readonly blockTimeSec: number | "automine";
   /** The hub that shall follow the chain. Default `gargantua`, which follows test networks. */
   readonly hub?: HubRuntime;
-  /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
-  readonly blocksPerEpoch?: number;
-  /** Epochs that the beacon chain has before it goes through Gloas. Default: it does not get there. */
-  readonly epochsBeforeGloas?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
   readonly heimdall?: Omit<HeimdallOptions, "borChainId" | "executionUrl">;
   /** WebSocket URL of the relay chain that hub and Polkadot Hub build on; needed for that kind alone. */
@@ -231,9 +225,8 @@ export async function startProvenChain(
 }
 
 /** Chains whose headers are made again, behind another port than the node's. */
-function hasOwnHeaders(kind: ChainKind, { isProven, epochsBeforeGloas }: ProvenChainOptions): boolean {
-  return kind === "beacon" && epochsBeforeGloas !== undefined || kind === "arbitrum" ||
-    kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
+function hasOwnHeaders(kind: ChainKind, { isProven }: ProvenChainOptions): boolean {
+  return kind === "arbitrum" || kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
 }
 
 function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
@@ -322,27 +315,13 @@ async function startUnproven(
   return { ...parts, consensusStateId, rpcUrl: started.use(rewriter).rpcUrl };
 }
 
-async function startL1(
-  { node, common, options }: Surroundings,
-  started: AsyncDisposableStack,
-): Promise<Parts> {
+async function startL1({ node, common }: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
   const network = beaconNetworkOf(node.chainId);
   if (network === undefined) throw new Error(`No beacon chain is known for chain ${node.chainId}`);
-  const blocksPerEpoch = options.blocksPerEpoch ?? 2;
-  const gloas = network.forks.find(({ name }) => name === "gloas");
-  const { epochsBeforeGloas } = options;
-  let beacon: Beacon;
-  let { rpcUrl } = node;
-  if (epochsBeforeGloas === undefined || gloas === undefined) {
-    beacon = started.use(await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch }));
-  } else {
-    const fork: AmsterdamFork = { fromBlock: Infinity };
-    const rule = amsterdamHeaderRule(fork);
-    ({ rpcUrl } = started.use(await startHeaderRewriter({ upstream: rpcUrl, ...shownPort(options), rule })));
-    const startEpoch = Number(gloas.epoch) - epochsBeforeGloas;
-    beacon = started.use(await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch, startEpoch }));
-    fork.fromBlock = beacon.executionBlockAt(gloas.epoch);
-  }
+  const { rpcUrl } = node;
+  const beacon = started.use(
+    await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch: BEACON_BLOCKS_PER_EPOCH }),
+  );
   return {
     beacon,
     claims: connectRollupL1(node),

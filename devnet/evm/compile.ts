@@ -36,7 +36,6 @@ export const CONTRACT_NAMES = [
   "FaultDisputeGame",
   "FeeToken",
   "GasPriceOracle",
-  "GatedHostManager",
   "Gateway",
   "Handler",
   "Host",

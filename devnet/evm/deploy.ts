@@ -49,8 +49,6 @@ export interface DeployOptions {
   readonly hub: HubParams;
   /** Default 0: messages can be proved against a hub height as soon as it is stored. */
   readonly challengePeriodSec?: bigint;
-  /** Default 1,814,400 (21 days). */
-  readonly unstakingPeriodSec?: bigint;
   /** Of the fee token. Default 18. */
   readonly decimals?: number;
   /** Fee-token units for one native token. Default 2,000 tokens. */
@@ -127,6 +125,9 @@ export class DevnetTransactionFault extends Error {
     super(`${what} reverted in transaction ${hash}`);
   }
 }
+
+/** 21 days. */
+const UNSTAKING_SEC = 1_814_400n;
 
 /** 1,000,000 tokens (at 18 decimals) for everybody who pays fees. */
 const FAUCET_UNITS = 10n ** 24n;
@@ -251,7 +252,7 @@ function hostParams(options: DeployOptions, at: HostAddresses): DeployedHostPara
     handler: at.handler,
     hostManager: at.hostManager,
     uniswapV2: at.priceRouter,
-    unStakingPeriod: options.unstakingPeriodSec ?? 1_814_400n,
+    unStakingPeriod: UNSTAKING_SEC,
     challengePeriod: options.challengePeriodSec ?? 0n,
     consensusClient: at.consensusClient,
     stateMachines: [options.hub.paraId],

@@ -30,23 +30,15 @@ import {
   type BeefyClientState,
   decodeBeefyClientState,
 } from "../../src/core/evm/beefy_client_state.ts";
-import { authoritySetOf, signHubProof } from "./hub_proof.ts";
+import { authoritySetOf, type HubCommitment, signHubProof } from "./hub_proof.ts";
 
 /** The next state of the hub to prove to a host. */
-export interface HubAdvance {
-  readonly height: bigint;
-  readonly timestampSec: bigint;
-  readonly mmrRoot: Hex;
-  readonly childTrieRoot: Hex;
+export interface HubAdvance extends Omit<HubCommitment, "paraId"> {
   /**
    * Rotates the authority sets: the host's next set signs, and this one follows it. `true` means the next id with the
    * same authority. Unset: the current set signs and nothing rotates.
    */
   readonly nextSet?: BeefyAuthoritySet | true;
-  /** Relay block of the proof. Default: one more than the host knows. */
-  readonly relayBlock?: bigint;
-  /** Signs the proof. Default: the oracle account. */
-  readonly authority?: LocalAccount;
 }
 
 const FROZEN_CODES = { none: 0, incoming: 1, outgoing: 2, all: 3 } as const;
@@ -64,24 +56,15 @@ export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState
 }
 
 /** A proof that this host accepts now, with the router's byte; what a relayer would find on the hub. */
-export async function proveHub(host: IsmpHost, advance: HubAdvance): Promise<Hex> {
+export async function proveHub(host: IsmpHost, { nextSet, ...proved }: HubAdvance): Promise<Hex> {
   const state = await readHubConsensus(host);
-  const authority = advance.authority ?? oracle;
-  const rotated = advance.nextSet === true
-    ? authoritySetOf(authority.address, state.next.id + 1n)
-    : advance.nextSet;
+  const rotated = nextSet === true ? authoritySetOf(oracle.address, state.next.id + 1n) : nextSet;
   return await signHubProof({
     validatorSetId: rotated === undefined ? state.current.id : state.next.id,
-    blockNumber: advance.relayBlock ?? state.latestHeight + 1n,
+    blockNumber: state.latestHeight + 1n,
     nextAuthoritySet: rotated ?? state.next,
-    commitments: [{
-      paraId: host.hub.paraId,
-      height: advance.height,
-      timestampSec: advance.timestampSec,
-      mmrRoot: advance.mmrRoot,
-      childTrieRoot: advance.childTrieRoot,
-    }],
-  }, authority);
+    commitments: [{ paraId: host.hub.paraId, ...proved }],
+  }, oracle);
 }
 
 /** Stores a made-up state of the hub on a host whose authority signs what it is given. */
@@ -141,15 +124,6 @@ async function create(host: IsmpHost, data: Hex): Promise<Address> {
   const { contractAddress } = await host.transact(DEVNET_ACCOUNTS.deployer, { data });
   if (contractAddress === undefined || contractAddress === null) throw new Error("No contract was created");
   return contractAddress;
-}
-
-/** Gives the host the manager that accepts deliveries of `admin` only, as governance did in September 2026. */
-export async function gateManager(host: IsmpHost, admin: Address): Promise<void> {
-  const { GatedHostManager: { abi, bytecode } } = await compileContracts();
-  const args = [{ admin, host: host.addresses.host }];
-  const hostManager = await create(host, encodeDeployData({ abi, bytecode, args }));
-  await updateHostParams(host, { hostManager });
-  host.addresses.hostManager = hostManager;
 }
 
 /** Puts an application on the chain that accepts deliveries of `relayer` only; its address. */

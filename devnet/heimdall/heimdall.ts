@@ -29,8 +29,6 @@ export interface Heimdall extends AsyncDisposable {
   readonly blocksPerSet: bigint;
   /** Changes what the node answers; `undefined`: nothing. */
   alter: AlterNodeAnswer | undefined;
-  /** True: blocks have no milestones, and nothing more of Bor becomes final. */
-  holdsMilestones: boolean;
   /** Number of the newest block of Bor that a milestone has made final. */
   readonly finalized: bigint;
 }
@@ -61,7 +59,6 @@ class RunningHeimdall implements Heimdall {
   readonly chain: HeimdallChain;
   readonly blocksPerSet: bigint;
   alter: AlterNodeAnswer | undefined;
-  holdsMilestones = false;
   readonly #options: HeimdallOptions;
   readonly #server: ReturnType<typeof serveLocally>;
   readonly #end = new AbortController();
@@ -88,7 +85,6 @@ class RunningHeimdall implements Heimdall {
 
   /** Adds a block, with a milestone if Bor has grown. */
   async addBlock(): Promise<void> {
-    if (this.holdsMilestones) return this.chain.addBlock();
     const { executionUrl } = this.#options;
     const head = BigInt(String(await resultHttp(executionUrl, "eth_blockNumber", [])));
     const number = head - UNSURE_BLOCKS;

@@ -3,7 +3,6 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { DisputeGameRules } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Address } from "../../src/core/evm/address.ts";
 import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
@@ -83,11 +82,6 @@ export class Governance {
   /** Sets what an account owns, in native units. Rewards come from `treasuryAccount` of `pallets/balances.ts`. */
   setBalance(account: Hash256, free: bigint): Promise<BlockName> {
     return this.#enqueue((execution) => this.#pallets.balances.set(execution.overlay, account, free));
-  }
-
-  /** Sets contract and game types of an OP stack chain, under its own client's id; undefined takes them away. */
-  setDisputeGames(id: StateMachineId, rules: DisputeGameRules | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.disputeGames.set(overlay, rules, id));
   }
 
   /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */

@@ -59,11 +59,6 @@ export abstract class SimulatedNode implements AsyncDisposable {
     return `ws://127.0.0.1:${this.port}`;
   }
 
-  /** True while the endpoint answers. */
-  get isRunning(): boolean {
-    return this.#server.isRunning;
-  }
-
   /** Newest block. */
   get best(): BlockName {
     return nameOf(this.chain.best);

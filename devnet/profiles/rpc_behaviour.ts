@@ -34,7 +34,6 @@ export const STATE_METHODS: Readonly<Record<string, number>> = {
 
 /** A request as a behaviour sees it. */
 export interface StageRequest {
-  readonly transport: "http" | "socket";
   readonly calls: readonly Call[];
   readonly isBatch: boolean;
   readonly bytes: number;

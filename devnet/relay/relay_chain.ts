@@ -33,7 +33,6 @@ import {
 interface RelayNode extends ServedNode {
   readonly chain: RelayBlocks;
   readonly finality: Finality;
-  readonly chainName: string;
   readonly isBeefyReady: () => boolean;
 }
 
@@ -64,7 +63,7 @@ function relayMethods(node: RelayNode): RpcMethods {
     },
     state_call: ([method, , at]) => toHex(callRuntime(node, method, blockParam(node, at))),
     state_getRuntimeVersion: () => version,
-    system_chain: () => node.chainName,
+    system_chain: () => "Paseo devnet",
   };
 }
 
@@ -148,7 +147,6 @@ export class RelayChainNode extends SimulatedNode {
       methods: relayMethods({
         chain: this.chain,
         finality: this.#finality,
-        chainName: this.#settings.chainName,
         isBeefyReady: () => this.beefyReady,
         justificationsOf: ({ header }) => this.#finality.justificationsOf(header.number),
       }),

@@ -95,7 +95,7 @@ function planChecking(
   { configured, board, config, clock, log }: RunDeps,
   connections: Connections,
 ): readonly Worker[] {
-  if (configured === undefined || board === undefined) return [];
+  if (board === undefined) return [];
   return [checkWorker({ clock, log, board }, () => planChecks({ ...connections, config, configured }))];
 }
 

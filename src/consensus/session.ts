@@ -44,9 +44,9 @@ export interface RunDeps {
   readonly config: ConsensusConfig;
   /** Prepares the connections of the configuration; they are opened at the first request. */
   readonly connect: () => Connections;
-  /** Row about the configuration; absent: the running relayer makes no checks after its start. */
-  readonly configured?: CheckRow | undefined;
-  /** Receives the results of the running relayer's checks. */
+  /** Row about the configuration that was read last; absent: none is checked. */
+  readonly configured?: (() => CheckRow) | undefined;
+  /** Receives the results of the running relayer's checks; absent: it makes none after its start. */
   readonly board?: CheckBoard | undefined;
   /** Watches connections and workers, on which updating does not depend; absent: nobody watches. */
   readonly watch?: ConsensusWatch | undefined;

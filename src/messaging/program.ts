@@ -53,7 +53,7 @@ export async function runProgram(
   let socket: ControlSocket | undefined;
   const deps: CommandDeps = {
     ...base,
-    checks: { board, configured },
+    board,
     openLedger: () => {
       const isReplicated = config.relayer.leaveCheckpoints;
       const ledger = openLedger(args.db, { clock: systemClock, log, isReplicated });

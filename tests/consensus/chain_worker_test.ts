@@ -267,22 +267,6 @@ Deno.test("chain worker: a poll that never ends is reported every five minutes a
   assert.deepEqual(scene.seconds(prover), [0, 1_801]);
 });
 
-Deno.test("chain worker: one failing chain of three stops neither of the others", async () => {
-  await using scene = new Scene();
-  const bad = scene.start("EVM-10/OPT0", {
-    storedUnder: "ETH0",
-    find: () => {
-      throw faultOf("timeout", "EVM-10");
-    },
-  });
-  const find = (look: number): ReturnType<typeof updateTo> => updateTo(BigInt(look));
-  scene.start("EVM-1/ETH0", { intervalMs: 60_000, find: find });
-  scene.start("EVM-56/BSC0", { intervalMs: 60_000, find: find });
-  await scene.clock.advance(120_000);
-  assert.deepEqual(scene.hub.sent, [1n, 1n, 2n, 2n, 3n, 3n]);
-  assert.ok(bad.looks.length > 6);
-});
-
 Deno.test("chain worker: a rollup is polled again as soon as the hub knows a newer block of its L1, from any relayer", async () => {
   await using scene = new Scene();
   const eth = idOf("EVM-1/ETH0");
@@ -304,15 +288,4 @@ Deno.test("chain worker: a rollup whose update was accepted is polled again afte
   const rollup = scene.start("EVM-10/OPT0", { storedUnder: "ETH0", l1: idOf("EVM-1/ETH0"), find });
   await scene.clock.advance(30_000);
   assert.deepEqual(scene.seconds(rollup), [0, 12, 24]);
-});
-
-Deno.test("chain worker: a defect is rethrown to the supervisor", async () => {
-  await using scene = new Scene();
-  scene.start("EVM-1/ETH0", {
-    find: () => {
-      throw new TypeError("a defect");
-    },
-  });
-  await scene.clock.settle();
-  assert.match(String(scene.ends[0]), /a defect/);
 });

@@ -156,12 +156,6 @@ Deno.test("submit: what left the pool is lost, or the hub has the height from an
   assert.deepEqual(await submit(), { kind: "overtaken", hubHeight: 25n });
 });
 
-Deno.test("submit: accepted without a new height says so by an empty list", async () => {
-  const { hub, submit } = scene();
-  hub.plannedOutcomes.push({ ...included(true), advanced: [] });
-  assert.deepEqual(await submit(), { kind: "accepted", block: 7n, advanced: [] });
-});
-
 Deno.test("submit: a stopping program waits five seconds for what it has sent, and no longer", async () => {
   const stop = new AbortController();
   const { clock, hub, submit } = scene();

@@ -23,35 +23,6 @@ const HEAD = ["pair", "claimed", "already claimed", "no fee", "not yet available
 /** Chains of every scene here. */
 const KINDS = ["beacon", "op_stack", "bsc"] as const;
 
-Deno.test("claims on gargantua: deliveries are claimed by themselves, to the unit, and by a manual run beside the relayer: each of them once", () =>
-  playScene({ hub: "gargantua", kinds: KINDS }, async (scene) => {
-    const { devnet } = scene;
-    const [a, b, c] = [devnet.chain("A"), devnet.chain("B"), devnet.chain("C")];
-    const relayer = scene.relayer();
-    await relayer.startAndWait({ sections: NEVER_WITHDRAWING });
-    const sent = (await Promise.all([
-      sendPing(devnet, { from: "A", to: "B", count: 51, fee: 2n * TOKEN }),
-      sendPing(devnet, { from: "B", to: "A", count: 2, fee: 6n * TOKEN + 1n }),
-      sendPing(devnet, { from: "C", to: "B" }),
-    ])).flat();
-    const manual = async (...args: readonly string[]): Promise<void> => {
-      const stdout = await relayer.ask("accumulate-fees", ...args);
-      assert.match(stdout, /^No delivery waits for a claim\.\n|^pair +claimed +already claimed/);
-    };
-    await Promise.all([manual(), manual("--wait"), manual()]);
-    await scene.untilDelivered(sent);
-    await untilClaimStates(relayer, sent, (fee) => fee > 0n ? "claimed" : "no_fee");
-    assert.deepEqual(
-      [a, b, c].map((chain) => creditOf(devnet, chain, "relayer")),
-      [102n * TOKEN, 12n * TOKEN + 2n, 0n],
-    );
-    await scene.finish();
-    const { submissions } = await relayer.ledger();
-    const groups = submissions.filter(({ kind }) => kind === "accumulate").map(({ items }) => items.length);
-    assert.equal(groups.reduce((sum, size) => sum + size, 0), 53, "each of them once");
-    assert.ok(groups.every((size) => size <= 50), `${groups}`);
-  }));
-
 Deno.test("claims on nexus: a key per chain, claims disabled at first, a chain out of the file for a while, kills: all is credited and paid", () =>
   playScene({ hub: "nexus", kinds: KINDS }, async (scene) => {
     const { devnet } = scene;

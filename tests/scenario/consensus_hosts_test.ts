@@ -86,7 +86,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
       "a remote signer with another key sends nothing; the missed session is delivered with its own",
       async () => {
         scene.expect("signer_answer_wrong");
-        await using held = await ChainSigner.start();
+        await using held = new ChainSigner();
         const sections = { [sectionOf(one.stateMachine)]: held.keys };
         held.signer.misbehaviour = { kind: "other_key" };
         const delivered = await deliveredDuring(chains, async () => {

@@ -1,14 +1,11 @@
-/** The compiled consensus relayer on rollups of both kinds and their L1: claims, contests, lost blocks, lies. */
+/** The compiled consensus relayer on rollups of both kinds and their L1: claims, contests, lost blocks. */
 import assert from "node:assert/strict";
-import { lieAbout } from "../consensus/rollup/lies.ts";
 import type { ArbitrumL1 } from "../../devnet/evm/rollup_assertions.ts";
 import type { OpStackL1 } from "../../devnet/evm/rollup_games.ts";
 import { type NodePlace, type Proposer, startProposer } from "../../devnet/evm/rollup_l1.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import { waitUntil } from "../../devnet/traffic/messages.ts";
-import type { AlterAnswer } from "../support/altered_answers.ts";
 import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
-import { type LyingNode, startLyingNode } from "./support/lying_node.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
 const KINDS = ["op_stack", "arbitrum"] as const;
@@ -61,41 +58,18 @@ async function mine(scene: ConsensusScene, kind: Kind, blocks = 1): Promise<void
   await resultHttp(scene.chain(kind).node.rpcUrl, "anvil_mine", [`0x${blocks.toString(16)}`]);
 }
 
-/** One lie of each kind: in what was claimed, in a proof, in a header. */
-const LIES: readonly {
-  readonly node: "l1" | "l2";
-  readonly of: Kind;
-  readonly what: string;
-  readonly lie: AlterAnswer;
-}[] = [
-  { node: "l1", of: "op_stack", what: "the claim of a game", lie: lieAbout("eth_getLogs", "*.topics.3") },
-  { node: "l1", of: "arbitrum", what: "a proof", lie: lieAbout("eth_getProof", "storageProof.0.proof.0") },
-  { node: "l2", of: "op_stack", what: "a state root", lie: lieAbout("eth_getBlockByNumber", "stateRoot") },
-  { node: "l2", of: "arbitrum", what: "a send root", lie: lieAbout("eth_getBlockByHash", "extraData") },
-];
-
 Deno.test("consensus of rollups", (t) =>
   playConsensus(t, {
     kinds: ["beacon", ...KINDS],
     proven: { proposes: false },
   }, async (scene) => {
     const { devnet } = scene;
-    const l1Node = startLyingNode(scene.chain("beacon").rpcUrl);
-    const l2Nodes = new Map(KINDS.map((kind) => [kind, startLyingNode(scene.chain(kind).rpcUrl)]));
     await using stack = new AsyncDisposableStack();
-    [l1Node, ...l2Nodes.values()].forEach((node) => stack.use(node));
     let proposers: readonly Proposer[] = [];
     stack.defer(async () => {
       for (const proposer of proposers) await proposer.stop();
     });
     let relayer: RelayerProcess;
-    const start = (): Promise<RelayerProcess> =>
-      scene.start({
-        l1Urls: [l1Node.httpUrl],
-        rpcUrls: Object.fromEntries(
-          [...l2Nodes].map(([kind, { httpUrl }]) => [scene.chain(kind).stateMachine, [httpUrl]]),
-        ),
-      });
     /** Two claims of a kind of which the second is later spoilt; the hub learns of them when both are final. */
     const expectFirstOf = async (kind: Kind, spoil: () => Promise<void>, reason: string): Promise<void> => {
       const since = scene.now(relayer);
@@ -115,7 +89,7 @@ Deno.test("consensus of rollups", (t) =>
 
     await scene.step("heights on the hub grow with the claims, behind the L1", async () => {
       proposers = startProposers(scene);
-      relayer = await start();
+      relayer = await scene.start();
       await scene.untilGrown(KINDS);
     });
 
@@ -131,7 +105,7 @@ Deno.test("consensus of rollups", (t) =>
           newest.set(kind, (await propose(scene, kind)).l2Height);
         }
         await finalizeL1(scene);
-        relayer = await start();
+        relayer = await scene.start();
         await Promise.all([...newest].map(([kind, height]) => scene.untilHubHas(kind, height)));
       },
     );
@@ -163,37 +137,6 @@ Deno.test("consensus of rollups", (t) =>
         }, kind === "op_stack" ? "false_claim" : "block_does_not_exist"));
     }
 
-    for (const { node, of, what, lie } of LIES) {
-      await scene.step(
-        `an ${node} node that lies about ${what} is named, and nothing is submitted`,
-        async () => {
-          const liar: LyingNode = node === "l1" ? l1Node : l2Nodes.get(of) ?? assert.fail();
-          scene.expect(({ record, text }) =>
-            record?.event === "endpoint_data_invalid.contradiction" && text.includes(liar.host)
-          );
-          const since = scene.now(relayer);
-          const height = scene.hubHeight(of);
-          await scene.whileStopped(relayer, async () => {
-            await mine(scene, of);
-            await propose(scene, of);
-            await finalizeL1(scene);
-            liar.change(lie);
-          });
-          await relayer.waitForLine(
-            ({ level, text }) =>
-              (level === "warn" || level === "error") && text.includes(liar.host),
-            { since },
-          );
-          assert.equal(scene.hubHeight(of), height);
-          liar.change(undefined);
-          await mine(scene, of);
-          const { l2Height } = await propose(scene, of);
-          await finalizeL1(scene);
-          await scene.untilHubHas(of, l2Height);
-        },
-      );
-    }
-
     await scene.step(
       "clients with the states that the program prints are such that the hub moves on from",
       async () => {
@@ -205,7 +148,7 @@ Deno.test("consensus of rollups", (t) =>
           scene.hubHeight(kind)
         );
         proposers = startProposers(scene);
-        relayer = await start();
+        relayer = await scene.start();
         await waitUntil("both heights have grown", () =>
           KINDS.every((kind, at) =>
             scene.hubHeight(kind) > (printed[at] ?? 0n)

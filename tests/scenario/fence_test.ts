@@ -5,29 +5,6 @@ import { type LedgerSubmission, readLedger } from "./support/ledger_reader.ts";
 import { type ProxiedRequest, type RpcProxy, startRpcProxy } from "./support/rpc_proxy.ts";
 import { playScene, type Scene, type SceneRelayer } from "./support/scene.ts";
 
-Deno.test("fence: without its file nothing begins; when it is gone the relayer ends at once, and the next one continues", () =>
-  playScene({}, async (scene) => {
-    const relayer = scene.relayer();
-    const fence = `${scene.folder}/fence`;
-    const fenced = { extraArguments: [`--fence=${fence}`] };
-    const early = await relayer.start({}, fenced);
-    assert.equal(await early.exitCode(), 4);
-    assert.deepEqual(early.lines.map(({ record }) => record?.event).at(-1), "fence_gone");
-    await Deno.writeTextFile(fence, `${Date.now() / 1_000 + 86_400}\n`);
-    const first = await relayer.startAndWait({}, fenced);
-    const before = await sendPing(scene.devnet, { from: "A", to: "B", count: 3 });
-    await first.waitForLine("batch_sent");
-    await Deno.remove(fence);
-    assert.equal(await first.exitCode(), 4);
-    assert.deepEqual(first.lines.map(({ record }) => record?.event).at(-1), "fence_gone");
-    const after = await sendPing(scene.devnet, { from: "B", to: "A", count: 3 });
-    await Deno.writeTextFile(fence, "");
-    await relayer.startAndWait({}, fenced);
-    await scene.untilDelivered([...before, ...after]);
-    await relayer.untilEnded([...before, ...after]);
-    await scene.finish({ allowedErrors: ["fence_gone"] });
-  }));
-
 const BROADCAST = "eth_sendRawTransaction";
 /** What the hub is asked for before an extrinsic to it is made. */
 const TRIAL = "state_call";

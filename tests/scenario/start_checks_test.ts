@@ -1,20 +1,13 @@
 /** What does not fit together is found when the program starts, named, and left out; everything else works. */
 import assert from "node:assert/strict";
 import { endpointHost } from "../../src/core/config/redact.ts";
-import {
-  parseStateMachine,
-  stateMachineParts,
-  toConsensusClientId,
-} from "../../src/core/ismp/state_machine.ts";
+import { parseStateMachine, stateMachineParts } from "../../src/core/ismp/state_machine.ts";
 import type { CheckCode } from "../../src/core/checks/check_row.ts";
 import type { EventCode } from "../../src/core/telemetry/log.ts";
 import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
-import { startAnvil } from "../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
-import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
+import { sendPing } from "../../devnet/traffic/messages.ts";
 import { type ConfigChanges, type SectionChanges, sectionOf } from "../../devnet/programs/relayer_config.ts";
-import { alteringCalls } from "../support/altered_answers.ts";
-import { serveLocally, type TestServer } from "../support/test_server.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
 import { startSceneDevnet } from "./support/scene.ts";
@@ -100,14 +93,6 @@ Deno.test("start checks", async (t) => {
     "a chain with a wrong URL is left out while the others deliver, and joins when the URL is corrected",
     () => playLeftOut(devnet),
   );
-  await t.step(
-    "a first URL that is not synced keeps no chain out",
-    () => playUnsynced(devnet),
-  );
-  await t.step(
-    "what keeps a leg from delivering is named, its messages are held, and continue by themselves",
-    () => playObstacles(devnet),
-  );
 });
 
 async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void> {
@@ -184,25 +169,6 @@ async function playMismatches(t: Deno.TestContext, devnet: Devnet): Promise<void
   for (const mismatch of mismatches) {
     await t.step(mismatch.name, () => expectLeftOut(devnet, mismatch));
   }
-
-  await t.step("an account without funds is reported, and is no reason not to start", async () => {
-    await playGuardedOn(devnet, async (scene) => {
-      const relayer = scene.relayer();
-      const poor = `0x${"17".repeat(32)}` as const;
-      const process = await relayer.start(secretly(devnet.endpoints, { signer: poor }), { logLevel: "info" });
-      for (const { stateMachine } of [a, b]) {
-        const told = await process.waitForLine(
-          ({ record }) => record?.check === "balance" && record.chain === stateMachine,
-        );
-        assert.equal(told.level, "warn");
-        assert.match(String(told.record?.found), /^0x\w{40} has 0 native tokens/);
-      }
-      await process.waitForLine("program_started");
-      assert.ok(!process.text.includes("17".repeat(32)));
-      assert.equal(await process.terminate(), 0);
-      process.assertNoErrors();
-    });
-  });
 }
 
 async function playLeftOut(devnet: Devnet): Promise<void> {
@@ -225,66 +191,5 @@ async function playLeftOut(devnet: Devnet): Promise<void> {
     await scene.untilDelivered(waiting);
     await relayer.untilEnded(waiting);
     await scene.finish({ allowedErrors: [({ record }) => record?.event === "chain_suspended"] });
-  });
-}
-
-async function playUnsynced(devnet: Devnet): Promise<void> {
-  const b = devnet.chain("B");
-  await using fresh = await startAnvil({ chainId: b.node.chainId });
-  await playGuardedOn(devnet, async (scene) => {
-    const relayer = scene.relayer();
-    const rpcUrls = { [b.stateMachine]: [fresh.rpcUrl, b.rpcUrl] };
-    const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
-    await process.waitForLine("program_started");
-    assertReported(linesAt(process, "warn"), [
-      ["head", b.stateMachine, endpointHost(fresh.rpcUrl) ?? "", "no contract", "synced"],
-    ]);
-    assert.deepEqual(linesAt(process, "error"), []);
-    await relayer.stop();
-  });
-}
-
-/** The node of a chain, without any old state until it is told otherwise. */
-function startPrunedNode(upstream: string): TestServer & { keepsState: boolean } {
-  const pruned = { code: -32000, message: "missing trie node 00 (path ) state 0x00 is not available" };
-  const ask = alteringCalls((method) => method === "eth_getProof" && !node.keepsState ? pruned : undefined);
-  const headers = { "content-type": "application/json" };
-  const node = {
-    keepsState: false,
-    ...serveLocally(
-      {},
-      async (request) => await ask(upstream, { method: "POST", headers, body: await request.text() }),
-    ),
-  };
-  return node;
-}
-
-async function playObstacles(devnet: Devnet): Promise<void> {
-  const [a, b] = [devnet.chain("A"), devnet.chain("B")];
-  const hub = devnet.hub.identity.stateMachine;
-  const beacon = toConsensusClientId("BEAC");
-  await using node = startPrunedNode(b.rpcUrl);
-  await devnet.hub.acceptMessages(beacon, a.stateMachine, false);
-  await playGuardedOn(devnet, async (scene) => {
-    const relayer = scene.relayer();
-    const rpcUrls = { [b.stateMachine]: [`http://127.0.0.1:${node.port}`] };
-    const process = await relayer.startAndWait(secretly(devnet.endpoints, { rpcUrls }));
-    await process.waitForLine(({ record }) => record?.check === "state_proof");
-    assertReported(linesAt(process, "warn"), [
-      ["state_proof", b.stateMachine, "eth_getProof", "(pruned)"],
-      ["chain_not_accepted", a.stateMachine, "IsmpSyncCommitteeEth.SupportedStatemachines"],
-    ]);
-    const sent = await sendPing(devnet, { from: "A", to: "B" });
-    await relayer.untilRows(sent, hub, { state: "held", reason: "source_not_accepted" });
-    await devnet.hub.acceptMessages(beacon, a.stateMachine);
-    await relayer.untilRows(sent, b.stateMachine, { state: "held", reason: "target_unprovable" });
-    assert.deepEqual(
-      (await relayer.ledger()).submissions.filter(({ chain }) => chain === b.stateMachine),
-      [],
-    );
-    node.keepsState = true;
-    await waitForDelivery(devnet, sent);
-    await relayer.untilEnded(sent);
-    await scene.finish();
   });
 }

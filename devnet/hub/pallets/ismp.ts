@@ -335,13 +335,14 @@ export class IsmpPallet {
   }
 
   /** Removes a commitment, as a fisherman's veto does; the latest height goes back to the one before. */
-  veto(execution: Execution, at: StateMachineHeight, fisherman: Uint8Array): void {
+  veto(execution: Execution, at: StateMachineHeight): void {
     const { overlay } = execution;
     const { storage } = this;
     storage.removeCommitment(overlay, at);
     if (storage.latestHeight.get(overlay, at.id) === at.height) {
       storage.latestHeight.put(overlay, storage.previousHeight.get(overlay, at.id) ?? 0n, at.id);
     }
+    const fisherman = new Uint8Array(32);
     execution.emitIsmp({ tag: "StateCommitmentVetoed", value: { height: at, fisherman } });
   }
 

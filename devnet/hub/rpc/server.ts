@@ -97,7 +97,7 @@ export class RpcDispatcher {
         await pause(fault.ms, signal);
         break;
       case "error":
-        return errorText(request.id, new RpcError(fault.code, fault.message, fault.data));
+        return errorText(request.id, new RpcError(fault.code, fault.message));
       case "result":
         return resultText(request.id, fault.result);
       case "drop":

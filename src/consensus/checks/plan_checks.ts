@@ -16,7 +16,7 @@ import type { Connections } from "../session.ts";
 /** What is checked. */
 export interface CheckSubjects extends Connections {
   readonly config: ConsensusConfig;
-  readonly configured?: CheckRow | undefined;
+  readonly configured?: (() => CheckRow) | undefined;
 }
 
 /** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
@@ -48,7 +48,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...knownRows(losses),
     ...followers,
     ...others,
-    ...knownRows(configured === undefined ? [] : [configured]),
+    ...knownRows(configured === undefined ? [] : [configured()]),
   ];
 }
 

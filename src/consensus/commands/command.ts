@@ -1,6 +1,6 @@
 /** What the consensus relayer hands to its commands, and what their operations work with. */
-import { type LevelSetter, type OperationNeed, OperationRefusal } from "../../core/commands/operation.ts";
-import type { OperationRun } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import type { LevelSetter, OperationNeed, OperationRun } from "../../core/commands/operation.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { provableSections } from "../config/schema.ts";
@@ -22,7 +22,7 @@ export interface ConsensusControl extends LevelSetter {
   readonly status: () => ConsensusStatus | undefined;
 }
 
-/** Works in this process with connections of its own. @throws {OperationRefusal} where a running relayer is needed. */
+/** Works in this process with connections of its own. @throws {CommandRefusal} where a running relayer is needed. */
 export function workHere(
   deps: RunDeps,
   needs: OperationNeed,
@@ -30,7 +30,7 @@ export function workHere(
   signal: AbortSignal,
 ): Promise<ExitCode> {
   if (needs !== "chains") {
-    throw new OperationRefusal("No relayer answers: name the --socket or --cache that it was started with.");
+    throw new CommandRefusal("No relayer answers: name the --socket or --cache that it was started with.");
   }
   const { clock, log, config } = deps;
   const own = { turns: new ProverTurns(), sections: provableSections(config) };

@@ -12,14 +12,16 @@ const check = defineCheckCommand<ConsensusRun>({
   description:
     `Checks the hub, endpoints, beacon and relay nodes, light clients and accounts, all at once, and prints
 what was found and what to do. Sends nothing; it may run beside the relayer.`,
-  run: async ({ deps, signal }, make) => {
+  run: async (run) => {
     const { planChecks } = await import("../checks/plan_checks.ts");
     const { runSession } = await import("../session.ts");
-    const { clock, config, configured, board } = deps;
-    return await runSession(deps, (connections) => {
-      const jobs = planChecks({ ...connections, config, configured });
-      return make({ clock, config, jobs, others: () => board?.unknown ?? [] });
-    }, signal);
+    const { runChecks } = await import("../../core/checks/check_row.ts");
+    const { printReport } = await import("../../core/checks/print_report.ts");
+    const { config, configured, board } = run.deps;
+    return await runSession(run.deps, async (connections) => {
+      const rows = await runChecks(run, planChecks({ ...connections, config, configured }), run.signal);
+      return printReport([...rows, ...board?.unknown ?? []], config, run);
+    }, run.signal);
   },
 });
 

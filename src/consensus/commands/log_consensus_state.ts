@@ -1,8 +1,6 @@
 /** `log-consensus-state`: the state with which a client of a chain, or of the hub, can be created. */
 import { findChain } from "../../core/commands/chain_name.ts";
 import { defineCommand } from "../../core/commands/command.ts";
-import { OperationRefusal } from "../../core/commands/operation.ts";
-import { exitCodes } from "../../core/runtime/exit_codes.ts";
 import type { ConsensusRun } from "./command.ts";
 
 const DESCRIPTION =
@@ -19,16 +17,10 @@ export const logConsensusState = defineCommand({
 standard error.`,
   addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1"),
-  run: async ({ deps, print, printError, isJson, signal }: ConsensusRun, name: string) => {
+  run: async ({ deps, print, isJson, signal }: ConsensusRun, name: string) => {
     const { printConsensusState } = await import("../initial_state.ts");
     const { provableSections } = await import("../config/schema.ts");
-    try {
-      const chain = findChain(provableSections(deps.config), name);
-      return await printConsensusState(deps, { chain, print, isJson }, signal);
-    } catch (error) {
-      if (!(error instanceof OperationRefusal)) throw error;
-      printError(error.message);
-      return exitCodes.failed;
-    }
+    const chain = findChain(provableSections(deps.config), name);
+    return await printConsensusState(deps, { chain, print, isJson }, signal);
   },
 });

@@ -3,7 +3,7 @@
  * submits it. In the running relayer it has the light client's turn, so that its worker and this never work on it at once.
  */
 import type { NamedSection } from "../../core/commands/chain_name.ts";
-import { OperationRefusal } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault } from "../../core/runtime/retry.ts";
@@ -36,7 +36,7 @@ export interface ProveRequest {
   readonly isDryRun: boolean;
 }
 
-/** Builds, verifies and, unless it is a dry run, submits an update now. @throws {OperationRefusal} */
+/** Builds, verifies and, unless it is a dry run, submits an update now. @throws {CommandRefusal} */
 export async function proveNow(
   proving: Proving,
   request: ProveRequest,
@@ -67,17 +67,17 @@ interface ProverRoute {
   readonly target: ConsensusTarget;
 }
 
-/** Finds what advances a light client; a host takes proofs of the hub. @throws {OperationRefusal} that lists the known ones. */
+/** Finds what advances a light client; a host takes proofs of the hub. @throws {CommandRefusal} that lists the known ones. */
 function findRoute(proving: Proving, { chain, to }: ProveRequest): ProverRoute | { readonly host: HubHost } {
   const { hub, proved } = proving;
   const hubName = hub.id.stateMachine;
   if (chain === hubName) return findFollower(proving, to);
   if (to !== undefined && to !== hubName) {
-    throw new OperationRefusal(`${chain} is proved to ${hubName} only: leave out --to.`);
+    throw new CommandRefusal(`${chain} is proved to ${hubName} only: leave out --to.`);
   }
   const prover = proved.find((each) => each.chain === chain);
   if (prover !== undefined) return { prover, target: hub };
-  throw new OperationRefusal(
+  throw new CommandRefusal(
     proving.receiveOnly.includes(chain)
       ? `${chain} only receives: the hub has no client of it that this program can advance.`
       : `${chain} is not configured. Configured are ${listed(proved.map((each) => each.chain))}.`,
@@ -90,7 +90,7 @@ function findFollower(
   to: StateMachine | undefined,
 ): ReturnType<typeof findRoute> {
   if (hubConsensus === undefined) {
-    throw new OperationRefusal(`${stateMachine} is proved to no chain: enable_hub_consensus is false.`);
+    throw new CommandRefusal(`${stateMachine} is proved to no chain: enable_hub_consensus is false.`);
   }
   const { hosts, followers, skipped, skippedText } = hubConsensus;
   const host = hosts.find(({ id }) => id.stateMachine === to);
@@ -99,10 +99,10 @@ function findFollower(
   if (follower !== undefined) return follower;
   const known = listed([...hosts, ...followers.map(({ target }) => target)].map(({ id }) => id.stateMachine));
   if (to === undefined) {
-    throw new OperationRefusal(`Name the chain that ${stateMachine} is proved to, with --to: ${known}.`);
+    throw new CommandRefusal(`Name the chain that ${stateMachine} is proved to, with --to: ${known}.`);
   }
   const why = skipped.includes(to) ? `: ${skippedText}` : "";
-  throw new OperationRefusal(`${stateMachine} is not proved to ${to}${why}. It is proved to ${known}.`);
+  throw new CommandRefusal(`${stateMachine} is not proved to ${to}${why}. It is proved to ${known}.`);
 }
 
 function listed(chains: readonly StateMachine[]): string {
@@ -113,7 +113,7 @@ function listed(chains: readonly StateMachine[]): string {
 function explain(error: unknown, { chain, target }: UpdateRoute): unknown {
   const isExpected = error instanceof ProverFault || error instanceof RpcFault ||
     error instanceof DeadlineFault;
-  return isExpected ? new OperationRefusal(`No update of ${chain} on ${target}: ${error.message}`) : error;
+  return isExpected ? new CommandRefusal(`No update of ${chain} on ${target}: ${error.message}`) : error;
 }
 
 /** The hub and Substrate chains take updates in unsigned extrinsics, which pay no fee. */

@@ -27,7 +27,7 @@ export interface HubHost {
   createWorker(deps: HostWorkerDeps): Worker;
   /**
    * Delivers once what the worker would deliver next. The caller holds the turn of this light client. @throws {RpcFault}
-   * @throws {ProverFault} @throws {DeadlineFault} @throws {OperationRefusal}
+   * @throws {ProverFault} @throws {DeadlineFault} @throws {CommandRefusal}
    */
   prove(options: ProveByHand, signal: AbortSignal): Promise<ProofResult>;
   /** Lists the checks for the operator of one round; absent: none. */

@@ -4,6 +4,8 @@
  */
 import type { Command as Parser } from "commander";
 import type { ConfigFileKind } from "../config/config_file.ts";
+import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
+import { type ConfigFiles, fileFailure } from "../config/toml.ts";
 import type { CommonArguments, ProcessEnv } from "../runtime/app.ts";
 import {
   addCommand,
@@ -14,6 +16,7 @@ import {
   type FileOption,
   fileOptions,
 } from "../runtime/command_line.ts";
+import { ControlFault } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 
 /** Commands that share their first word. */
@@ -34,10 +37,26 @@ export interface CommandSyntax extends CommandDescription {
   readonly addOptions?: (parser: Parser) => void;
 }
 
+/** The command cannot do its work; the message says why and what helps. */
+export class CommandRefusal extends Error {
+  override readonly name = "CommandRefusal";
+  readonly code = "refused";
+}
+
+/** What every run of a command has. */
+interface AnyRun {
+  /** Writes a text and a line break to standard error. */
+  readonly printError: (text: string) => void;
+}
+
 /** A command. `Run` is what the program hands to it, `Given` its arguments, then the values of its options. */
-export interface CommandDefinition<Run, Given extends readonly unknown[]> extends CommandSyntax {
-  /** Does the work; returns the exit status. Its last argument is the parser of the command. */
-  readonly run: (run: Run, ...given: Given) => Promise<ExitCode>;
+export interface CommandDefinition<Run extends AnyRun, Given extends readonly unknown[]>
+  extends CommandSyntax {
+  /**
+   * Does the work; returns the exit status, or nothing instead of 0. Its last argument is the parser of the command.
+   * @throws {CommandRefusal | ControlFault} which are printed, with status 1
+   */
+  readonly run: (run: Run, ...given: Given) => Promise<ExitCode | void> | ExitCode | void;
 }
 
 /** Command of a command line, with what was given. */
@@ -81,7 +100,7 @@ export function parseWithCommands<Run>(
 }
 
 /** Defines a command that works with a valid configuration. */
-export function defineCommand<Run, Given extends readonly unknown[]>(
+export function defineCommand<Run extends AnyRun, Given extends readonly unknown[]>(
   definition: CommandDefinition<Run, Given>,
 ): Command<Run> {
   return { addTo: (line, choose) => addSyntax(line, "command", definition, choose) };
@@ -95,7 +114,7 @@ export function defineStandalone<Given extends readonly unknown[]>(
 }
 
 /** Adds a command to the command line, below its group. */
-function addSyntax<Kind, Run, Given extends readonly unknown[]>(
+function addSyntax<Kind, Run extends AnyRun, Given extends readonly unknown[]>(
   { command: program, exampleFiles }: CommandLine,
   kind: Kind,
   definition: CommandDefinition<Run, Given>,
@@ -108,7 +127,16 @@ function addSyntax<Kind, Run, Given extends readonly unknown[]>(
   const parser = addCommand(parent, definition, `${program.name()}${files}`).action(
     (...all: readonly unknown[]) => {
       const given = all as Given; // as the command's own options say
-      choose({ kind, name, given, without, isLogged, run: (of) => run(of, ...given) });
+      const runRefusable = async (of: Run): Promise<ExitCode> => {
+        try {
+          return await run(of, ...given) ?? exitCodes.ok;
+        } catch (error) {
+          if (!(error instanceof CommandRefusal || error instanceof ControlFault)) throw error;
+          of.printError(error.message);
+          return exitCodes.failed;
+        }
+      };
+      choose({ kind, name, given, without, isLogged, run: runRefusable });
     },
   );
   definition.addOptions?.(parser);
@@ -133,7 +161,7 @@ export type StandaloneArguments = Omit<CommonArguments, "config"> & {
 };
 
 /** One run of such a command. */
-export interface StandaloneRun {
+export interface StandaloneRun extends AnyRun {
   /** Name of the program. */
   readonly program: string;
   readonly arguments: StandaloneArguments;
@@ -147,18 +175,41 @@ export interface StandaloneRun {
 /** Runs a command; it fails when its output is lost. */
 export async function runStandalone(
   command: { readonly run: (run: StandaloneRun) => Promise<ExitCode> },
-  run: Omit<StandaloneRun, "print">,
+  run: Omit<StandaloneRun, "print" | "printError">,
 ): Promise<ExitCode> {
   let isLost = false;
   const print = (text: string): void => {
     isLost = !run.env.writeOutput(`${text}\n`) || isLost;
   };
-  const code = await command.run({ ...run, print });
+  const printError = (text: string): void => run.env.writeError(`${text}\n`);
+  const code = await command.run({ ...run, print, printError });
   return isLost && code === exitCodes.ok ? exitCodes.failed : code;
 }
 
-/** The configuration file of a command that requires it. */
-export function requireConfig({ config }: StandaloneArguments): string {
-  if (config === undefined) throw new Error("the command line was accepted without --config");
-  return config;
+/** Reads the configuration file. @throws {CommandRefusal} that lists the problems of one that cannot be used */
+export function readUsable<C>(
+  { arguments: { config: path }, env }: StandaloneRun,
+  read: (files: ConfigFiles, path: string) => ConfigResult<C>,
+  consequence = "the file cannot be used",
+): ConfigResult<C> & { readonly config: C; readonly path: string } {
+  if (path === undefined) throw new Error("the command line was accepted without --config");
+  const reading = read(env, path);
+  const { config } = reading;
+  if (config !== undefined) return { ...reading, config, path };
+  throw new CommandRefusal(describeProblems(path, reading, consequence).trimEnd());
+}
+
+/** Refusal of a command that writes a file. */
+export function nothingWritten(why: string): CommandRefusal {
+  return new CommandRefusal(`${why}; nothing was written`);
+}
+
+/** Writes a file that is not there yet. @param isSpare true: one that is there may stay @throws {CommandRefusal} */
+export function writeNew({ env }: StandaloneRun, path: string, text: string, isSpare = false): void {
+  try {
+    if (env.writeNewFile(path, text) || isSpare) return;
+  } catch (error) {
+    throw error instanceof Error ? nothingWritten(`${path} cannot be written: ${fileFailure(error)}`) : error;
+  }
+  throw nothingWritten(`${path} exists and is not overwritten`);
 }

@@ -1,6 +1,5 @@
 /** `completion`: tab completion for shells. A short script for each asks the program itself what may come next. */
 import { Argument, type Command as Parser, type Option } from "commander";
-import { exitCodes } from "../runtime/exit_codes.ts";
 import { defineStandalone } from "./command.ts";
 
 /** What the scripts ask for, behind which the words of the command line stand. */
@@ -28,7 +27,6 @@ export const completion = defineStandalone({
       ? ""
       : listNext(parent, words).join("\n");
     if (text !== "") print(text);
-    return Promise.resolve(exitCodes.ok);
   },
 });
 

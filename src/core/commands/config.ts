@@ -1,14 +1,7 @@
 /** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
-import {
-  type ConfigResult,
-  countOf,
-  describeProblems,
-  type EffectiveValue,
-  renderRemark,
-} from "../config/diagnostics.ts";
+import { countOf, type EffectiveValue, renderRemark } from "../config/diagnostics.ts";
 import { inlineToml } from "../config/toml.ts";
-import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-import { configGroup, defineStandalone, requireConfig, type StandaloneRun } from "./command.ts";
+import { configGroup, defineStandalone, readUsable } from "./command.ts";
 
 /** The command. */
 export const configShow = defineStandalone({
@@ -22,23 +15,8 @@ are shown as [secret], of endpoints only scheme and host.`,
   without: ["db"],
   addOptions: (parser) => void parser.option("--json", "one JSON object per key instead of TOML"),
   run: (run, { json = false }: { readonly json?: boolean }) =>
-    withFile(run, ({ values }) => run.print(writeEffective(values, json ? "json" : "toml"))),
+    run.print(writeEffective(readUsable(run, run.file.read).values, json ? "json" : "toml")),
 });
-
-/** Works with a file that can be used; of another one the problems are printed. */
-function withFile(
-  { arguments: args, env, file }: StandaloneRun,
-  work: (reading: ConfigResult<unknown>, path: string) => void,
-): Promise<ExitCode> {
-  const path = requireConfig(args);
-  const reading = file.read(env, path);
-  if (reading.config !== undefined) {
-    work(reading, path);
-    return Promise.resolve(exitCodes.ok);
-  }
-  env.writeError(describeProblems(path, reading, "the file cannot be used"));
-  return Promise.resolve(exitCodes.failed);
-}
 
 /** Writes all values in their order. */
 export function writeEffective(values: readonly EffectiveValue[], format: "toml" | "json"): string {
@@ -84,12 +62,12 @@ export const configCheck = defineStandalone({
 read. Connects to nothing.`,
   exitStatus: { 0: "the file can be used", 1: "it cannot" },
   without: ["db"],
-  run: (run) =>
-    withFile(run, ({ remarks }, path) => {
-      for (const remark of remarks) run.print(renderRemark(path, remark));
-      const warnings = remarks.filter(({ kind }) => kind === "warning");
-      run.print(`${path}: no problems${warnings.length === 0 ? "" : `, ${countOf(warnings, "warning")}`}`);
-    }),
+  run: (run) => {
+    const { remarks, path } = readUsable(run, run.file.read);
+    for (const remark of remarks) run.print(renderRemark(path, remark));
+    const warnings = remarks.filter(({ kind }) => kind === "warning");
+    run.print(`${path}: no problems${warnings.length === 0 ? "" : `, ${countOf(warnings, "warning")}`}`);
+  },
 });
 
 /** The command. */
@@ -101,8 +79,5 @@ export const configSchema = defineStandalone({
     `Editors with TOML support (Taplo, Even Better TOML) use it when the first line of the file names it:
   #:schema ./causeway.schema.json`,
   without: ["config", "db"],
-  run: ({ file, print }) => {
-    print(file.writeJsonSchema().trimEnd());
-    return Promise.resolve(exitCodes.ok);
-  },
+  run: ({ file, print }) => print(file.writeJsonSchema().trimEnd()),
 });

@@ -1,14 +1,12 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
+import { configGroup, defineStandalone, nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
-import type { InitChain, InitFile } from "../config/commented_file.ts";
+import type { InitChain } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { isKeystore, isRemote, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
-import { fileFailure } from "../config/toml.ts";
 import { readUrl } from "../config/values.ts";
-import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { dirname } from "node:path";
 
 /** Values by name of the chain. */
@@ -54,24 +52,28 @@ together. At a terminal, what is not given is asked for; elsewhere it is left bl
       .addOption(ofChains("--signer-address <chain=address>", "account of a Web3Signer"))
       .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"));
   },
-  run: (run, options: InitOptions) => Promise.resolve(initialize(run, options)),
+  run: initialize,
 });
 
-function initialize(run: StandaloneRun, options: InitOptions): ExitCode {
+function initialize(run: StandaloneRun, options: InitOptions): void {
   const out = options.out ?? ask(run, "File to write: ", (text) => ({ value: text }));
-  if (out === undefined) return fail(run, "No file is named: give --out");
+  if (out === undefined) throw nothingWritten("No file is named: give --out");
   const chains = options.chain ?? ask(run, CHAINS_QUESTION, (text) => readChains(text));
   const [first] = chains ?? [];
-  if (chains === undefined || first === undefined) return fail(run, "No chain is named: give --chain");
+  if (chains === undefined || first === undefined) throw nothingWritten("No chain is named: give --chain");
   const mistake = findMistake(options, chains);
-  if (mistake !== undefined) return fail(run, mistake);
+  if (mistake !== undefined) throw nothingWritten(mistake);
   const { hubUrl } = options;
-  const answers = {
+  const { text, blanks } = run.file.writeInit({
     network: first.network,
     hubUrl: hubUrl ?? ask(run, "WebSocket URL of a node of the hub: (empty: later) ", urlOf(SOCKETS)),
     chains: chains.map((chain) => completeChain(run, options, chain)),
-  };
-  return write(run, out, run.file.writeInit(answers));
+  });
+  writeNew(run, out, text);
+  writeNew(run, `${dirname(out)}/${run.program}.schema.json`, run.file.writeJsonSchema(), true);
+  run.print(`${out} is written`);
+  if (blanks.length > 0) run.print(`To be filled in: ${blanks.join(", ")}`);
+  run.print(`Then: ${run.program} --config=${out} config check`);
 }
 
 /** What is wrong with options for these chains; `undefined`: nothing. */
@@ -99,26 +101,6 @@ function findMistake(
 
 const SOCKETS = ["ws", "wss"];
 const ANY = ["http", "https", ...SOCKETS];
-
-function write(run: StandaloneRun, out: string, { text, blanks }: InitFile): ExitCode {
-  const schema = `${dirname(out)}/${run.program}.schema.json`;
-  try {
-    if (!run.env.writeNewFile(out, text)) return fail(run, `${out} exists and is not overwritten`);
-    run.env.writeNewFile(schema, run.file.writeJsonSchema()); // one that is there stays
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    return fail(run, `${out} cannot be written: ${fileFailure(error)}`);
-  }
-  run.print(`${out} is written`);
-  if (blanks.length > 0) run.print(`To be filled in: ${blanks.join(", ")}`);
-  run.print(`Then: ${run.program} --config=${out} config check`);
-  return exitCodes.ok;
-}
-
-function fail({ env }: StandaloneRun, why: string): ExitCode {
-  env.writeError(`${why}; nothing was written\n`);
-  return exitCodes.failed;
-}
 
 const CHAINS_QUESTION = `Chains:
 ${namedChains.map(({ name, network }) => `  ${name} (${network})`).join("\n")}

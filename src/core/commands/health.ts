@@ -2,7 +2,7 @@
 import { escapeControls } from "../config/redact.ts";
 import { platformFetch } from "../rpc/http.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { defineStandalone } from "./command.ts";
+import { CommandRefusal, defineStandalone } from "./command.ts";
 import { InvalidArgumentError } from "commander";
 
 /** Maximum wait for the answer, milliseconds. */
@@ -24,7 +24,7 @@ stands still, and why; restarting the program does not help against that.`,
   addOptions: (parser) =>
     void parser
       .requiredOption("--url <url>", "address of its status server, e.g. http://127.0.0.1:9180", toUrl),
-  run: async ({ env, print }, { url }: { readonly url: URL }) => {
+  run: async ({ print }, { url }: { readonly url: URL }) => {
     const path = url.pathname === "/" ? "/healthz" : url.pathname;
     try {
       const answer = await platformFetch(new URL(path, url).href, {
@@ -35,10 +35,9 @@ stands still, and why; restarting the program does not help against that.`,
       return answer.status === 200 ? exitCodes.ok : exitCodes.failed;
     } catch (error) {
       if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
-      env.writeError(
-        `No answer from ${url.host}${path}. Is the program running, with --listen=${url.host}?\n`,
+      throw new CommandRefusal(
+        `No answer from ${url.host}${path}. Is the program running, with --listen=${url.host}?`,
       );
-      return exitCodes.failed;
     }
   },
 });

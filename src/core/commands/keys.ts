@@ -1,9 +1,14 @@
 /** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
 import { type Command as Parser, Option } from "commander";
-import { type Checked, describeProblems } from "../config/diagnostics.ts";
-import { exitCodes } from "../runtime/exit_codes.ts";
 import { systemClock } from "../runtime/system_clock.ts";
-import { type Command, defineStandalone, keysGroup, requireConfig, type StandaloneRun } from "./command.ts";
+import {
+  type Command,
+  defineStandalone,
+  keysGroup,
+  nothingWritten,
+  readUsable,
+  type StandaloneRun,
+} from "./command.ts";
 import type { KeystoreOptions } from "./keystore_work.ts";
 
 /** What is loaded for the work. */
@@ -12,7 +17,7 @@ type Work = typeof import("./keystore_work.ts");
 /** Defines a command that writes a keystore. @param findKey finds the key to write */
 function defineKeystoreCommand(
   texts: { readonly name: string; readonly description: string },
-  findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Checked<Uint8Array>,
+  findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Uint8Array,
   addArgument: (parser: Parser) => Parser = (parser) => parser,
 ): Command<unknown> {
   return defineStandalone({
@@ -36,7 +41,7 @@ function defineKeystoreCommand(
       const parser = given.at(-1) as Parser;
       const options = { ...parser.opts<KeystoreOptions>(), keyFile: parser.args[0] };
       const work = await import("./keystore_work.ts");
-      return work.writeKeystore(run, options, findKey(work, run, options));
+      work.writeKeystore(run, options, findKey(work, run, options));
     },
   });
 }
@@ -54,7 +59,7 @@ export const keysImport = defineKeystoreCommand({
     "Asks for a private key (hex) at the terminal, without showing it, and writes it as an encrypted keystore.",
 }, ({ readKeyText }, { env }, { type }) => {
   if (env.terminal === undefined) {
-    return { found: "no terminal to ask for a key; use keys encrypt for a key in a file" };
+    throw nothingWritten("no terminal to ask for a key; use keys encrypt for a key in a file");
   }
   return readKeyText(type, env.terminal.askHidden("Private key (hex): ") ?? "");
 });
@@ -81,15 +86,9 @@ export const keysList = defineStandalone({
 anyway. Balances of Substrate accounts are in the smallest unit of their chain.`,
   exitStatus: { 0: "shown", 1: "the configuration cannot be used" },
   without: ["db"],
-  run: async ({ arguments: args, env, file, print }) => {
-    const path = requireConfig(args);
-    const reading = file.readAccounts(env, path);
-    if (reading.config === undefined) {
-      env.writeError(describeProblems(path, reading, "no account is shown"));
-      return exitCodes.failed;
-    }
+  run: async (run) => {
+    const { config } = readUsable(run, run.file.readAccounts, "no account is shown");
     const { listAccounts } = await import("./list_accounts.ts");
-    print(await listAccounts(reading.config, systemClock));
-    return exitCodes.ok;
+    run.print(await listAccounts(config, systemClock));
   },
 });

@@ -5,13 +5,12 @@ import { type AccountKind, readPassword } from "../config/keystores/keystore_fil
 import { encryptSr25519Key } from "../config/keystores/polkadot_keystore.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { readKey } from "../config/secrets.ts";
-import { fileFailure, readTextFile } from "../config/toml.ts";
+import { readTextFile } from "../config/toml.ts";
 import { fromHex, toHex } from "../encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../ismp/signed_messages.ts";
 import { systemRandomness } from "../runtime/clock.ts";
-import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { ss58Address } from "../substrate/ss58.ts";
-import type { StandaloneRun } from "./command.ts";
+import { nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
 
 /** Options of the commands that write keystores. */
 export interface KeystoreOptions {
@@ -24,27 +23,25 @@ export interface KeystoreOptions {
 
 const EXPECTED = { evm: "32 bytes of hex", substrate: "32 or 64 bytes of hex" } as const;
 
-/** A key from hex. */
-export function readKeyText(type: AccountKind, text: string): Checked<Uint8Array> {
-  if (text.trimStart().startsWith("{")) return { found: "it is a keystore already" };
-  const checked = readKey(type, text.trim());
-  if ("value" in checked) return { value: fromHex(checked.value.reveal()) };
+/** A key from hex. @param place where it stands, for the refusal @throws {CommandRefusal} */
+export function readKeyText(type: AccountKind, text: string, place = ""): Uint8Array {
+  const isStore = text.trimStart().startsWith("{");
+  const checked = isStore ? { found: "it is a keystore already" } : readKey(type, text.trim());
+  if ("value" in checked) return fromHex(checked.value.reveal());
   const hint = checked.hint === undefined ? "" : `; ${checked.hint}`;
-  return { found: `${checked.found}, where ${EXPECTED[type]} are expected${hint}` };
+  throw nothingWritten(`${place}${checked.found}, where ${EXPECTED[type]} are expected${hint}`);
 }
 
-/** A key from a file with hex. */
-export function readKeyFile({ env }: StandaloneRun, type: AccountKind, path: string): Checked<Uint8Array> {
-  const file = readTextFile(env, path);
-  const read = "found" in file ? file : readKeyText(type, file.value);
-  return "found" in read ? { found: `${path}: ${read.found}` } : read;
+/** A key from a file with hex. @throws {CommandRefusal} */
+export function readKeyFile({ env }: StandaloneRun, type: AccountKind, path: string): Uint8Array {
+  return readKeyText(type, found(readTextFile(env, path), path), `${path}: `);
 }
 
 /** A random key; keys that the configuration refuses are not made: one in 256 addresses begins with a zero byte. */
-export function makeKey(type: AccountKind): Checked<Uint8Array> {
+export function makeKey(type: AccountKind): Uint8Array {
   for (;;) {
-    const read = readKeyText(type, toHex(systemRandomness.bytes(32)));
-    if ("value" in read) return read;
+    const read = readKey(type, toHex(systemRandomness.bytes(32)));
+    if ("value" in read) return fromHex(read.value.reveal());
   }
 }
 
@@ -55,41 +52,34 @@ export function describeKey(type: AccountKind, key: Uint8Array): string {
   return `${ss58Address(publicKey)} (${toHex(publicKey)})`;
 }
 
-/** Encrypts a key into a new file, and prints its address. */
+/** Encrypts a key into a new file, and prints its address. @throws {CommandRefusal} */
 export function writeKeystore(
   run: StandaloneRun,
   { type, out, passwordFile }: KeystoreOptions,
-  read: Checked<Uint8Array>,
-): ExitCode {
-  if ("found" in read) return fail(run, read.found);
+  key: Uint8Array,
+): void {
   const password = findPassword(run, passwordFile);
-  if ("found" in password) return fail(run, password.found);
   const encrypt = type === "evm" ? encryptEthereumKey : encryptSr25519Key;
-  try {
-    const text = encrypt(read.value, password.value, (count) => systemRandomness.bytes(count));
-    if (!run.env.writeNewFile(out, `${text}\n`)) return fail(run, `${out} exists and is not overwritten`);
-  } catch (error) {
-    if (!(error instanceof Error)) throw error;
-    return fail(run, `${out} cannot be written: ${fileFailure(error)}`);
-  }
-  run.print(`${out}: ${describeKey(type, read.value)}`);
-  return exitCodes.ok;
+  writeNew(run, out, `${encrypt(key, password, (count) => systemRandomness.bytes(count))}\n`);
+  run.print(`${out}: ${describeKey(type, key)}`);
 }
 
-function fail({ env }: StandaloneRun, why: string): ExitCode {
-  env.writeError(`${why}; nothing was written\n`);
-  return exitCodes.failed;
+/** What is in a file. @throws {CommandRefusal} where it cannot be read */
+function found<T>(read: Checked<T>, path: string): T {
+  if ("found" in read) throw nothingWritten(`${path}: ${read.found}`);
+  return read.value;
 }
 
-function findPassword({ env }: StandaloneRun, path: string | undefined): Checked<string> {
+function findPassword({ env }: StandaloneRun, path: string | undefined): string {
   if (path !== undefined) {
-    const read = readPassword(env, path);
-    if ("found" in read) return { found: `${path}: ${read.found}` };
-    return read.value === "" ? { found: `${path}: an empty password` } : read;
+    const password = found(readPassword(env, path), path);
+    if (password === "") throw nothingWritten(`${path}: an empty password`);
+    return password;
   }
-  if (env.terminal === undefined) return { found: "no terminal to ask for a password; give --password-file" };
-  const typed = env.terminal.askHidden("Password of the new keystore: ") ?? "";
-  if (typed === "") return { found: "no password was given" };
-  const again = env.terminal.askHidden("The same again: ");
-  return again === typed ? { value: typed } : { found: "the two passwords differ" };
+  const { terminal } = env;
+  if (terminal === undefined) throw nothingWritten("no terminal to ask for a password; give --password-file");
+  const typed = terminal.askHidden("Password of the new keystore: ") ?? "";
+  if (typed === "") throw nothingWritten("no password was given");
+  if (terminal.askHidden("The same again: ") !== typed) throw nothingWritten("the two passwords differ");
+  return typed;
 }

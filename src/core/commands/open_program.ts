@@ -78,11 +78,11 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
     names,
     observer: watch,
   });
-  if (command.kind === "relay") tellConfiguration(log, args.config, reading);
   const { signal, dispose } = abortOnSignals({
     exit: world.exit,
     onFirst: (name) => log.info("program_stopping", { signal: name }),
   });
+  if (command.kind === "relay") tellConfiguration(log, args.config, reading);
   const { listen: address, listenName } = args;
   const server = { log, address, names: listenName, sources: watch.sources() };
   return {

@@ -9,30 +9,25 @@ import type { ProgramView } from "../checks/program_view.ts";
 import { type Log, type LogLevel, logLevels } from "../telemetry/log.ts";
 import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { ControlFault, type ControlRequest, type ControlSocket } from "../runtime/control_socket.ts";
+import type { ControlRequest, ControlSocket } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
-import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
+import { type Command, CommandRefusal, type CommandSyntax, defineCommand } from "./command.ts";
 import { Argument } from "commander";
 
 /**
  * What an operation works with. `read`: the database, read-only beside a running program. `status`: the running program,
- * or the database where none runs. `write`: the database, by the running program while one has it. `chains`: connections
- * to the chains, those of the running program if there is one. `running`: it has no meaning without a running program.
+ * or the database where none runs; it has `--watch`, and names chains by itself. `write`: the database, by the running
+ * program while one has it. `chains`: connections to the chains, those of the running program if there is one, which may
+ * take any time. `running`: it has no meaning without a running program.
  */
 export type OperationNeed = "read" | "status" | "write" | "chains" | "running";
 
 /** Arguments, work and text of an operation. */
 export interface Operation<Context, Given extends readonly unknown[], Output> extends CommandSyntax {
   readonly needs: OperationNeed;
-  /** True: the running program may take any time for it, not a minute. */
-  readonly isLong?: boolean;
-  /** True: it has `--watch`, which prints it again and again. */
-  readonly isWatched?: boolean;
-  /** How its text names chains: `own`: by itself; `full`: `base (EVM-8453)`; by the names alone when absent. */
-  readonly naming?: "own" | "full";
-  /** Does the work; the output is plain data. @throws {OperationRefusal} when it cannot be done. */
+  /** Does the work; the output is plain data. @throws {CommandRefusal} when it cannot be done. */
   readonly work: (context: Context, given: Given, signal: AbortSignal) => Promise<Output> | Output;
   /** Formats the output for people; an empty text is not printed. */
   readonly show: (output: Output, nowMs: number) => string | Promise<string>;
@@ -48,17 +43,11 @@ export interface OperationCommand<Run, Context> extends Command<Run> {
   readonly operation: AnyOperation<Context>;
 }
 
-/** The operation cannot be done; the message says why and what helps. */
-export class OperationRefusal extends Error {
-  override readonly name = "OperationRefusal";
-  readonly code = "refused";
-}
-
 /** One run of an operation. */
 export interface OperationRun<Context> {
   /** Sends a line to the running program; `undefined`: none runs. Throws a `ControlFault`. */
   readonly askRunning: (request: Omit<ControlRequest, "path">) => Promise<string | undefined>;
-  /** Works in this process with what is needed. Throws an {@link OperationRefusal} where that cannot be had. */
+  /** Works in this process with what is needed. Throws an {@link CommandRefusal} where that cannot be had. */
   readonly here: (
     needs: OperationNeed,
     work: (context: Context) => Promise<ExitCode>,
@@ -100,7 +89,7 @@ export function defineOperation<Context, Given extends readonly unknown[], Outpu
       addOptions: (parser) => {
         operation.addOptions?.(parser);
         parser.option("--json", "print JSON");
-        if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
+        if (operation.needs === "status") parser.option("--watch", "print it again every two seconds");
       },
       run: async (run: OperationRun<Context>, ...all: readonly unknown[]) => {
         const given = all.slice(0, -1); // without the parser
@@ -130,16 +119,10 @@ async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | 
 }
 
 /** The output with the operator's names of chains: it is plain data, as it comes from a running program. */
-function nameChains<Output>(
-  output: Output,
-  names: OperationRun<never>["names"],
-  naming: Operation<never, never, never>["naming"],
-): Output {
-  if (naming === "own") return output;
-  const rename = (text: string): string => naming === "full" ? names.full(text) : names.short(text);
+function nameChains<Output>(output: Output, names: OperationRun<never>["names"]): Output {
   return JSON.parse(
     JSON.stringify(output),
-    (_, value: unknown) => typeof value === "string" ? rename(value) : value,
+    (_, value: unknown) => typeof value === "string" ? names.short(value) : value,
   );
 }
 
@@ -149,21 +132,23 @@ async function runOperation<Context, Given extends readonly unknown[], Output>(
   given: Given,
 ): Promise<ExitCode> {
   const { work, needs } = operation;
-  const show = async (output: Output): Promise<ExitCode> => {
-    const named = nameChains(output, run.names, operation.naming);
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, run.clock.now());
+  const show = async (output: Output, version = VERSION): Promise<ExitCode> => {
+    const isForeign = version !== VERSION;
+    if (isForeign) run.printError(`${explainVersions(version, VERSION)} What it answers is printed as JSON.`);
+    const named = needs === "status" ? output : nameChains(output, run.names);
+    const text = run.isJson || isForeign
+      ? JSON.stringify(output)
+      : await operation.show(named, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };
   try {
     const answer = needs === "read" ? undefined : await ask<Output>(run, operation, given);
-    if (answer !== undefined) return await show(answer.output);
+    if (answer !== undefined) return await show(answer.output, answer.version);
     return await run.here(needs, async (context) => show(await work(context, given, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
-    if (!(error instanceof OperationRefusal || error instanceof ControlFault)) throw error;
-    run.printError(error.message);
-    return exitCodes.failed;
+    throw error;
   }
 }
 
@@ -176,25 +161,34 @@ interface Request {
 }
 
 /** What comes back: the output, or a text for the operator. */
-type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
+type Answer<Output> = Answered<Output> | { readonly refusal: string };
+
+/** The output of a running program of some version. */
+interface Answered<Output> extends Pick<Request, "version"> {
+  readonly output: Output;
+}
 
 /** Version by which both sides of the socket know that they are the same program. */
 const VERSION = versionText("").trim();
 
+function explainVersions(running: string, command: string): string {
+  return `The running relayer is ${running}, this command ${command}: restart the relayer, so that both are the new one.`;
+}
+
 /** Time in which a running program answers what takes no time, ms. */
 const ANSWER_WITHIN_MS = 60_000;
 
-/** Asks the running program; `undefined`: none runs. @throws {OperationRefusal | ControlFault} */
+/** Asks the running program; `undefined`: none runs. @throws {CommandRefusal | ControlFault} */
 async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
-  { name, isLong }: Pick<Operation<unknown, never, Output>, "name" | "isLong">,
+  { name, needs }: Pick<Operation<unknown, never, Output>, "name" | "needs">,
   given: readonly unknown[],
-): Promise<{ readonly output: Output } | undefined> {
-  const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
+): Promise<Answered<Output> | undefined> {
+  const afterMs = needs === "chains" ? undefined : ANSWER_WITHIN_MS;
   const text = await askRunning({ line: toRequestLine(name, given), afterMs, signal });
   if (text === undefined) return undefined;
   const answer: Answer<Output> = JSON.parse(text);
-  if ("refusal" in answer) throw new OperationRefusal(answer.refusal);
+  if ("refusal" in answer) throw new CommandRefusal(answer.refusal);
   return answer;
 }
 
@@ -228,24 +222,23 @@ export async function answerRequest<Context>(
   try {
     const { version, operation: name, given } = readRequest(line);
     const operation = commands.find((command) => command.operation.name === name)?.operation;
-    if (version !== VERSION) {
-      throw new OperationRefusal(
-        `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
-      );
+    // Its status is of use in any version.
+    if (version !== VERSION && operation?.needs !== "status") {
+      throw new CommandRefusal(explainVersions(VERSION, version));
     }
-    if (operation === undefined) throw new OperationRefusal(`The running relayer has no operation ${name}.`);
+    if (operation === undefined) throw new CommandRefusal(`The running relayer has no operation ${name}.`);
     const level = operation.needs === "status" ? "debug" : "info";
     context.log[level]("operator_request", { operation: name, input: given });
-    return JSON.stringify({ output: await operation.work(context, given, signal) });
+    return JSON.stringify({ version: VERSION, output: await operation.work(context, given, signal) });
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    if (error instanceof OperationRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
+    if (error instanceof CommandRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
     context.log.warn("control_request_failed", { error });
     return JSON.stringify({ refusal: `It failed: ${text}` });
   }
 }
 
-/** @throws {OperationRefusal} */
+/** @throws {CommandRefusal} */
 function readRequest(line: string): Request {
   try {
     // JSON has null for an argument that is left out.
@@ -254,7 +247,7 @@ function readRequest(line: string): Request {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new OperationRefusal("The request is not one line of JSON of the known form.");
+  throw new CommandRefusal("The request is not one line of JSON of the known form.");
 }
 
 /** What changes the level of a program's log. */
@@ -275,7 +268,7 @@ export const logLevelCommand = defineOperation({
       new Argument("<level>", "minimum level that is logged").choices([...logLevels]),
     ),
   work: ({ setLogLevel }: LevelSetter, [level]: readonly [LogLevel]) => {
-    if (setLogLevel === undefined) throw new OperationRefusal("The level of this log cannot be changed.");
+    if (setLogLevel === undefined) throw new CommandRefusal("The level of this log cannot be changed.");
     setLogLevel(level);
     return { level };
   },
@@ -303,11 +296,9 @@ export const defineStatus = <Context extends Watched<Status>, Status extends Pro
     name: "status",
     description: "Shows what the relayer does now, and what is in its way.",
     needs: "status",
-    isWatched: true,
-    naming: "own",
     work: ({ status }: Context) => {
       const found = status();
-      if (found === undefined) throw new OperationRefusal("The running relayer has no status.");
+      if (found === undefined) throw new CommandRefusal("The running relayer has no status.");
       return found;
     },
     show: async (found) =>

@@ -25,8 +25,8 @@ export interface CheckSubjects {
   readonly chains: readonly ConfiguredChain[];
   /** For price sources. */
   readonly fetch: Fetch;
-  /** Row about the configuration. */
-  readonly configured: CheckRow;
+  /** Row about the configuration that was read last; absent: none is checked. */
+  readonly configured?: (() => CheckRow) | undefined;
   /** Rows about the database. */
   readonly databaseRows: readonly CheckRow[];
   readonly findNonce: (chain: StateMachine, account: string) => KnownNonce;
@@ -40,7 +40,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...ofHub.jobs,
     ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
     ...chains.flatMap((entry) => planChain(subjects, entry)),
-    ...knownRows([configured, ...subjects.databaseRows]),
+    ...knownRows([...configured === undefined ? [] : [configured()], ...subjects.databaseRows]),
   ];
 }
 

@@ -1,6 +1,5 @@
 /** `backup`: a copy of the database, made by the command itself, so that a running relayer is not held up by it. */
-import { defineCommand } from "../../core/commands/command.ts";
-import { exitCodes } from "../../core/runtime/exit_codes.ts";
+import { CommandRefusal, defineCommand } from "../../core/commands/command.ts";
 import { LedgerFault } from "../ledger/fault.ts";
 import type { MessagingRun } from "./command.ts";
 
@@ -14,15 +13,12 @@ export const backupCommand = defineCommand({
 when it is complete, and can be read by its owner only. A running relayer relays on meanwhile.`,
   exitStatus: { 0: "done", 1: "it could not be made, or the file exists" },
   addOptions: (parser) => void parser.argument("<file>", "new file"),
-  run: async ({ deps: { database, clock }, print, printError }: MessagingRun, file: string) => {
+  run: async ({ deps: { database, clock }, print }: MessagingRun, file: string) => {
     const { copyDatabase } = await import("../ledger/backup.ts");
     try {
       print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
-      return exitCodes.ok;
     } catch (error) {
-      if (!(error instanceof LedgerFault)) throw error;
-      printError(error.message);
-      return exitCodes.failed;
+      throw error instanceof LedgerFault ? new CommandRefusal(error.message) : error;
     }
   },
 });

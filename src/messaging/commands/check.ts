@@ -10,18 +10,21 @@ export const checkCommand = defineCheckCommand<MessagingRun>({
 and prints what was found and what to do. Sends no transaction and does not change the database; it may
 run beside the relayer. Without --db everything but the database is checked.`,
   without: ["db"],
-  run: async (run, make) => {
+  run: async (run) => {
     const { inspectForChecks, noDatabase } = await import("../checks/database_checks.ts");
     const { planChecks } = await import("../checks/plan_checks.ts");
+    const { runChecks } = await import("../../core/checks/check_row.ts");
+    const { printReport } = await import("../../core/checks/print_report.ts");
     const { deps, config } = run;
-    const { clock, database: path, checks } = deps;
+    const { clock, database: path, board } = deps;
     const { hub, chains } = deps.connect(config);
     try {
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
-      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
-      return await make({ clock, config, jobs, others: () => checks?.board.unknown ?? [] });
+      const jobs = planChecks({ ...deps, config, hub, chains, ...database });
+      const rows = await runChecks({ clock }, jobs, run.signal);
+      return printReport([...rows, ...board?.unknown ?? []], config, run);
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
     }

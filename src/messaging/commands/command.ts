@@ -1,11 +1,6 @@
 /** What the messaging relayer hands to its commands, and what their operations work with: here or in the running relayer. */
-import type { CheckRow } from "../../core/checks/check_row.ts";
-import {
-  type LevelSetter,
-  type OperationNeed,
-  OperationRefusal,
-  type OperationRun,
-} from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import type { LevelSetter, OperationNeed, OperationRun } from "../../core/commands/operation.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import type { ExitCode } from "../../core/runtime/exit_codes.ts";
 import type { Log } from "../../core/telemetry/log.ts";
@@ -21,8 +16,6 @@ import { readStatus, type RelayStatus } from "../status/relay_status.ts";
 export interface CommandDeps extends RunDeps {
   /** Path of the database file; empty: the command works without one. */
   readonly database: string;
-  /** Row about the configuration that was read last. */
-  readonly configured: () => CheckRow;
   /** Drops the right to write files, as `openLedger` does. */
   readonly dropWriteAccess: () => void;
   /** Opens the database for reading only, also beside a running relayer. */
@@ -81,7 +74,7 @@ export function workHere(
     });
   switch (needs) {
     case "running":
-      throw new OperationRefusal("No relayer runs on this database.");
+      throw new CommandRefusal("No relayer runs on this database.");
     case "read":
     case "status":
       return withLedger(

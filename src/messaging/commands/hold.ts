@@ -4,7 +4,8 @@
  * retrying on its own.
  */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Ledger, SuspensionRow } from "../ledger/ledger.ts";
@@ -46,7 +47,7 @@ and what times out meanwhile ends. Holds survive a restart; release ends them.`,
     `Held now: ${held.join(", ")}`,
 });
 
-/** What the operator names; chains by the name of their section, too. @throws {OperationRefusal} */
+/** What the operator names; chains by the name of their section, too. @throws {CommandRefusal} */
 function toSubject({ config }: OperationContext, text: string): HoldSubject {
   const named = text.split(/\s*(?::|->)\s*/);
   const isRoute = named.length === 2;
@@ -55,7 +56,7 @@ function toSubject({ config }: OperationContext, text: string): HoldSubject {
     : named;
   const subject = parseHoldSubject(ends.join(":"));
   if (subject === undefined) {
-    throw new OperationRefusal(
+    throw new CommandRefusal(
       `${text} is neither a module (0x and hex digits) nor a route such as EVM-1:EVM-56.`,
     );
   }

@@ -44,7 +44,7 @@ export function addFilterOptions(parser: Parser): Parser {
     .option("--since <time>", "only what changed since: 90m, 2h, 3d, or 2026-01-31T12:00Z", toSince);
 }
 
-/** Converts the options to a search of the ledger. @throws {OperationRefusal} for a chain that is none. */
+/** Converts the options to a search of the ledger. @throws {CommandRefusal} for a chain that is none. */
 export function toMessageFilter(
   { config }: { readonly config: MessagingConfig },
   { status, reason, source, dest, module, since }: FilterOptions,

@@ -1,5 +1,6 @@
 /** `relay`: one message is delivered now, whatever the profit rule says. */
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -81,14 +82,14 @@ async function findSent(
         event.kind === "message" && event.at.transaction === hash ? [event.message.commitment] : []
       );
       if (sent.length === 0) {
-        throw new OperationRefusal(
+        throw new CommandRefusal(
           `The transaction ${hash} is in block ${height} of ${source}, but sent no message.`,
         );
       }
       await recordMissed({ ...leg, signal }, { from: height, to: height });
       const rows = sent.flatMap((commitment) => findRows(context, commitment));
       if (rows.length > 0) return rows;
-      throw new OperationRefusal(
+      throw new CommandRefusal(
         `The transaction ${hash} is in block ${height} of ${source}; the hub does not know that block yet. It is ` +
           "delivered after the next update of the light client.",
       );
@@ -98,7 +99,7 @@ async function findSent(
     }
   }
   const hint = unread.length === 0 ? "" : ` No endpoint answered for ${unread.join(", ")}.`;
-  throw new OperationRefusal(
+  throw new CommandRefusal(
     `Nothing is known of ${hash}: it is no commitment of a message in this database, and no transaction that an EVM ` +
       `chain of the configuration knows.${hint} For a message of a Substrate chain, name its commitment.`,
   );

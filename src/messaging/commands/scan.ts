@@ -1,6 +1,7 @@
 /** `scan`: blocks are read again, and what was missed is recorded. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import type { OperationContext } from "./command.ts";
@@ -22,7 +23,6 @@ export const scanCommand = defineOperation({
 read them before, and records those that are missing: there should be none.`,
   exitStatus: { 0: "done", 1: "blocks could not be read" },
   needs: "chains",
-  isLong: true,
   addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain or the hub: its section's name, or e.g. EVM-1")
       .requiredOption("--from <block>", "first block", toHeightText)
@@ -45,10 +45,10 @@ const scan = async (
 ) => {
   const chain = findChain(chainSections(context.config), name);
   const range = { from: BigInt(options.from), to: BigInt(options.to) };
-  if (range.from > range.to) throw new OperationRefusal("--from is above --to.");
+  if (range.from > range.to) throw new CommandRefusal("--from is above --to.");
   const { recordMissed } = await import("../relay/scan.ts");
   const legs = context.relaying().legs.filter(({ source }) => source.id.stateMachine === chain);
-  if (legs.length === 0) throw new OperationRefusal(`${chain} is not configured.`);
+  if (legs.length === 0) throw new CommandRefusal(`${chain} is not configured.`);
   const reports = [];
   for (const leg of legs) {
     const to = leg.target.id.stateMachine;
@@ -59,7 +59,7 @@ const scan = async (
       reports.push({ from: chain, to, blocks, messages, missed });
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      throw new OperationRefusal(`${chain} -> ${to} could not be read again: ${error.message}`);
+      throw new CommandRefusal(`${chain} -> ${to} could not be read again: ${error.message}`);
     }
   }
   return { legs: reports };

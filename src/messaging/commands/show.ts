@@ -1,5 +1,6 @@
 /** `show`: the whole life of a message, leg by leg: what happened, was decided and paid, and what happens next. */
-import { defineOperation, OperationRefusal } from "../../core/commands/operation.ts";
+import { CommandRefusal } from "../../core/commands/command.ts";
+import { defineOperation } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import {
@@ -37,7 +38,7 @@ Given one of our transactions, it shows every message in it.`,
     const hash = findHash(context, prefix);
     const rows = findRows(context, hash);
     if (rows.length === 0) {
-      throw new OperationRefusal(
+      throw new CommandRefusal(
         `Nothing is known of ${prefix}: no message of this database has this commitment, and none travels in one of its ` +
           "transactions. A request on its source chain is known once the hub knows its block; `list` shows what is " +
           "known, `scan <chain> --from --to` reads blocks again, and `relay` also accepts the hash of the transaction " +
@@ -49,11 +50,11 @@ Given one of our transactions, it shows every message in it.`,
   show: ({ legs }) => formatList(legs),
 });
 
-/** Completes the first digits of a hash. @throws {OperationRefusal} where several begin with them. */
+/** Completes the first digits of a hash. @throws {CommandRefusal} where several begin with them. */
 function findHash({ ledger }: OperationContext, prefix: Hex): Hash256 {
   const hashes = ledger.messages.listHashes(prefix);
   if (hashes.length < 2) return hashes[0] ?? toHash256(prefix.padEnd(66, "0"));
-  throw new OperationRefusal(`Several begin with ${prefix}: ${hashes.join(", ")}`);
+  throw new CommandRefusal(`Several begin with ${prefix}: ${hashes.join(", ")}`);
 }
 
 /** Finds the legs of a message by its commitment, or of all messages in one of our transactions. */

@@ -1,6 +1,7 @@
 /** Updates that an operator asks for: built and verified, and submitted unless it is a dry run. */
 import assert from "node:assert/strict";
-import { answerRequest, OperationRefusal, toRequestLine } from "../../../src/core/commands/operation.ts";
+import { CommandRefusal } from "../../../src/core/commands/command.ts";
+import { answerRequest, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { chainWorker } from "../../../src/consensus/chain_worker.ts";
 import { operations } from "../../../src/consensus/commands/commands.ts";
 import { proveNow, type ProveRequest, type Proving } from "../../../src/consensus/commands/prove_now.ts";
@@ -136,7 +137,7 @@ Deno.test("prove: where the target is missing or unknown, the known ones are lis
     });
   await assert.rejects(
     ask("KUSAMA-4009"),
-    /^OperationRefusal: Name the chain that KUSAMA-4009 is proved to, with --to: EVM-97, KUSAMA-2000\.$/,
+    /^CommandRefusal: Name the chain that KUSAMA-4009 is proved to, with --to: EVM-97, KUSAMA-2000\.$/,
   );
   await assert.rejects(
     ask("KUSAMA-4009", "EVM-5"),
@@ -167,7 +168,7 @@ Deno.test("prove: a chain that is not proved, or cannot be, is refused with the 
   await assert.rejects(
     scene.prove(false),
     (error) =>
-      error instanceof OperationRefusal &&
+      error instanceof CommandRefusal &&
       /No update of EVM-1 on KUSAMA-4009: .*the client is frozen/.test(error.message),
   );
 });

@@ -1,13 +1,12 @@
 /** Operations: the answer of a running program, its refusal, and what is done where none runs. */
 import assert from "node:assert/strict";
-import { parseWithCommands } from "../../../src/core/commands/command.ts";
+import { CommandRefusal, parseWithCommands } from "../../../src/core/commands/command.ts";
 import {
   answerRequest,
   defineOperation,
   type LevelSetter,
   logLevelCommand,
   type OperationNeed,
-  OperationRefusal,
   type OperationRun,
 } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
@@ -20,12 +19,11 @@ import { RecordedLog } from "../../support/recorded_log.ts";
 const signal = new AbortController().signal;
 
 /** Says where it is. */
-const placeIn = (name: string, naming?: "own" | "full") =>
+const placeIn = (name: string, needs: OperationNeed) =>
   defineOperation({
     name,
     description: "Says where it is.",
-    needs: "read",
-    ...naming && { naming },
+    needs,
     work: (_: LevelSetter) => ({ chain: "EVM-8453" }),
     show: ({ chain }) => chain,
   });
@@ -37,7 +35,7 @@ const add = defineOperation({
   needs: "read",
   addOptions: (parser) => void parser.argument("<number>", "what it is added to"),
   work: (_: LevelSetter, [number]: readonly [string]) => {
-    if (!/^\d+$/.test(number)) throw new OperationRefusal(`${number} is no number.`);
+    if (!/^\d+$/.test(number)) throw new CommandRefusal(`${number} is no number.`);
     return { sum: Number(number) + 1 };
   },
   show: ({ sum }) => `It is ${sum}.`,
@@ -47,9 +45,8 @@ const add = defineOperation({
 const commands = [
   logLevelCommand,
   add,
-  placeIn("where"),
-  placeIn("where-own", "own"),
-  placeIn("where-full", "full"),
+  placeIn("where", "read"),
+  placeIn("what", "status"),
 ];
 
 /** What a command printed, and what it worked with. */
@@ -71,7 +68,7 @@ async function run(args: readonly string[], answer?: (line: string) => Promise<s
     askRunning: (request) => answer?.(request.line) ?? Promise.resolve(undefined),
     here: (need, work) => {
       needs.push(need);
-      if (need === "running") throw new OperationRefusal("No relayer runs.");
+      if (need === "running") throw new CommandRefusal("No relayer runs.");
       return work({});
     },
     print: (text) => void shown.push(text),
@@ -128,6 +125,13 @@ Deno.test("operation: strange lines are refused, and requests of another version
   const of = (request: unknown): Promise<string> => program(JSON.stringify(request));
   const refused = await of({ version: "0.0.9", operation: "log-level", given: ["warn"] });
   assert.match(refused, /"refusal":"The running relayer is .*, this command 0\.0\.9: restart the relayer/);
+  // The status has the same use in every version, and is printed as it came.
+  const older = await run(["what"], async (line) => {
+    const answer = await program(line.replace(/"version":"[^"]+"/, '"version":"0.0.9"'));
+    return answer.replace(/"version":"[^"]+"/, '"version":"0.0.9"');
+  });
+  assert.deepEqual([older.code, older.shown], [0, ['{"chain":"EVM-8453"}']]);
+  assert.match(older.errors.join(), /^The running relayer is 0\.0\.9, this command .*printed as JSON\.$/);
   for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
     assert.match(await program(line), /^\{"refusal":"The request is not one line of JSON/);
   }
@@ -135,7 +139,6 @@ Deno.test("operation: strange lines are refused, and requests of another version
 
 Deno.test("operation: texts have the operator's names of chains, JSON has what identifies them", async () => {
   assert.deepEqual((await run(["where"])).shown, ["base"]);
-  assert.deepEqual((await run(["where-own"])).shown, ["EVM-8453"]);
-  assert.deepEqual((await run(["where-full"])).shown, ["base (EVM-8453)"]);
+  assert.deepEqual((await run(["what"])).shown, ["EVM-8453"]);
   assert.deepEqual((await run(["where", "--json"])).shown, ['{"chain":"EVM-8453"}']);
 });

@@ -1,11 +1,9 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import fc from "fast-check";
 import { fromHex, keccak256, toHash256, toHex } from "../../../src/core/encoding/bytes.ts";
 import {
   BlockHeaderError,
   type BlockHeaderErrorCode,
   encodeBlockHeader,
-  type EvmBlockHeader,
   evmBlockHeaderCodec,
   hashBlockHeader,
   parseBlockHeader,
@@ -103,45 +101,6 @@ Deno.test("block header: what is no block is refused by the field that does not 
   refuses({ ...block, gasLimit: "0x10000000000000000" }, "malformed_json", "gasLimit");
   refuses({ ...block, nonce: "0x00" }, "malformed_json", "nonce");
   refuses(null, "malformed_json", "");
-});
-
-const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHash256);
-const sized = (length: number): fc.Arbitrary<Uint8Array> =>
-  fc.uint8Array({ minLength: length, maxLength: length });
-const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
-const u256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
-const maybe = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.option(value, { nil: undefined });
-const anyHeader: fc.Arbitrary<EvmBlockHeader> = fc.record({
-  parentHash: hash,
-  unclesHash: hash,
-  coinbase: sized(20).map(toHex),
-  stateRoot: hash,
-  transactionsRoot: hash,
-  receiptsRoot: hash,
-  logsBloom: sized(256),
-  difficulty: u256,
-  number: u256,
-  gasLimit: u64,
-  gasUsed: u64,
-  timestampSec: u64,
-  extraData: fc.uint8Array({ maxLength: 80 }),
-  mixHash: hash,
-  nonce: sized(8),
-  baseFeePerGas: maybe(u256),
-  withdrawalsRoot: maybe(hash),
-  blobGasUsed: maybe(u64),
-  excessBlobGas: maybe(u64),
-  parentBeaconBlockRoot: maybe(hash),
-  requestsHash: maybe(hash),
-}, { noNullPrototype: true });
-
-Deno.test("block header: any header survives SCALE", () => {
-  fc.assert(
-    fc.property(anyHeader, (header) => {
-      equal(decodeStrict(evmBlockHeaderCodec, evmBlockHeaderCodec.enc(header), "header"), header);
-    }),
-  );
 });
 
 Deno.test("block header: an absent field before a present one counts as the empty string", () => {

@@ -116,10 +116,3 @@ Deno.test("host read: selectors and values of the plain getters", () => {
   equal(feeTokenDecimals.encode(), "0x313ce567");
   equal(feeTokenDecimals.decode(word(18n)), 18);
 });
-
-Deno.test("host read: an address without code answers nothing, which is malformed", () => {
-  throws(
-    () => hostReads.timestamp.decode("0x"),
-    (error) => error instanceof HostReadError && error.place === "timestamp",
-  );
-});

@@ -187,27 +187,3 @@ for (const vector of evm.types) {
     checker(vector.scale, vector.value, typeName);
   });
 }
-
-Deno.test("extrinsic: a signed one is not taken for an unsigned one", () => {
-  throws(
-    () => decodeBareExtrinsic(fromHex("0x0884ff")),
-    (error) => error instanceof ScaleError && error.code === "invalid",
-  );
-});
-
-Deno.test("SCALE: a map in descending key order is refused", () => {
-  const proof = evmStateProofCodec.enc({
-    contractProof: [],
-    storageProof: new Map([["0x01", []], ["0x02", []]]),
-  });
-  equal(toHex(proof), "0x0008040100040200");
-  throws(
-    () => decodeStrict(evmStateProofCodec, fromHex("0x0008040200040100"), "EvmStateProof"),
-    (error) => error instanceof ScaleError && error.code === "non_canonical",
-  );
-});
-
-Deno.test("SCALE: a list of events decodes one by one", () => {
-  const bytes = list(ismpEventCodec).enc([]);
-  equal(decodeStrict(list(ismpEventCodec), bytes, "Vec<Event>"), []);
-});

@@ -1,10 +1,9 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
-import fc from "fast-check";
 import hub from "../../vectors/hub-scale.json" with { type: "json" };
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../src/core/encoding/scale.ts";
 import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
-import type { GetRequest, GetResponse, PostRequest } from "../../../src/core/ismp/message.ts";
+import type { GetRequest, GetResponse } from "../../../src/core/ismp/message.ts";
 import {
   byteArrayToJson,
   IsmpJsonError,
@@ -12,7 +11,6 @@ import {
   parseEventBlocks,
   parseIsmpEvent,
   parseProofAnswer,
-  parseU64,
   proofKeysToJson,
   stateMachineIdToJson,
 } from "../../../src/core/ismp/rpc_json.ts";
@@ -219,49 +217,4 @@ Deno.test("parameters: ids and proof keys as the hub reads them", () => {
   equal(proofKeysParam(proofKeysToJson(keys)), keys);
   refusesParam(() => proofKeysParam({ Leaves: [] }), /expected one of/);
   refusesParam(() => proofKeysParam({ Responses: ["0x00"] }), /Responses/);
-});
-
-Deno.test("numbers: a height is a number, nothing else", () => {
-  equal(parseU64(12n, "Height"), 12n);
-  refuses(() => parseU64(null, "Height"), "");
-});
-
-const u64 = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
-const anyBytes = fc.uint8Array({ maxLength: 40 });
-const anyMachine = fc.constantFrom(
-  "EVM-1",
-  "POLKADOT-3367",
-  "SUBSTRATE-cere",
-  "TNDRMINT-osmo",
-  "RELAY-CENJ-7",
-)
-  .map(parseStateMachine);
-const anyPost: fc.Arbitrary<PostRequest> = fc.record({
-  source: anyMachine,
-  dest: anyMachine,
-  nonce: u64,
-  from: anyBytes,
-  to: anyBytes,
-  timeoutTimestampSec: u64,
-  body: anyBytes,
-}, { noNullPrototype: true });
-const anyGet: fc.Arbitrary<GetRequest> = fc.record({
-  source: anyMachine,
-  dest: anyMachine,
-  nonce: u64,
-  from: anyBytes,
-  keys: fc.array(anyBytes, { maxLength: 4 }),
-  height: u64,
-  context: anyBytes,
-  timeoutTimestampSec: u64,
-}, { noNullPrototype: true });
-
-Deno.test("request JSON: any request survives", () => {
-  fc.assert(fc.property(anyPost, anyGet, (post, get) => {
-    for (
-      const event of [{ tag: "PostRequest", value: post }, { tag: "GetRequest", value: get }] as const
-    ) {
-      equal(parseIsmpEvent(ismpEventToJson(event)), event);
-    }
-  }));
 });

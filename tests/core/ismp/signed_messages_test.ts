@@ -1,5 +1,4 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
-import { ed25519 } from "@noble/curves/ed25519.js";
 import fc from "fast-check";
 import evm from "../../vectors/evm-signatures.json" with { type: "json" };
 import hub from "../../vectors/hub-scale.json" with { type: "json" };
@@ -168,19 +167,6 @@ Deno.test("sr25519: a signature verifies for its message and key only", () => {
     { numRuns: 5 },
   );
   equal(verifySr25519(new Uint8Array(1), new Uint8Array(3), new Uint8Array(32)), false);
-});
-
-Deno.test("Ed25519: a signature verifies for its message only", () => {
-  const digest = toHash256("44".repeat(32));
-  const { secretKey, publicKey } = ed25519.keygen(new Uint8Array(32).fill(7));
-  const signature: Signature = {
-    tag: "Ed25519",
-    value: { publicKey, signature: ed25519.sign(fromHex(digest), secretKey) },
-  };
-  equal(verifySignature(digest, signature), true);
-  equal(verifySignature(toHash256("45".repeat(32)), signature), false);
-  const short: Signature = { tag: "Ed25519", value: { publicKey, signature: new Uint8Array(63) } };
-  equal(verifySignature(digest, short), false);
 });
 
 Deno.test("signer field: short ones are stored as they are, long ones by the signer inside", () => {

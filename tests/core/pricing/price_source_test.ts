@@ -100,19 +100,6 @@ Deno.test("price source: the second source is asked when the first is silent for
   assert.deepEqual(price.failures, [{ origin: "etherscan", code: "timeout" }]);
 });
 
-Deno.test("price source: a jump is accepted when the second source confirms it, and not otherwise", async () => {
-  const clock = new FakeClock();
-  const first = scripted("etherscan", quotePrice(dollars(3_000n)), quotePrice(dollars(1n)));
-  const second = scripted("router", quotePrice(dollars(2_900n)));
-  const source = createPriceSource({ clock }, { quotes: [first, second] });
-  await source.fetchPrice(signal);
-  assert.equal(second.asked, 0);
-  clock.jump(60_000);
-  const price = await source.fetchPrice(signal);
-  assert.equal(price27Of(price), dollars(2_900n));
-  assert.deepEqual(price.failures, [{ origin: "etherscan", code: "jumped" }]);
-});
-
 Deno.test("price source: a price of an earlier run is remembered", async () => {
   const clock = new FakeClock();
   const last = { price27: dollars(7n), origin: "router", readAtMs: clock.now() - 3_600_000 } as const;

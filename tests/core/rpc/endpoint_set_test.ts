@@ -216,13 +216,6 @@ Deno.test("endpoint set: of a batch of which the only endpoint throttles some ca
   assert.deepEqual(a.requests.map(({ length }) => length), [5, 3]);
 });
 
-Deno.test("endpoint set: while another endpoint is ready, one that throttles is not waited for", async () => {
-  const clock = new FakeClock();
-  const [a, b] = [new Scripted("a", ["throttled"]), new Scripted("b")];
-  assert.equal(await request(endpointSet([a, b], {}, clock), head), "b eth_blockNumber");
-  assert.equal(a.requests.length, 1);
-});
-
 Deno.test("endpoint set: when all are down the fault names each host with its code (F19)", async () => {
   const all = endpointSet([new Scripted("a.example", ["timeout"]), new Scripted("b.example", ["malformed"])]);
   const thrown = await catchFault(request(all, head));

@@ -14,8 +14,8 @@ export interface LyingNode extends AsyncDisposable {
 }
 
 /** Starts a node in front of the one at `upstream`. */
-export function startLyingNode(upstream: string, first?: AlterAnswer): LyingNode {
-  let alter = first;
+export function startLyingNode(upstream: string): LyingNode {
+  let alter: AlterAnswer | undefined;
   const ask = alteringFetch((method, result) => alter === undefined ? result : alter(method, result));
   const server = serveLocally({}, async (request) => {
     const headers = { "content-type": "application/json" };

@@ -31,11 +31,7 @@ export type ProxyMode =
   | { readonly kind: "truncate"; readonly what: "transfer" | "json" | "batch" }
   | { readonly kind: "delay"; readonly delayMs: number }
   /** HTTP only: answers as a node that is so many blocks behind; transactions reach the real one. */
-  | { readonly kind: "lag"; readonly blocks: number }
-  /** HTTP only: answers as a node that stands still at the block of its first request; transactions reach the real one. */
-  | { readonly kind: "freeze" }
-  /** HTTP only: the next request that asks for the chain id is answered as by a node of another network. */
-  | { readonly kind: "stray" };
+  | { readonly kind: "lag"; readonly blocks: number };
 
 /** One JSON-RPC call inside of a request. */
 export interface ProxiedCall {
@@ -84,8 +80,6 @@ export class RpcProxy implements AsyncDisposable {
   #server: TestServer | undefined;
   #mode: ProxyMode = { kind: "pass" };
   #methods: readonly string[] | undefined;
-  /** Block at which it stands still. */
-  #frozenAt: bigint | undefined;
   #requests: ProxiedRequest[] = [];
   /** Ends hanging and delayed requests when the behaviour changes. */
   #modeChange = new AbortController();
@@ -148,7 +142,6 @@ export class RpcProxy implements AsyncDisposable {
   async setMode(mode: ProxyMode, methods?: readonly string[]): Promise<void> {
     this.#mode = mode;
     this.#methods = methods;
-    this.#frozenAt = undefined;
     const change = this.#modeChange;
     this.#modeChange = new AbortController();
     change.abort();
@@ -207,17 +200,6 @@ export class RpcProxy implements AsyncDisposable {
         return await this.#forward(body);
       case "lag":
         return await this.#answerBehind(body, BigInt(mode.blocks));
-      case "freeze": {
-        const best = await this.#bestBlock();
-        this.#frozenAt ??= best;
-        return await this.#answerBehind(body, best - this.#frozenAt);
-      }
-      case "stray": {
-        const isAsked = readCalls(body).calls.some(({ method }) => method === "eth_chainId");
-        if (!isAsked) return await this.#forward(body);
-        this.#mode = { kind: "pass" };
-        return await this.#forward(body.replaceAll('"eth_chainId"', '"eth_gasPrice"'));
-      }
       case "throttle":
         return new Response("Too many requests", {
           status: 429,
@@ -253,11 +235,6 @@ export class RpcProxy implements AsyncDisposable {
       async (text) => await (await this.#forward(text)).text(),
     );
     return new Response(answer, { headers: JSON_TYPE });
-  }
-
-  async #bestBlock(): Promise<bigint> {
-    const call = { jsonrpc: "2.0", id: 1, method: "eth_blockNumber", params: [] };
-    return BigInt((await (await this.#forward(JSON.stringify(call))).json()).result);
   }
 
   #upgrade(request: Request): Response {

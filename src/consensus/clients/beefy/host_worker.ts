@@ -16,7 +16,7 @@ import type { HostWorkerDeps, ProveByHand } from "../../followers/hub_consensus.
 import { type Pollable, type PollResult, runPollLoop, type UpdateRoute } from "../../poll_loop.ts";
 import type { ProofResult } from "../../proven.ts";
 import type { Refusal, Simulation, SpentGas } from "../../../core/chains/submission.ts";
-import { OperationRefusal } from "../../../core/commands/operation.ts";
+import { CommandRefusal } from "../../../core/commands/command.ts";
 import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Backoff } from "../../../core/runtime/retry.ts";
@@ -129,7 +129,7 @@ interface ProveHostDeps {
 
 /**
  * Proves the hub to the host once. @throws {RpcFault} @throws {ProverFault} @throws {DeadlineFault} @throws
- * {OperationRefusal}
+ * {CommandRefusal}
  */
 export async function proveHost(
   { clock, delivery }: ProveHostDeps,
@@ -196,8 +196,8 @@ function describeEnd(
   }
 }
 
-function refuse({ route: { chain, target } }: HostDelivery, detail: string): OperationRefusal {
-  return new OperationRefusal(`No proof of ${chain} for ${target}: ${detail}.`);
+function refuse({ route: { chain, target } }: HostDelivery, detail: string): CommandRefusal {
+  return new CommandRefusal(`No proof of ${chain} for ${target}: ${detail}.`);
 }
 
 /** Says what the proofs contain. */

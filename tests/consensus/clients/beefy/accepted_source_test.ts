@@ -126,19 +126,6 @@ test("beefy: a rotation that the hub no longer keeps is reported once as unavail
   assert.equal(await target.sent(), 0);
 });
 
-test("beefy: a hub that was created again at a later set than the host's is no endpoint that lies", async ({ hub, target }) => {
-  const { next } = await target.state();
-  for (let each = 0; each < 2; each++) {
-    await hub.rotate();
-    hub.evicted.add(hub.state.current.id);
-  }
-  await hub.proveMessageTo(target.stateMachine);
-  await using relayer = relay(hub, target);
-  await relayer.looks(3);
-  assertGap(relayer.log, next.id);
-  assert.equal(await target.sent(), 0);
-});
-
 for (const what of ["withheld", "of a later kind"]) {
   test(`beefy: while the newest accepted proof is ${what}, the next older one is delivered`, async ({ hub, target }) => {
     const older = await hub.proveMessageTo(target.stateMachine);

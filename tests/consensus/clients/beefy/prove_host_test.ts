@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { proveHost } from "../../../../src/consensus/clients/beefy/host_worker.ts";
 import type { ProofResult } from "../../../../src/consensus/proven.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/poll_loop.ts";
-import { OperationRefusal } from "../../../../src/core/commands/operation.ts";
+import { CommandRefusal } from "../../../../src/core/commands/command.ts";
 import { deliveryTo, type FollowingHost, onFixture, relay, type RelayerOptions } from "./fixture.ts";
 import { ProvenHub } from "./proven_hub.ts";
 import { withMethods } from "../../../support/with_methods.ts";
@@ -97,7 +97,7 @@ test("prove to a host: what stands in the way is said, and nothing is sent", asy
     const { prove } = operator(hub, target, options);
     await assert.rejects(
       prove(false),
-      (error) => error instanceof OperationRefusal && expected.test(error.message),
+      (error) => error instanceof CommandRefusal && expected.test(error.message),
     );
   };
   await refused({

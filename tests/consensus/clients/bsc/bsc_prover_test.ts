@@ -213,18 +213,6 @@ Deno.test("a BSC prover waits while the hub's last word is not final", async () 
   assert.equal((await look()).kind, "updates");
 });
 
-Deno.test("a BSC prover with a restart in between continues where the hub is", async () => {
-  const first = stage({ setOf: changing });
-  first.chain.head = EPOCH + 3n;
-  await first.look();
-  assert.notEqual(first.hub.state.nextValidators, undefined);
-  const { look, chain, hub } = stage({ setOf: changing });
-  hub.state = first.hub.state;
-  chain.head = EPOCH + 30n;
-  await look();
-  assert.equal(hub.state.currentEpoch, 1n);
-});
-
 Deno.test("a BSC prover reports that a client that missed its epoch is unrecoverable", async () => {
   const { chain, hub, look, prover } = stage({ setOf: changing });
   chain.head = EPOCH + 3n;

@@ -4,12 +4,10 @@ import { createTestClient, http, numberToHex } from "viem";
 import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { fetchRollupBlock } from "../../../../devnet/evm/rollup_l1.ts";
 import {
-  blacklistedGameKey,
   disputeGameRulesKey,
   encodeGameRules,
 } from "../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
 import { type AlterAnswer, alteringFetch } from "../../../support/altered_answers.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { lieAbout, nudge } from "../../rollup/lies.ts";
@@ -80,37 +78,6 @@ test("super roots: games of other chains are skipped, those of later seconds tri
   await node.increaseTime({ seconds: 700 });
   await node.mine({ blocks: 1 });
   assert.equal(await relay(hub, prover), early.l2Height);
-});
-
-test("super roots: false claims, contested games and blacklisted ones give way to the next below", async (fixture) => {
-  const { contracts, hub, nodes } = fixture;
-  for (const gameType of SUPER_TYPES) {
-    await mineL2(fixture, 2);
-    const good = await contracts.proposeOutput(nodes.l2, { gameType });
-    const worse: string[] = [];
-    for (const spoil of ["challenge", "blacklist", "lie"] as const) {
-      await mineL2(fixture);
-      const game = await contracts.proposeOutput(
-        nodes.l2,
-        spoil === "lie"
-          ? { gameType, outputs: new Map([[11155420n, output], [11155421n, output]]) }
-          : { gameType },
-      );
-      worse.push(game.proxy);
-      if (spoil === "challenge") await contracts.challengeGame(game.proxy);
-      if (spoil === "blacklist") {
-        hub.put(blacklistedGameKey(rollupId, toAddress(game.proxy)), new Uint8Array(32));
-      }
-    }
-    await fixture.advanceL1();
-    assert.equal(await relay(hub, fixture.prover()), good.l2Height, `type ${gameType}`);
-    const last = (proxy = ""): unknown => {
-      const lines = fixture.log.lines.filter(({ fields }) => fields["claim"] === `game ${proxy}`);
-      return lines.at(-1)?.fields.explanation;
-    };
-    const contested = gameType === gameTypes.superFault ? "game challenged" : "game blacklisted on l1";
-    assert.deepEqual(worse.map(last), [contested, undefined, "false claim"]);
-  }
 });
 
 test("unlisted games: they are counted, and listed they are proved without a restart", async (fixture) => {

@@ -133,15 +133,3 @@ Deno.test("beacon endpoint set: an error that is no endpoint fault is rethrown",
   await rejects(endpointSetOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
   throws(() => endpointSetOf([]), RangeError);
 });
-
-Deno.test("beacon endpoint set: a route that no endpoint has is given up at once", async () => {
-  const clock = new FakeClock();
-  const endpointSet = endpointSetOf(["a"], clock);
-  await deny(endpointSet, "a");
-  const { asked, work } = scripted({});
-  const asking = catchFault(endpointSet.ask({ route, asksAgain: false }, work, never));
-  await clock.settle();
-  equal(clock.pending, 0);
-  equal((await asking).code, "missing_method");
-  equal(asked, []);
-});

@@ -1,7 +1,6 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { evmCommitment } from "../../../../src/consensus/spec/header_commitment.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   commitmentIdOf,
   findRollupClient,
@@ -21,7 +20,6 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
-import { EMPTY_NODE, EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
 import { buildL1 } from "./l1_fixture.ts";
 import { l1Id, rollupId } from "./vectors.ts";
 
@@ -77,15 +75,6 @@ Deno.test("L1 storage: words of any length are read out of answers, empty slots 
   refuses("storage_unreadable", () => provenWord([], root, word(0n)));
   refuses("account_not_present", () => provenStorageRoot([...accountNodesOf(answer)], l1.stateRoot, other));
   refuses("invalid_account_proof", () => provenStorageRoot([], l1.stateRoot, contract));
-});
-
-Deno.test("L1 storage: the node of an empty trie, which endpoints leave out, is added", () => {
-  const root = toHash256(EMPTY_ROOT);
-  const answer = { storageHash: root, storageProof: [{ proof: [] }, { proof: [toHex(EMPTY_NODE)] }] };
-  equal(slotNodesOf(answer, 0), [EMPTY_NODE]);
-  equal(slotNodesOf(answer, 1), [EMPTY_NODE]);
-  equal(provenWord(slotNodesOf(answer, 0), root, word(5n)), undefined);
-  refuses("storage_unreadable", () => provenWord([], root, word(5n)));
 });
 
 Deno.test("L1 storage: answers that are not hex or lack a slot are refused", () => {

@@ -635,19 +635,6 @@ test("hub chain: a runtime without what is needed is named, and nothing is made 
   ]);
 });
 
-test("hub chain: where the pool is hidden, an extrinsic is pending until its window is over", async ({ hub, chain }) => {
-  hub.fault = ({ method }) =>
-    method === "author_pendingExtrinsics"
-      ? { kind: "error", code: -32601, message: "RPC call is unsafe to be called externally" }
-      : undefined;
-  const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind: "pending" });
-  for (let count = 0; count < 70; count++) hub.produceBlock();
-  for (const kind of ["pending", "unknown"]) {
-    assert.deepEqual(await chain.outcomes.fetchOutcome(submission, signal), { kind });
-  }
-});
-
 test("hub chain: an event that cannot be read is skipped and reported, the others are kept", async ({ hub, chain, log }) => {
   await deliveryOf(hub, 10n, post(1n));
   const { number, hash } = hub.best;

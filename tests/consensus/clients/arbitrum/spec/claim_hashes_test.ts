@@ -40,23 +40,6 @@ Deno.test("claim hashes: the real assertion of Arbitrum Sepolia has its hash and
   equal(claimOf(boldUpdate.proof), synthetic.hash("bold.expected.assertion_hash"));
 });
 
-Deno.test("claim hashes: the real L1 proof of that assertion shows its word", () => {
-  const { contractProof, storageProof } = realUpdate.proof.value;
-  const root = provenStorageRoot(
-    contractProof,
-    realAssertion.hash("l1_state_root"),
-    realAssertion.address("rollup_core"),
-  );
-  equal(root, realAssertion.hash("expected.account_storage_root"));
-  const found = provenWord(storageProof, root, realAssertion.hash("expected.assertion_slot_unhashed"));
-  equal(found, realAssertion.hash("expected.assertion_word"));
-  const decoded = realAssertion.at("expected.decoded_word");
-  equal(parseAssertionWord(found ?? "0x"), {
-    firstChildBlock: decoded.integer("first_child_block"),
-    secondChildBlock: decoded.integer("second_child_block"),
-  });
-});
-
 Deno.test("claim hashes: the children of an assertion stand in the low half of its word", () => {
   equal(parseAssertionWord(synthetic.hash("bold.parent_word")), {
     firstChildBlock: 0x9035e6n,

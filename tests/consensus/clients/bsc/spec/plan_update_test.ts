@@ -15,14 +15,12 @@ import {
   isSameSet,
   planBscUpdate,
 } from "../../../../../src/consensus/clients/bsc/spec/plan_update.ts";
-import { verifyBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import {
   allVoted,
   chapel,
   distantTarget,
   enactment,
-  hub,
   staging,
   stagingByEpochBlock,
   stateAt,
@@ -177,19 +175,6 @@ Deno.test("BSC votes: updates of the vectors are chosen with the ancestry that t
     const { number } = update.sourceHeader;
     equal(fetched(choose(trusted, number + 9n, update.attestedHeader)), [number, number + 1n, undefined]);
   }
-});
-
-Deno.test("BSC votes: what was planned and chosen verifies, step by step until there is nothing to do", () => {
-  let state = beforeEpoch;
-  const purposes: string[] = [];
-  for (const update of [staging, enactment]) {
-    const plan = searchOf(planBscUpdate(state, facts(2012n)));
-    purposes.push(plan.purpose);
-    equal(choose(state, 2012n, update.attestedHeader).action, "fetch");
-    state = verifyBscUpdate(state, update, hub).consensusState;
-  }
-  equal(purposes, ["stage", "enact"]);
-  equal(planBscUpdate(state, facts(2012n)), wait("no_new_block"));
 });
 
 Deno.test("BSC votes: blocks whose votes the hub would refuse are skipped", () => {

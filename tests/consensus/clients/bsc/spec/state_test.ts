@@ -21,21 +21,6 @@ import { allVoted, chapel, enactment, stateAt, states } from "./vectors.ts";
 const refused = (code: BscErrorCode) => (error: unknown): boolean =>
   error instanceof BscError && error.code === code && error.cause instanceof ScaleError;
 
-Deno.test("BSC SCALE: states have the bytes of the vector, both ways", () => {
-  equal(states.length, 3);
-  for (const [index, bytes] of states.entries()) {
-    equal(toHex(bscConsensusStateCodec.enc(stateAt(index))), toHex(bytes));
-  }
-  const { currentValidators, nextValidators, finalizedHeight, currentEpoch, chainId } = stateAt(0);
-  equal([currentValidators.length, nextValidators, finalizedHeight, currentEpoch, chainId], [
-    5,
-    undefined,
-    1999n,
-    1n,
-    97,
-  ]);
-});
-
 Deno.test("BSC SCALE: each truncated prefix and further bytes are refused", () => {
   for (const bytes of states) {
     for (let length = 0; length < bytes.length; length++) {

@@ -277,22 +277,3 @@ Deno.test("Bittensor, 2026: fourteen of twenty voters finalize the block that ha
   assert.deepEqual([after.latestHeight, after.latestHash], [lastOfSet.number, handover.block]);
   assert.equal(finalityOf({ currentAuthorities: after.currentAuthorities }), "unknown_voter");
 });
-
-Deno.test("Bittensor, 2026: with another set, a vote less, a changed vote or header nothing is final", () => {
-  assert.equal(finalityOf({}), "accepted");
-  assert.equal(finalityOf({ currentSetId: 6n }), "signature");
-  const justification = decodeGrandpaJustification(handover.justification);
-  const withVotes = (precommits: typeof justification.commit.precommits): Uint8Array =>
-    grandpaJustificationCodec.enc({ ...justification, commit: { ...justification.commit, precommits } });
-  const { precommits } = justification.commit;
-  assert.equal(toHex(withVotes(precommits)), toHex(handover.justification));
-  assert.equal(finalityOf({}, { justification: withVotes(precommits.slice(1)) }), "too_few_votes");
-  for (const [at, vote] of precommits.entries()) {
-    const signature = vote.signature.map((byte, index) => index === at ? byte ^ 1 : byte);
-    const changed = withVotes(precommits.with(at, { ...vote, signature }));
-    assert.equal(finalityOf({}, { justification: changed }), "signature");
-  }
-  const digest = lastOfSet.digest.slice(1);
-  assert.equal(finalityOf({}, { unknownHeaders: [{ ...lastOfSet, digest }] }), "target_mismatch");
-  assert.equal(finalityOf({ latestHash: lastOfSet.stateRoot }), "ancestry");
-});

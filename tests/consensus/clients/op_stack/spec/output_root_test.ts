@@ -1,7 +1,7 @@
 import assert, { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { concatHex, keccak256 as viemKeccak256 } from "viem";
 import type { Hash256, Hex } from "../../../../../src/core/encoding/bytes.ts";
-import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   blacklistedGameKey,
   decodeGameRules,
@@ -22,7 +22,6 @@ import {
   outputRoot,
   outputSlots,
 } from "../../../../../src/consensus/clients/op_stack/spec/output_root.ts";
-import { provenStorageRoot, provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { hashBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
@@ -85,22 +84,6 @@ Deno.test("dispute game: uuid, slots and id are those of real games", () => {
   const extraData = (name: string): Uint8Array => synthetic.bytes(`${name}.proof.extra_data`);
   equal(gameUuid(0, claim, extraData("fault_dispute_game")), synthetic.hash("expected.uuid_type_0"));
   equal(gameUuid(621, claim, extraData("aggregate_verifier_game")), synthetic.hash("expected.uuid_type_621"));
-});
-
-Deno.test("dispute game: real L1 proofs show factory, game and proxy", () => {
-  for (const game of realGames) {
-    const l1 = game.hash("l1_state_root");
-    const factory = game.address("dispute_game_factory");
-    const root = provenStorageRoot(game.nodes("factory_account_proof"), l1, factory);
-    equal(root, game.hash("expected.factory_storage_root"));
-    const items = toHash256(keccak256(fromHex(word(104n))));
-    const slot = offset(items, game.integer("game_list_index"));
-    equal(provenWord(game.nodes("game_list_slot_proof"), root, slot), game.hash("expected.game_id"));
-    equal(
-      provenStorageRoot(game.nodes("game_proxy_account_proof"), l1, game.address("expected.proxy")),
-      game.hash("expected.proxy_storage_root"),
-    );
-  }
 });
 
 Deno.test("dispute game: where each kind shows a challenge, and what the word says", () => {

@@ -149,32 +149,3 @@ Deno.test("Polygon mainnet, 2026: the update is accepted after the trusted block
     assert.equal(consensusState.heimdall.finalizedHeaderHash, hashCometHeader(header));
   }
 });
-
-Deno.test("Polygon mainnet, 2026: a vote less, or another milestone, Bor block or header is refused", () => {
-  const { commit } = signedHeader;
-  const withCommit = (signatures: typeof commit.signatures): PolygonUpdate => ({
-    ...update,
-    signedHeader: { header, commit: { ...commit, signatures } },
-  });
-  const voted = commit.signatures.findIndex(({ tag }) => tag === "commit");
-  const absent = commit.signatures.find(({ tag }) => tag === "absent");
-  assert.ok(absent);
-  const wrong: readonly PolygonUpdate[] = [
-    withCommit(commit.signatures.with(voted, absent)),
-    withCommit(commit.signatures.with(voted, commit.signatures[voted + 1] ?? absent)),
-    { ...update, milestone: { ...milestone, number: number - 1n } },
-    {
-      ...update,
-      milestone: {
-        ...milestone,
-        milestone: { ...milestone.milestone, startBlock: milestone.milestone.startBlock + 1n },
-      },
-    },
-    { ...update, milestone: { ...milestone, borHeader: { ...bor.header, gasUsed: 0n } } },
-    { ...update, signedHeader: { ...signedHeader, header: { ...header, appHash: bor.hash } } },
-    { ...update, nextValidators: validators.slice(1) },
-  ];
-  for (const [at, changed] of wrong.entries()) {
-    assert.equal(isTakenAt(500n, changed), false, `change ${at}`);
-  }
-});

@@ -1,5 +1,4 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
-import fc from "fast-check";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
@@ -9,7 +8,6 @@ import {
   verifyUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import {
-  type BeaconBlockHeader,
   type BeaconConsensusState,
   beaconConsensusStateCodec,
   canCarry,
@@ -166,46 +164,4 @@ Deno.test("SCALE: keys, signatures, committees and bits of another size are refu
     Uint8Array.of(0),
   );
   throws(() => decodeStrict(syncCommitteeCodec, longer, "SyncCommittee"), invalid);
-});
-
-const uint64 = fc.bigInt({ min: 0n, max: (1n << 64n) - 1n });
-const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map(toHash256);
-const branch = fc.array(hash, { maxLength: 9 });
-/** Records as literals make them, which deep equality asks for. */
-const plain = { noNullPrototype: true };
-const header: fc.Arbitrary<BeaconBlockHeader> = fc.record({
-  slot: uint64,
-  proposerIndex: uint64,
-  parentRoot: hash,
-  stateRoot: hash,
-  bodyRoot: hash,
-}, plain);
-const anyUpdate: fc.Arbitrary<StateUpdate> = fc.record({
-  attestedHeader: header,
-  syncCommitteeUpdate: fc.constant(undefined),
-  finalizedHeader: header,
-  executionPayload: fc.record({
-    stateRoot: hash,
-    blockNumber: uint64,
-    multiProof: branch,
-    executionPayloadBranch: branch,
-    timestampSec: uint64,
-  }, plain),
-  finalityProof: fc.record({ epoch: uint64, finalityBranch: branch }, plain),
-  syncAggregate: fc.record({
-    bits: fc.uint8Array({ minLength: 64, maxLength: 64 }),
-    signature: fc.uint8Array({ minLength: 96, maxLength: 96 }),
-  }, plain),
-  signatureSlot: uint64,
-}, plain);
-
-Deno.test("SCALE: any update survives encoding and no truncated one is read", () => {
-  fc.assert(
-    fc.property(anyUpdate, fc.double({ min: 0, max: 1, noNaN: true }), (update, part) => {
-      const encoded = stateUpdateCodecs.flat.enc(update);
-      equal(decodeBeaconUpdate(encoded), update);
-      throws(() => decodeBeaconUpdate(encoded.slice(0, Math.floor(part * (encoded.length - 1)))));
-    }),
-    { numRuns: 40 },
-  );
 });
