@@ -4,6 +4,7 @@
  */
 import { decodeFunctionData, encodeFunctionData } from "viem";
 import { type Hex, toHex } from "../encoding/bytes.ts";
+import { readOrUndefined } from "../encoding/coded_error.ts";
 import { type GetResponse, type PostRequest, postToAbi, responseToAbi } from "../ismp/message.ts";
 import type { MmrProof } from "../ismp/proof.ts";
 import { type StateMachine, toParaId } from "../ismp/state_machine.ts";
@@ -98,10 +99,7 @@ export function batchCall(calls: readonly Hex[]): Hex {
  * else, such as a cancellation.
  */
 export function namesOfCalls(data: Hex): readonly string[] {
-  try {
-    const call = decodeFunctionData({ abi, data });
-    return call.functionName === "batchCall" ? call.args[0].flatMap(namesOfCalls) : [call.functionName];
-  } catch {
-    return []; // viem reports everything that it cannot decode by throwing
-  }
+  const call = readOrUndefined(() => decodeFunctionData({ abi, data }));
+  if (call === undefined) return [];
+  return call.functionName === "batchCall" ? call.args[0].flatMap(namesOfCalls) : [call.functionName];
 }
