@@ -3,8 +3,9 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, modules/utils/crypto/src/verification.rs.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
 import * as sr25519 from "@scure/sr25519";
-import { concatBytes, fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
 import { CodedError } from "../encoding/coded_error.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
@@ -130,9 +131,8 @@ export function withoutCofactor(secret: Uint8Array): Uint8Array {
 
 /** The first 32 bytes as a little-endian number, times two to the power of `bits`. */
 function shiftScalar(secret: Uint8Array, bits: bigint): Uint8Array {
-  const scalar = BigInt(toHex(secret.slice(0, 32).reverse()));
-  const shifted = (bits > 0n ? scalar << bits : scalar >> -bits) % 2n ** 256n;
-  return fromHex(shifted.toString(16).padStart(64, "0")).reverse();
+  const scalar = bytesToNumberLE(secret.subarray(0, 32));
+  return numberToBytesLE((bits > 0n ? scalar << bits : scalar >> -bits) % 2n ** 256n, 32);
 }
 
 /** 32-byte public key of a mini secret or of a 64-byte secret. @throws {SignatureError} `bad_key`. */

@@ -2,8 +2,9 @@
  * Names of chains and of the light clients that follow them: text, SCALE and Solidity forms.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
+import { numberToBytesBE } from "@noble/curves/utils.js";
 import { createCodec } from "scale-ts";
-import { fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
 import {
   type Codec,
   compareBytes,
@@ -227,8 +228,7 @@ function decodeUtf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
-    const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    throw new IdentifierError("not_utf8", `0x${hex}`, { cause });
+    throw new IdentifierError("not_utf8", toHex(bytes), { cause });
   }
 }
 
@@ -241,13 +241,9 @@ export function compareStateMachines(a: StateMachine, b: StateMachine): number {
 }
 
 function orderKey({ value }: StateMachineParts): Uint8Array {
-  if (typeof value === "number") return bigEndian(value);
+  if (typeof value === "number") return numberToBytesBE(value, 4);
   if (typeof value === "string") return encoder.encode(value);
-  return new Uint8Array([...encoder.encode(value.relay), ...bigEndian(value.paraId)]);
-}
-
-function bigEndian(value: number): Uint8Array {
-  return new Uint8Array([value >>> 24, value >>> 16, value >>> 8, value]);
+  return concatBytes(encoder.encode(value.relay), numberToBytesBE(value.paraId, 4));
 }
 
 /** Four raw bytes as text. Decoding throws {@link IdentifierError} `not_utf8`. */
