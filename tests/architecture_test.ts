@@ -230,7 +230,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  * commit, with the reason in the commit's message; a change that makes one smaller lowers it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  "build": 792,
+  "build": 790,
   "consensus": 2738,
   "consensus/checks": 178,
   "consensus/clients/arbitrum": 727,
@@ -249,19 +249,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rollup": 1101,
   "consensus/spec": 153,
   "consensus/status": 419,
-  "core/beefy": 448,
-  "core/chains": 12_166,
+  "core/beefy": 447,
+  "core/chains": 12_147,
   "core/checks": 1224,
   "core/commands": 1576,
   "core/config": 3096,
-  "core/encoding": 591,
-  "core/evm": 1731,
+  "core/encoding": 579,
+  "core/evm": 1702,
   "core/hub_proofs": 750,
-  "core/ismp": 1919,
-  "core/merkle": 917,
+  "core/ismp": 1885,
+  "core/merkle": 914,
   "core/pricing": 369,
   "core/rpc": 3538,
-  "core/runtime": 2003,
+  "core/runtime": 1990,
   "core/substrate": 270,
   "core/telemetry": 2554,
   "messaging": 968,
@@ -276,12 +276,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_861,
+  "lines of src": 73_748,
   "lines of devnet": 31_500,
-  "lines of tests": 87_790,
+  "lines of tests": 87_779,
   "lines of the longest function of src": 72,
-  "files of src below 40 lines": 34,
-  "files of src with one importer, in the same folder": 77,
+  "files of src below 40 lines": 33,
+  "files of src with one importer, in the same folder": 76,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_622,
 };

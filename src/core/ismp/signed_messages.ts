@@ -6,7 +6,7 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
 import * as sr25519 from "@scure/sr25519";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
-import { CodedError } from "../encoding/coded_error.ts";
+import { CodedError, mapError } from "../encoding/coded_error.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
 import { type PostRequest, postRequestCodec } from "./message.ts";
@@ -104,13 +104,11 @@ export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8
   const v = signature[64] ?? 255;
   const bit = v >= 27 ? v - 27 : v;
   if (signature.length !== 65 || bit > 1) throw new SignatureError("bad_signature");
-  try {
+  return mapError(Error, () => {
     const recovered = concatBytes(Uint8Array.of(bit), signature.subarray(0, 64));
     const compressed = secp256k1.recoverPublicKey(recovered, fromHex(digest), { prehash: false });
     return addressOfPublicKey(secp256k1.Point.fromBytes(compressed).toBytes(false));
-  } catch (cause) {
-    throw new SignatureError("bad_signature", { cause });
-  }
+  }, (cause) => new SignatureError("bad_signature", { cause }));
 }
 
 /**

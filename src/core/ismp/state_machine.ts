@@ -5,6 +5,7 @@
 import { numberToBytesBE } from "@noble/curves/utils.js";
 import { createCodec } from "scale-ts";
 import { concatBytes, fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import {
   type Codec,
   compareBytes,
@@ -225,11 +226,11 @@ export function stateMachineFromBytes(bytes: Uint8Array): StateMachine {
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch (cause) {
-    throw new IdentifierError("not_utf8", toHex(bytes), { cause });
-  }
+  return mapError(
+    TypeError,
+    () => decoder.decode(bytes),
+    (cause) => new IdentifierError("not_utf8", toHex(bytes), { cause }),
+  );
 }
 
 /** Rust's order of state machines: variant, then payload (maps and sets on chain use it). */
