@@ -147,11 +147,6 @@ export class Governance {
     return this.#metadataOf(commitment)?.claimed;
   }
 
-  /** What a request that this chain dispatched or routed offers for its delivery; undefined for unknown requests. */
-  feeOf(commitment: Hash256): bigint | undefined {
-    return this.#metadataOf(commitment)?.fee.fee;
-  }
-
   #metadataOf(commitment: Hash256): RequestMetadata | undefined {
     const stored = this.#bestState().child.get(childTrieKeys.requestCommitment(commitment));
     return stored && decodeStrict(requestMetadataCodec, stored, "RequestMetadata");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type Message, postMessage } from "../../src/core/ismp/message.ts";
-import type { SigningResult, Simulation } from "../../src/core/chains/submission.ts";
+import type { Simulation } from "../../src/core/chains/submission.ts";
 import {
   parseStateMachine,
   stateMachineIdKey,
@@ -8,11 +8,9 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { encodeProof } from "./memory_consensus.ts";
-import { forge } from "./memory_host.ts";
 import { MemoryChain } from "./memory_chain.ts";
 import { MemoryNode } from "./memory_node.ts";
 import { MemoryEvm } from "./memory_evm.ts";
-import { seededRandomness } from "./seeded_randomness.ts";
 
 const { signal } = new AbortController();
 const relayer = new Uint8Array(20).fill(7);
@@ -80,64 +78,6 @@ class Pair {
   }
 }
 
-Deno.test("memory chain: a proof holds for exactly its messages at a stored height, and a duplicate refuses the whole batch", async () => {
-  for (const family of families) {
-    const chains = new Pair(family);
-    const [a, b, unsent] = [chains.message(1n), chains.message(2n), chains.message(9n)];
-    const height = chains.depart(a, b);
-    assert.equal(await chains.codeOf([a, b], height), "accepted");
-    assert.equal(await chains.codeOf([b], height, { proved: [a] }), "bad_proof");
-    assert.equal(await chains.codeOf([a, b], height, { proved: [a] }), "bad_proof");
-    assert.equal(await chains.codeOf([a, b, a], height), "duplicate");
-    assert.equal(await chains.codeOf([a], chains.source.produceBlock().height), "not_ready");
-    await assert.rejects(chains.simulate([unsent], height), { code: "not_found" });
-    chains.from.alterProof = forge;
-    assert.equal(await chains.codeOf([a], height), "bad_proof");
-  }
-});
-
-Deno.test("memory chain: a failing module is swallowed by an EVM host and refused by a Substrate host", async () => {
-  const results = families.map(async (family) => {
-    const chains = new Pair(family);
-    const [a, b] = [chains.message(1n), chains.message(2n)];
-    const height = chains.depart(a, b);
-    chains.target.failing.add(a.commitment);
-    const result = await chains.simulate([a, b], height);
-    return result.kind === "accepted" ? result.handled : result.refusal.code;
-  });
-  assert.deepEqual(await Promise.all(results), [[false, true], "module_failed"]);
-});
-
-Deno.test("memory chain: what calls a handler that governance replaced is refused, reverts and costs gas; the relayer reads the new one", async () => {
-  const chains = new Pair();
-  const { target, to } = chains;
-  const sent = [chains.message(1n), chains.message(2n)];
-  const height = chains.depart(...sent);
-  const sign = async (index: number): Promise<SigningResult> => {
-    const messages = sent.slice(index, index + 1);
-    const proof = await chains.from.proveMessages(messages, { height, target: to }, signal);
-    const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
-    const simulation = await to.simulate(delivery, signal);
-    assert.ok(simulation.kind === "accepted");
-    return await to.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
-  };
-  const old = await sign(0);
-  assert.ok(old.kind === "signed");
-  target.replaceHandler();
-  target.produceBlock();
-  await to.broadcast(old.submission, signal);
-  target.produceBlock();
-  const outcome = await to.fetchOutcome(old.submission, signal);
-  assert.ok(outcome.kind === "included" && !outcome.succeeded);
-  assert.equal(outcome.refusal?.code, "handler_replaced");
-  assert.ok((outcome.spent?.gasUsed ?? 0n) > 0n);
-  const again = await sign(1);
-  assert.ok(again.kind === "signed");
-  await to.broadcast(again.submission, signal);
-  target.produceBlock();
-  assert.equal(target.deliveries().length, 1);
-});
-
 Deno.test("memory chain: the challenge period is reached on EVM hosts and exceeded on Substrate hosts", async () => {
   for (const family of families) {
     const chains = new Pair(family);
@@ -152,63 +92,6 @@ Deno.test("memory chain: the challenge period is reached on EVM hosts and exceed
     }
     assert.deepEqual(codes, ["not_ready", family === "evm" ? "accepted" : "not_ready", "accepted"]);
   }
-});
-
-Deno.test("memory chain: a message times out by the clock of the chain", async () => {
-  const chains = new Pair();
-  const a = chains.message(1n, BigInt(chains.clock.now() / 1000) + 5n);
-  const height = chains.depart(a);
-  assert.equal(await chains.codeOf([a], height), "accepted");
-  await chains.clock.advance(5_000);
-  chains.target.produceBlock();
-  assert.equal(await chains.codeOf([a], height), "timed_out");
-});
-
-Deno.test("memory chain: a veto lowers the height, to 1 on EVM hosts; final blocks stay", async () => {
-  for (const family of families) {
-    const chains = new Pair(family);
-    const first = chains.depart(chains.message(1n));
-    chains.depart(chains.message(2n));
-    chains.target.veto(chains.source);
-    chains.target.produceBlock();
-    const { height } = await chains.to.fetchView(chains.from.id, signal);
-    assert.equal(height, family === "evm" ? 1n : first);
-    const final = chains.target.finalHeight;
-    chains.target.reorganise(2);
-    assert.equal(chains.target.finalHeight, final);
-    assert.throws(() => chains.target.reorganise(1), RangeError);
-  }
-});
-
-Deno.test("fault plan: faults come where they were planned, and the same seed draws the same ones", async () => {
-  const { to, target, clock } = new Pair();
-  to.faults.add("fetchHeight", { kind: "throw", code: "throttled" }, { skip: 1, times: 2 });
-  assert.equal(await to.fetchHeight(signal), 1n);
-  await assert.rejects(to.fetchHeight(signal), { code: "throttled" });
-  await assert.rejects(to.fetchHeight(signal), { code: "throttled" });
-  assert.equal(await to.fetchHeight(signal), 1n);
-  const stop = new AbortController();
-  to.faults.add("fetchHeight", { kind: "hang" });
-  const hanging = to.fetchHeight(stop.signal);
-  await clock.settle();
-  stop.abort(new Error("enough"));
-  await assert.rejects(hanging, /enough/);
-  to.faults.add("fetchHeight", { kind: "delay", ms: 500 });
-  const late = to.fetchHeight(signal);
-  target.produceBlock();
-  await clock.advance(500);
-  assert.equal(await late, 2n);
-  const course = async (seed: number): Promise<string> => {
-    to.faults.draw(seededRandomness(seed), 30, [{ kind: "throw", code: "unreachable" }]);
-    let marks = "";
-    for (let call = 0; call < 40; call++) {
-      marks += await to.fetchHeight(signal).then(() => ".", () => "!");
-    }
-    return marks;
-  };
-  assert.equal(await course(4), await course(4));
-  assert.notEqual(await course(4), await course(5));
-  assert.match(await course(4), /!/);
 });
 
 Deno.test("memory host: a message goes behind the consensus proofs that make its block known, and pays for them", async () => {
@@ -235,11 +118,4 @@ Deno.test("memory host: a message goes behind the consensus proofs that make its
   chains.target.produceBlock();
   assert.equal(await behind(chains.proofOf(height, 4n)), "not_ready");
   assert.equal(await chains.codeOf([one], newer, { behind: [chains.proofOf(height, 9n)] }), "accepted");
-});
-
-Deno.test("memory host: hosts with another client refuse every proof", async () => {
-  const chains = new Pair("evm");
-  const one = chains.message(1n);
-  const height = chains.depart(one);
-  assert.equal(await chains.codeOf([one], height, { behind: [chains.proofOf(height, 4n)] }), "bad_proof");
 });

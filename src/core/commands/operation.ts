@@ -13,7 +13,7 @@ import type { ControlRequest, ControlSocket } from "../runtime/control_socket.ts
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
-import { type Command, CommandRefusal, type CommandSyntax, defineCommand } from "./command.ts";
+import { type AnyRun, type Command, CommandRefusal, type CommandSyntax } from "./command.ts";
 import { Argument } from "commander";
 
 /**
@@ -39,7 +39,7 @@ export interface Operation<Context, Given extends readonly unknown[], Output> ex
 export type AnyOperation<Context> = Pick<Operation<Context, never, unknown>, "name" | "needs" | "work">;
 
 /** The command of an operation. */
-export interface OperationCommand<Run, Context> extends Command<Run> {
+export interface OperationCommand<Run extends AnyRun, Context> extends Command<Run> {
   readonly operation: AnyOperation<Context>;
 }
 
@@ -83,27 +83,25 @@ export function defineOperation<Context, Given extends readonly unknown[], Outpu
   operation: Operation<Context, Given, Output>,
 ): OperationCommand<OperationRun<Context>, Context> {
   return {
+    ...operation,
     operation,
-    ...defineCommand({
-      ...operation,
-      addOptions: (parser) => {
-        operation.addOptions?.(parser);
-        parser.option("--json", "print JSON");
-        if (operation.needs === "status") parser.option("--watch", "print it again every two seconds");
-      },
-      run: async (run: OperationRun<Context>, ...all: readonly unknown[]) => {
-        const given = all.slice(0, -1); // without the parser
-        const { json = false, watch = false } = given.at(-1) as PrintOptions;
-        const asked = { ...run, isJson: json || run.isJson };
-        const runOnce = (): Promise<ExitCode> => runOperation(asked, operation, given as unknown as Given);
-        let code = await runOnce();
-        while (watch && code === exitCodes.ok && await isNextDue(run)) {
-          if (run.hasColour) run.print(CLEAR_SCREEN);
-          code = await runOnce();
-        }
-        return code;
-      },
-    }),
+    addOptions: (parser) => {
+      operation.addOptions?.(parser);
+      parser.option("--json", "print JSON");
+      if (operation.needs === "status") parser.option("--watch", "print it again every two seconds");
+    },
+    run: async (run: OperationRun<Context>, ...all: readonly unknown[]) => {
+      const given = all.slice(0, -1); // without the parser
+      const { json = false, watch = false } = given.at(-1) as PrintOptions;
+      const asked = { ...run, isJson: json || run.isJson };
+      const runOnce = (): Promise<ExitCode> => runOperation(asked, operation, given as unknown as Given);
+      let code = await runOnce();
+      while (watch && code === exitCodes.ok && await isNextDue(run)) {
+        if (run.hasColour) run.print(CLEAR_SCREEN);
+        code = await runOnce();
+      }
+      return code;
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** Operations: the answer of a running program, its refusal, and what is done where none runs. */
 import assert from "node:assert/strict";
-import { CommandRefusal, parseWithCommands } from "../../../src/core/commands/command.ts";
+import { CommandRefusal } from "../../../src/core/commands/command.ts";
+import { programParser } from "../../../src/core/commands/program_parser.ts";
 import {
   answerRequest,
   defineOperation,
@@ -12,7 +13,7 @@ import {
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { ControlFault } from "../../../src/core/runtime/control_socket.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
-import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
+import type { CommonArguments } from "../../../src/core/runtime/app.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 
@@ -49,6 +50,9 @@ const commands = [
   placeIn("what", "status"),
 ];
 
+const texts = { name: "program", description: "", afterHelp: "", exampleFiles: "" };
+const parse = programParser<CommonArguments, OperationRun<LevelSetter>>({ ...texts, commands });
+
 /** What a command printed, and what it worked with. */
 interface Outcome {
   readonly code: ExitCode;
@@ -59,12 +63,11 @@ interface Outcome {
 
 /** Runs a command line; `answer` is the running program, with `undefined` none runs. */
 async function run(args: readonly string[], answer?: (line: string) => Promise<string>): Promise<Outcome> {
-  const line = createCommandLine({ name: "program", description: "", afterHelp: "", exampleFiles: "" });
-  const asked = parseWithCommands<OperationRun<LevelSetter>>(line, commands, ["--config=x", ...args]);
-  assert.ok(asked.kind === "command");
+  const parsed = parse(["--config=x", ...args], "");
+  assert.ok(parsed.kind === "run" && parsed.command.kind === "command");
   const [shown, errors]: [string[], string[]] = [[], []];
   const needs: OperationNeed[] = [];
-  const code = await asked.run({
+  const code = await parsed.command.run({
     askRunning: (request) => answer?.(request.line) ?? Promise.resolve(undefined),
     here: (need, work) => {
       needs.push(need);

@@ -21,8 +21,6 @@ export interface RelayerTrace {
 /** What the hub's records are held against; `before`: its credit when the scene began. */
 export interface MoneyFacts extends HubBooks {
   readonly before: HubBooks["credit"];
-  /** Fees of requests on their source chains, units of 18 decimals; only of requests that were to pay. */
-  readonly fees: ReadonlyMap<string, bigint>;
 }
 
 /** What the invariants of one relayer are checked against. */

@@ -5,14 +5,10 @@
  * show in `run_invariants.ts`. Start reading at {@link assertInvariants}.
  */
 import assert from "node:assert/strict";
-import { type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
-import { toFee18 } from "../../../src/messaging/relay/decisions/profit.ts";
 import { type ChainHistory, type HandledEvent, readHistory } from "../../../devnet/traffic/chain_history.ts";
 import type { Devnet } from "../../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS, type DevnetRole } from "../../../devnet/evm/accounts.ts";
-import { HOST_ABI } from "../../../devnet/evm/abi.ts";
-import type { IsmpHost } from "../../../devnet/evm/deploy.ts";
 import {
   attemptsDouble,
   cursorsAhead,
@@ -27,10 +23,10 @@ import {
 import { type MinedTransaction, readTransactionsOf } from "./consensus_hosts.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { readLedger } from "./ledger_reader.ts";
-import type { Facts, MoneyFacts, RelayerTrace } from "./invariant_facts.ts";
-import { claimsUntrue, creditGone, deliveredAtLoss, minimumProfit } from "./money_invariants.ts";
+import type { Facts, RelayerTrace } from "./invariant_facts.ts";
+import { claimsUntrue, creditGone } from "./money_invariants.ts";
 import type { LineMatch, RelayerProcess } from "./relayer_process.ts";
-import { decisionsUnfounded, failuresSpread, waitsSilent } from "./run_invariants.ts";
+import { failuresSpread, waitsSilent } from "./run_invariants.ts";
 
 /** What a scenario allows. */
 export interface InvariantOptions {
@@ -76,8 +72,7 @@ export async function assertInvariants(
       const account = toAddress(accounts.get(stateMachine) ?? DEVNET_ACCOUNTS[trace.role].address);
       mined.set(stateMachine, await readTransactionsOf(host, account, since(stateMachine)));
     }
-    const fees = await readFees(devnet, trace);
-    const money = { ...books, before, fees };
+    const money = { ...books, before };
     const facts: Facts = { hub, histories, told, trace, mined, money, accounts };
     const found = [...violationsOf(facts), ...tooManyReverts(facts, options.mostReverts ?? 0)];
     violations.push(...found.map((violation) => `${trace.role}: ${violation}`));
@@ -103,34 +98,6 @@ export async function assertSpending(
   assert.deepEqual([...spendingWrongIn({ trace: { ledger }, mined })], []);
 }
 
-/** What requests offer on their source chains, where a relayer asked for profit. */
-async function readFees(devnet: Devnet, trace: RelayerTrace): Promise<MoneyFacts["fees"]> {
-  if (minimumProfit({ trace }) === 0n) return new Map();
-  const requests = new Map(
-    trace.ledger.messages.map(({ requestCommitment, requestSource }) => [requestCommitment, requestSource]),
-  );
-  const reads = [...requests].flatMap(([text, source]) => {
-    const commitment = toHash256(text);
-    const chain = devnet.chains.find(({ stateMachine }) => stateMachine === source);
-    if (chain !== undefined) return [readFee(chain.host, commitment)];
-    const substrate = devnet.substrateChains.find(({ stateMachine }) => stateMachine === source);
-    const fee = substrate?.node.governance.feeOf(commitment);
-    if (substrate === undefined || fee === undefined) return [];
-    return [Promise.resolve([text, toFee18(fee, substrate.feeTokenDecimals)] as const)];
-  });
-  return new Map(await Promise.all(reads));
-}
-
-async function readFee(host: IsmpHost, commitment: Hash256): Promise<readonly [string, bigint]> {
-  const { fee } = await host.reader.readContract({
-    address: host.addresses.host,
-    abi: HOST_ABI,
-    functionName: "requestCommitments",
-    args: [commitment],
-  });
-  return [commitment, fee];
-}
-
 /** Every violation by one relayer, each a sentence that begins with the invariant's number. */
 export function violationsOf(facts: Facts): readonly string[] {
   const { cursors, deliveries, messages, submissions } = facts.trace.ledger;
@@ -147,11 +114,9 @@ export function violationsOf(facts: Facts): readonly string[] {
     ...loggedSecrets(facts),
     ...claimsUntrue(facts),
     ...creditGone(facts),
-    ...deliveredAtLoss(facts),
     ...spendingWrongIn(facts),
     ...waitsSilent(facts),
     ...failuresSpread(facts),
-    ...decisionsUnfounded(facts),
   ];
 }
 

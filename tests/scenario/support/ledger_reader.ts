@@ -15,20 +15,15 @@ const message = new RowFormat({
   source: text,
   kind: text,
   requestCommitment: text,
-  requestSource: text,
   requestDest: text,
   nonce: decimal,
   seenAtHeight: integer,
   state: text,
   reason: optional(text),
   detail: optional(text),
-  requiredUsd18: optional(decimal),
-  offeredUsd18: optional(decimal),
-  attempts: number,
-  nextAttemptAtMs: number,
 });
 
-/** A row of `message`. Heights and times are 64-bit, amounts in 18 decimals of a dollar. */
+/** A row of `message`. */
 export type LedgerMessage = RowOf<typeof message>;
 
 const submission = new RowFormat({

@@ -1,7 +1,6 @@
 /**
- * Invariants of the money: what the ledger says of claims and withdrawals is what the hub says, every unit of credit
- * is accounted for, and nothing was delivered at a loss that the operator forbade.
- * Source: docs/architecture/messaging.md, I7 to I9.
+ * Invariants of the money: what the ledger says of claims and withdrawals is what the hub says, and every unit of credit
+ * is accounted for. Source: docs/architecture/messaging.md, I7 and I8.
  */
 import { creditKey, type HubBooks, type HubPayment, namesOf, paymentsIn } from "./hub_books.ts";
 import type { Facts } from "./invariant_facts.ts";
@@ -74,52 +73,4 @@ function ownPayments(facts: Facts): readonly HubPayment[] {
 /** Every name of the relayer on any chain. */
 function ourNames({ trace, accounts }: Facts): ReadonlySet<string> {
   return new Set([...namesOf(trace.role), ...accounts?.values() ?? []]);
-}
-
-/** Of what a transaction costs, the part that its messages must at least have covered: the rest is the proof's gas,
- * which nobody is charged for, and movements of the gas price between decision and block. */
-const MIN_PART = 10n;
-
-/**
- * I9: with a minimum profit, no request of a user is sent without a fee, and the fees of a transaction cover it, unless
- * the operator asked for it (`relay`). Only
- * where one native token counts as one dollar, as it does on test networks.
- */
-export function* deliveredAtLoss(facts: Facts): Iterable<string> {
-  const profitPercent = minimumProfit(facts);
-  if (profitPercent === 0n || !facts.hub.startsWith("KUSAMA-")) return;
-  const { submissions, messages, spending } = facts.trace.ledger;
-  const byHand = new Set(
-    spending.filter(({ rule }) => rule === "operator").map((row) => `${row.chain} ${row.hash}`),
-  );
-  const sources = new Map(messages.map(({ commitment, requestSource }) => [commitment, requestSource]));
-  for (const [chain, transactions] of facts.mined) {
-    for (const { hash, costWei } of transactions) {
-      if (byHand.has(`${chain} ${hash}`)) continue;
-      const items = submissions.find((each) => each.chain === chain && each.hash === hash)?.items ?? [];
-      const ofUsers = items.filter(({ commitment }) => sources.get(commitment) !== facts.hub);
-      const fees = ofUsers.map(({ requestCommitment }) => facts.money.fees.get(requestCommitment));
-      for (const [at, { commitment }] of ofUsers.entries()) {
-        if (fees[at] === undefined || fees[at] === 0n) {
-          yield `I9: ${commitment} was sent to ${chain} without a fee`;
-        }
-      }
-      const offered = fees.reduce<bigint>((total, fee) => total + (fee ?? 0n), 0n);
-      const required = costWei * (100n + profitPercent) / 100n / MIN_PART;
-      const isAllOfUsers = ofUsers.length > 0 && ofUsers.length === items.length;
-      if (isAllOfUsers && offered < required) {
-        yield `I9: ${hash} on ${chain} earned ${offered} and had to earn at least ${required}`;
-      }
-    }
-  }
-}
-
-/** The least that any process of the relayer asked for, percent. */
-export function minimumProfit({ trace }: Pick<Facts, "trace">): bigint {
-  const rules = trace.processes.flatMap(({ lines }) =>
-    lines.flatMap(({ record }) =>
-      record?.event === "program_started" ? [BigInt(String(record.minimumProfit).replace(/ %$/, ""))] : []
-    )
-  );
-  return rules.length === 0 ? 0n : rules.reduce((a, b) => a < b ? a : b);
 }

@@ -1,6 +1,6 @@
 /**
  * Invariants of a run as its log and its ledger show them: waits that end and speak, failures that stay where they
- * are, decisions that follow from their numbers. Source: docs/architecture/messaging.md, I11, I12 and I14.
+ * are. Source: docs/architecture/messaging.md, I11 and I12.
  */
 import type { EventCode } from "../../../src/core/telemetry/log.ts";
 import type { Facts, ProcessTrace } from "./invariant_facts.ts";
@@ -93,15 +93,5 @@ function* legsMissing({ hub, told }: Facts, { lines, endedAtMs }: ProcessTrace):
     const isExcused = isDown(hub) || isDown(chain) || told(source, target) === 0n ||
       ofLeg.some(({ record }) => INTERRUPTIONS.has(record?.event));
     if (!hasStarted && !isExcused) yield `I12: ${leg} never started`;
-  }
-}
-
-/** I14: what is held as unprofitable is so by its own numbers. */
-export function* decisionsUnfounded({ trace }: Facts): Iterable<string> {
-  for (const { commitment, target, state, reason, requiredUsd18, offeredUsd18 } of trace.ledger.messages) {
-    if (state !== "held" || reason !== "unprofitable") continue;
-    if (requiredUsd18 === undefined || offeredUsd18 === undefined || offeredUsd18 >= requiredUsd18) {
-      yield `I14: ${commitment} to ${target} is unprofitable with ${offeredUsd18} of ${requiredUsd18}`;
-    }
   }
 }

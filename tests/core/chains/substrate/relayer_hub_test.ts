@@ -120,20 +120,6 @@ test("relayer hub: refused claims have the pallet's error and the reason behind 
   assert.equal(await refusalOf(chain, accumulate(good)), "taken");
 });
 
-test("relayer hub: of two claims for one request the second fails in its block, and says why", async ({ hub, chain }) => {
-  const work = await paidWork(hub, [1n, 2n]);
-  const [first = payee] = work.commitments;
-  // Another set of requests is another tag: the pool takes both.
-  const both = await send(chain, accumulate(await work.prove()));
-  const one = await send(chain, accumulate(await work.prove([first])));
-  hub.produceBlock();
-  assert.equal((await chain.outcomes.fetchOutcome(both, signal)).kind, "included");
-  const outcome = await chain.outcomes.fetchOutcome(one, signal);
-  assert.ok(outcome.kind === "included");
-  assert.equal(outcome.succeeded, false);
-  assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
-});
-
 test("relayer hub: a beneficiary is credited by the deliverer's signature over the nonce of the hub", async ({ hub, chain }) => {
   const work = await paidWork(hub, [5n]);
   const beneficiary = new Uint8Array(20).fill(0x66);
