@@ -203,7 +203,7 @@ Deno.test("devnet host: authority sets rotate one by one, each opening an epoch,
     timestampSec: 1n,
     mmrRoot: ROOT,
     childTrieRoot: ROOT,
-    nextSet: true,
+    rotates: true,
   });
   const epochs = parseEventLogs({ abi: HOST_ABI, logs: receipt.logs, eventName: "NewEpoch" });
   assert.deepEqual(epochs.map((each) => each.args), [{ authoritySetId: 2n, relayer: oracle.address }]);
