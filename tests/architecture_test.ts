@@ -277,7 +277,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 73_705,
-  "lines of devnet": 31_120,
+  "lines of devnet": 31_042,
   "lines of tests": 86_866,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
