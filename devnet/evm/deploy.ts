@@ -297,6 +297,18 @@ async function sendInOrder(reader: PublicClient, steps: readonly Step[], firstNo
   }
 }
 
+/** Creates a contract; its address. */
+export async function createContract(
+  transact: IsmpHost["transact"],
+  account: LocalAccount,
+  { abi, bytecode }: Pick<Artifact, "abi" | "bytecode">,
+  args: readonly unknown[] = [],
+): Promise<Address> {
+  const { contractAddress } = await transact(account, { data: encodeDeployData({ abi, bytecode, args }) });
+  if (contractAddress) return contractAddress;
+  throw new Error("No contract was created");
+}
+
 /** Sends calls and waits for their receipts; those of one account go one after another. Reverts throw. */
 export function transactor(reader: PublicClient): IsmpHost["transact"] {
   const last = new Map<Address, Promise<unknown>>();

@@ -9,6 +9,7 @@ import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_cli
 import { type Backoff, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
+import type { Log } from "../core/telemetry/log.ts";
 import {
   type AdvancedClient,
   type Attempt,
@@ -30,7 +31,7 @@ import {
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 
 /** Dependencies that the workers of all light clients share. */
-export interface ClientWorkerDeps extends PollDeps {
+export interface ClientWorkerDeps extends Omit<PollDeps, "log"> {
   /** Poll interval of the hub, milliseconds. */
   readonly intervalMs: number;
 }
@@ -40,11 +41,10 @@ const POLL_TIMEOUT_MS = 30 * 60_000;
 
 /** Creates the worker of a prover's chain. @param deps.hub the chain to prove to. */
 export function chainWorker(
-  deps: ClientWorkerDeps & Pick<DeliverDeps, "hub">,
+  deps: ClientWorkerDeps & DeliverDeps,
   prover: ConsensusProver,
 ): Worker {
-  const logged = { ...deps, log: deps.log.with({ chain: prover.chain }) };
-  return clientWorker(logged, new ProvedClient(logged, prover));
+  return clientWorker(deps, new ProvedClient(deps, prover));
 }
 
 /** Checks what the hub knows of a chain, without a request to nodes of the chain where that is possible. */
@@ -96,10 +96,10 @@ const MAX_COMPETITOR_BACKOFF_MS = 8_000;
 
 /** Creates the worker of one light client. */
 export function clientWorker(deps: ClientWorkerDeps, client: AdvancedClient): Worker {
-  const { route } = client;
+  const { route, log } = client;
   return {
     name: `${route.chain} -> ${route.target}`,
-    run: (signal) => runPollLoop(deps, new ClientWorker(deps, client), signal),
+    run: (signal) => runPollLoop({ ...deps, log }, new ClientWorker(deps, client), signal),
   };
 }
 
@@ -135,8 +135,8 @@ class ClientWorker implements Pollable {
   }
 
   #conclude(found: FoundUpdates, attempt: Attempt<SubmitResult>, failures: number): PollResult {
-    const { log, random } = this.#deps;
-    const { isFree, failures: events } = this.#client;
+    const { random } = this.#deps;
+    const { log, isFree, failures: events } = this.#client;
     const { result, summary } = attempt;
     switch (result.kind) {
       case "accepted":
@@ -166,8 +166,7 @@ class ClientWorker implements Pollable {
       readonly failures: number;
     },
   ): PollResult {
-    const { log } = this.#deps;
-    const { failures: events } = this.#client;
+    const { log, failures: events } = this.#client;
     const failure = { text: `the target refused the update: ${code}` };
     if (code === "insufficient_funds") {
       log.error("balance_insufficient", { detail });
@@ -197,6 +196,7 @@ export interface ProvedClientDeps extends DeliverDeps {
 /** The light client of a prover's chain on a target. */
 export class ProvedClient implements AdvancedClient {
   readonly route: UpdateRoute;
+  readonly log: Log;
   readonly isFree = true;
   readonly failures = "update_failed";
   readonly #deps: ProvedClientDeps;
@@ -207,10 +207,12 @@ export class ProvedClient implements AdvancedClient {
     | { readonly result: NothingFound; readonly l1Height: bigint | undefined; readonly untilMs: number }
     | undefined;
 
+  /** @param deps.log gets the name of the chain. */
   constructor(deps: ProvedClientDeps, prover: ConsensusProver) {
-    this.#deps = deps;
+    this.log = deps.log.with({ chain: prover.chain });
+    this.#deps = { ...deps, log: this.log };
     this.#prover = prover;
-    this.#notices = new WaitNotices(deps);
+    this.#notices = new WaitNotices(this.#deps);
     this.route = { chain: prover.chain, target: deps.hub.id.stateMachine };
   }
 
@@ -240,7 +242,7 @@ export class ProvedClient implements AdvancedClient {
 
   #wait(result: NothingFound): NothingFound {
     const { reason } = result;
-    this.#deps.log.debug("update_not_needed", { reason });
+    this.log.debug("update_not_needed", { reason });
     this.#notices.waiting("update", { event: "long_wait.update", fields: { reason } });
     return result;
   }

@@ -12,7 +12,7 @@ import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http_exchange.ts";
 import type { MessagingConfig } from "../config/schema.ts";
-import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
+import { listPriceQuotes } from "../../core/pricing/price_source.ts";
 import type { ConfiguredChain } from "../session.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { PriceFailureCode } from "../../core/evm/native_price.ts";

@@ -1,7 +1,6 @@
 /** Proofs of the hub that an operator asks for, for a host with the live client: tried, and sent. */
 import assert from "node:assert/strict";
-import { proveClient } from "../../../../src/consensus/commands/prove_now.ts";
-import type { ProofResult } from "../../../../src/consensus/proven.ts";
+import { type ProofResult, proveClient } from "../../../../src/consensus/commands/prove_now.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/poll_loop.ts";
 import { CommandRefusal } from "../../../../src/core/commands/command.ts";
 import { deliveryTo, type FollowingHost, onFixture, relay, type RelayerOptions } from "./fixture.ts";
