@@ -278,7 +278,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 74_062,
   "lines of devnet": 31_682,
-  "lines of tests": 87_285,
+  "lines of tests": 87_209,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 76,
