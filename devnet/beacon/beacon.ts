@@ -37,6 +37,9 @@ export {
 /** How long before its end a period that the chain skips has its last block. */
 const slotsBeforePeriod = 8;
 
+/** Validators in the state, 121 bytes each: more than the 512 of a committee. */
+const VALIDATORS = 1000;
+
 /** Looks at the execution chain that may fail in a row, other than for its absence, before it counts as a defect. */
 const MAX_FAILED_POLLS = 10;
 
@@ -86,7 +89,7 @@ export class Beacon implements SimulatedBeaconNode {
       network: this.network,
       startEpoch: options.startEpoch ?? usualStart(this.network),
       blocksPerEpoch: options.blocksPerEpoch ?? 4,
-      validators: options.validators ?? 1000,
+      validators: VALIDATORS,
       signers: (slot) => typeof this.#signers === "number" ? this.#signers : this.#signers(slot),
     });
     this.#server = this.#open(options);

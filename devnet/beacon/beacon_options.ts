@@ -81,8 +81,6 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   readonly startEpoch?: number;
   /** How many of an epoch's 32 slots have blocks: two epochs of them pass before a block is final. @default 4 */
   readonly blocksPerEpoch?: number;
-  /** Validators in the state, 121 bytes each; at least 513. @default 1000 */
-  readonly validators?: number;
   /** Milliseconds between two polls at the execution chain; 0: none, see `Beacon.sync`. @default 250 */
   readonly pollMs?: number;
 }

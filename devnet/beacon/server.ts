@@ -9,6 +9,7 @@ import type {
 } from "./beacon_options.ts";
 import { preferredForm, RestRefusal, type ServedAnswer } from "./rest_answer.ts";
 import type { BeaconChain } from "./chain.ts";
+import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 import { RestRoutes, type RouteMatch } from "./rest_routes.ts";
 
 /** Bytes handed over at a time. */
@@ -30,8 +31,7 @@ export class BeaconServer implements SimulatedBeaconNode {
   readonly url: string;
   requests: BeaconRequest[] = [];
   readonly #routes: RestRoutes;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-  readonly #abort = new AbortController();
+  readonly #server: TestServer;
   #behaviour: NodeBehaviour;
 
   constructor(chain: BeaconChain, behaviour: Partial<NodeBehaviour>) {
@@ -42,11 +42,8 @@ export class BeaconServer implements SimulatedBeaconNode {
       lie: behaviour.lie,
     };
     this.#routes = new RestRoutes(chain, () => this.#behaviour.isSyncing);
-    this.#server = Deno.serve(
-      { port: 0, hostname: "127.0.0.1", signal: this.#abort.signal, onListen: () => {} },
-      (request) => this.#serve(request),
-    );
-    this.url = `http://127.0.0.1:${this.#server.addr.port}`;
+    this.#server = serveLocally({}, (request) => this.#serve(request));
+    this.url = `http://127.0.0.1:${this.#server.port}`;
   }
 
   forgetRequests(): void {
@@ -57,9 +54,8 @@ export class BeaconServer implements SimulatedBeaconNode {
     this.#behaviour = { ...this.#behaviour, ...behaviour };
   }
 
-  async stop(): Promise<void> {
-    this.#abort.abort();
-    await this.#server.finished;
+  stop(): Promise<void> {
+    return this.#server.stop();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -14,12 +14,7 @@ import { findBscNetwork } from "../../src/consensus/clients/bsc/spec/extra_data.
 import { beaconNetworkOf } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { type Beacon, startBeacon } from "../beacon/beacon.ts";
-import {
-  type AmsterdamFork,
-  amsterdamHeaderRule,
-  type HeaderRewriter,
-  startHeaderRewriter,
-} from "../evm/header_rewriter.ts";
+import { type HeaderRewriter, startHeaderRewriter } from "../evm/header_rewriter.ts";
 import { type BscChainOptions, bscHeaderRule } from "../evm/bsc_validators.ts";
 import { type Anvil, type AnvilOptions, startAnvil } from "../evm/anvil.ts";
 import { type ArbitrumL1, deployArbitrumL1, withSendRoots } from "../evm/rollup_assertions.ts";
@@ -56,16 +51,9 @@ export type ChainKind =
 /** OP stack chains, by what their proposers create. */
 export type OpStackKind = "op_stack" | "op_stack_super" | "op_stack_permissioned";
 
-/** Type of the games that the proposer of a chain creates. */
-const proposedTypes: Readonly<Record<OpStackKind, number>> = {
-  op_stack: gameTypes.fault,
-  op_stack_super: gameTypes.superFault,
-  op_stack_permissioned: gameTypes.superPermissioned,
-};
-
 /** True for OP stack chains. */
 export function isOpStack(kind: ChainKind): kind is OpStackKind {
-  return Object.hasOwn(proposedTypes, kind);
+  return "gameType" in chainKinds[kind];
 }
 
 /** True for chains whose claims are made on an L1. */
@@ -76,29 +64,39 @@ export function isRollup(kind: ChainKind): boolean {
 /** The hub's two runtimes, each of which follows other networks. */
 export type HubRuntime = "gargantua" | "nexus";
 
-/** Ids of the networks whose rules the simulated hub has compiled in. */
-const chainIdsOf: Readonly<Record<HubRuntime, Readonly<Record<ChainKind, number>>>> = {
-  gargantua: {
-    beacon: 11155111,
-    op_stack: 11155420,
-    op_stack_super: 1301,
-    op_stack_permissioned: 1946,
-    arbitrum: 421614,
-    bsc: 97,
-    polygon: 80002,
-    polkadot_hub: 420420417,
+/** What sets a kind apart. */
+interface KindFacts extends Readonly<Record<HubRuntime, number>> {
+  /** Name of its client on the hub; absent: the hub's own client of parachains, which is there from the start. */
+  readonly client: string | undefined;
+  /** Implementation of the client that reads proofs of messages: rollups have that of their L1. */
+  readonly reader: string | undefined;
+  /** Of OP stack chains: type of the games that their proposer creates. */
+  readonly gameType?: number;
+}
+
+/** By kind, with the ids of the networks whose rules the simulated hub has compiled in. */
+export const chainKinds = {
+  beacon: { gargantua: 11155111, nexus: 1, client: "ETH0", reader: "BEAC" },
+  op_stack: { gargantua: 11155420, nexus: 10, client: "OPT0", reader: "BEAC", gameType: gameTypes.fault },
+  op_stack_super: {
+    gargantua: 1301,
+    nexus: 130,
+    client: "UNI0",
+    reader: "BEAC",
+    gameType: gameTypes.superFault,
   },
-  nexus: {
-    beacon: 1,
-    op_stack: 10,
-    op_stack_super: 130,
-    op_stack_permissioned: 1868,
-    arbitrum: 42161,
-    bsc: 56,
-    polygon: 137,
-    polkadot_hub: 420420419,
+  op_stack_permissioned: {
+    gargantua: 1946,
+    nexus: 1868,
+    client: "SON0",
+    reader: "BEAC",
+    gameType: gameTypes.superPermissioned,
   },
-};
+  arbitrum: { gargantua: 421614, nexus: 42161, client: "ARB0", reader: "BEAC" },
+  bsc: { gargantua: 97, nexus: 56, client: "BSC0", reader: "BSCP" },
+  polygon: { gargantua: 80002, nexus: 137, client: "POLY", reader: "PLGN" },
+  polkadot_hub: { gargantua: 420420417, nexus: 420420419, client: undefined, reader: undefined },
+} as const satisfies Record<ChainKind, KindFacts>;
 
 /** What each kind is, for a person. */
 export const kindTexts = {
@@ -115,26 +113,15 @@ export const kindTexts = {
   string
 >;
 
-/** Names of the clients on the hub; that of Polkadot Hub is the hub's own client of parachains. */
-const clientNames = {
-  beacon: "ETH0",
-  op_stack: "OPT0",
-  op_stack_super: "UNI0",
-  op_stack_permissioned: "SON0",
-  arbitrum: "ARB0",
-  bsc: "BSC0",
-  polygon: "POLY",
-} as const satisfies Record<
-  Exclude<ChainKind, "polkadot_hub">,
-  string
->;
-
 /** Methods that Ethereum's RPC of Polkadot Hub lacks, some always and some at many providers. */
 const LACKED_BY_POLKADOT_HUB: ReadonlySet<string> = new Set([
   "eth_getProof",
   "debug_traceCall",
   "eth_simulateV1",
 ]);
+
+/** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. */
+const BEACON_BLOCKS_PER_EPOCH = 2;
 
 /** Blocks of an epoch of the BSC-type chain unless chosen. */
 const BSC_EPOCH = 40n;
@@ -148,10 +135,6 @@ export interface ProvenChainOptions {
   readonly blockTimeSec: number | "automine";
   /** The hub that shall follow the chain. Default `gargantua`, which follows test networks. */
   readonly hub?: HubRuntime;
-  /** Blocks of an epoch of the beacon chain: two epochs pass before a block is final. Default 2. */
-  readonly blocksPerEpoch?: number;
-  /** Epochs that the beacon chain has before it goes through Gloas. Default: it does not get there. */
-  readonly epochsBeforeGloas?: number;
   readonly bsc?: Partial<Omit<BscChainOptions, "network">>;
   readonly heimdall?: Omit<HeimdallOptions, "borChainId" | "executionUrl">;
   /** WebSocket URL of the relay chain that hub and Polkadot Hub build on; needed for that kind alone. */
@@ -202,7 +185,8 @@ export async function startProvenChain(
   l1?: L1,
 ): Promise<ProvenChain> {
   await using started = new AsyncDisposableStack();
-  const chainId = chainIdsOf[options.hub ?? "gargantua"][kind];
+  const { hub: runtime = "gargantua" } = options;
+  const { [runtime]: chainId, client } = chainKinds[kind];
   const node = started.use(
     await (options.startNode ?? startAnvil)({
       chainId,
@@ -214,9 +198,7 @@ export async function startProvenChain(
   const common = {
     kind,
     stateMachine: parseStateMachine(`EVM-${chainId}`),
-    clientStateId: kind === "polkadot_hub"
-      ? identities[options.hub ?? "gargantua"].consensusStateId
-      : toConsensusStateId(clientNames[kind]),
+    clientStateId: client === undefined ? identities[runtime].consensusStateId : toConsensusStateId(client),
     node,
     beacon: undefined,
     heimdall: undefined,
@@ -231,9 +213,8 @@ export async function startProvenChain(
 }
 
 /** Chains whose headers are made again, behind another port than the node's. */
-function hasOwnHeaders(kind: ChainKind, { isProven, epochsBeforeGloas }: ProvenChainOptions): boolean {
-  return kind === "beacon" && epochsBeforeGloas !== undefined || kind === "arbitrum" ||
-    kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
+function hasOwnHeaders(kind: ChainKind, { isProven }: ProvenChainOptions): boolean {
+  return kind === "arbitrum" || kind === "polkadot_hub" || kind === "bsc" && isProven !== false;
 }
 
 function shownPort({ port }: ProvenChainOptions): { readonly port?: number } {
@@ -322,27 +303,13 @@ async function startUnproven(
   return { ...parts, consensusStateId, rpcUrl: started.use(rewriter).rpcUrl };
 }
 
-async function startL1(
-  { node, common, options }: Surroundings,
-  started: AsyncDisposableStack,
-): Promise<Parts> {
+async function startL1({ node, common }: Surroundings, started: AsyncDisposableStack): Promise<Parts> {
   const network = beaconNetworkOf(node.chainId);
   if (network === undefined) throw new Error(`No beacon chain is known for chain ${node.chainId}`);
-  const blocksPerEpoch = options.blocksPerEpoch ?? 2;
-  const gloas = network.forks.find(({ name }) => name === "gloas");
-  const { epochsBeforeGloas } = options;
-  let beacon: Beacon;
-  let { rpcUrl } = node;
-  if (epochsBeforeGloas === undefined || gloas === undefined) {
-    beacon = started.use(await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch }));
-  } else {
-    const fork: AmsterdamFork = { fromBlock: Infinity };
-    const rule = amsterdamHeaderRule(fork);
-    ({ rpcUrl } = started.use(await startHeaderRewriter({ upstream: rpcUrl, ...shownPort(options), rule })));
-    const startEpoch = Number(gloas.epoch) - epochsBeforeGloas;
-    beacon = started.use(await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch, startEpoch }));
-    fork.fromBlock = beacon.executionBlockAt(gloas.epoch);
-  }
+  const { rpcUrl } = node;
+  const beacon = started.use(
+    await startBeacon({ executionUrl: rpcUrl, network, blocksPerEpoch: BEACON_BLOCKS_PER_EPOCH }),
+  );
   return {
     beacon,
     claims: connectRollupL1(node),
@@ -423,7 +390,7 @@ async function startOpStack(
   await prepareOpStackL2(node);
   await installOpStackOracle(node);
   const opStack = await deployOpStackL1(l1.claims);
-  const gameType = proposedTypes[kind];
+  const { gameType } = chainKinds[kind];
   if (options.proposes !== false) {
     const propose = async (l2: NodePlace): Promise<{ readonly l2Height: bigint }> => {
       // A super root is about an earlier block than the newest, which calls for no second claim.

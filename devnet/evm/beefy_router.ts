@@ -1,17 +1,10 @@
 /** The devnet's BEEFY client behind its consensus router, on a node of its own. */
-import {
-  type Address,
-  decodeFunctionResult,
-  encodeDeployData,
-  encodeFunctionData,
-  type Hex,
-  parseAbi,
-} from "viem";
+import { decodeFunctionResult, encodeFunctionData, type Hex, parseAbi } from "viem";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { startAnvil } from "./anvil.ts";
 import { type CallOutcome, callRaw } from "./call.ts";
 import { compileContracts } from "./compile.ts";
-import { readerFor, transactor } from "./deploy.ts";
+import { createContract, readerFor, transactor } from "./deploy.ts";
 
 const abi = parseAbi([
   "function verify(bytes previousState, bytes proof) view returns (bytes, (uint256 stateMachineId, uint256 height, (uint256 timestamp, bytes32 overlayRoot, bytes32 stateRoot) commitment)[], uint256)",
@@ -34,21 +27,8 @@ export async function startBeefyRouter(): Promise<BeefyRouter> {
   const reader = readerFor({ rpcUrl: node.rpcUrl, chainId: 31337 });
   const transact = transactor(reader);
   const { EcdsaBeefy, ConsensusRouter } = await compileContracts();
-  const deploy = async (data: Hex): Promise<Address> => {
-    const { contractAddress } = await transact(DEVNET_ACCOUNTS.deployer, { data });
-    if (!contractAddress) throw new Error("The contract was not deployed");
-    return contractAddress;
-  };
-  const client = await deploy(
-    encodeDeployData({ abi: EcdsaBeefy.abi, bytecode: EcdsaBeefy.bytecode, args: [] }),
-  );
-  const router = await deploy(
-    encodeDeployData({
-      abi: ConsensusRouter.abi,
-      bytecode: ConsensusRouter.bytecode,
-      args: [client, client],
-    }),
-  );
+  const client = await createContract(transact, DEVNET_ACCOUNTS.deployer, EcdsaBeefy);
+  const router = await createContract(transact, DEVNET_ACCOUNTS.deployer, ConsensusRouter, [client, client]);
   return {
     verify: (state, proof) =>
       callRaw(

@@ -49,8 +49,6 @@ export interface DeployOptions {
   readonly hub: HubParams;
   /** Default 0: messages can be proved against a hub height as soon as it is stored. */
   readonly challengePeriodSec?: bigint;
-  /** Default 1,814,400 (21 days). */
-  readonly unstakingPeriodSec?: bigint;
   /** Of the fee token. Default 18. */
   readonly decimals?: number;
   /** Fee-token units for one native token. Default 2,000 tokens. */
@@ -127,6 +125,9 @@ export class DevnetTransactionFault extends Error {
     super(`${what} reverted in transaction ${hash}`);
   }
 }
+
+/** 21 days. */
+const UNSTAKING_SEC = 1_814_400n;
 
 /** 1,000,000 tokens (at 18 decimals) for everybody who pays fees. */
 const FAUCET_UNITS = 10n ** 24n;
@@ -251,7 +252,7 @@ function hostParams(options: DeployOptions, at: HostAddresses): DeployedHostPara
     handler: at.handler,
     hostManager: at.hostManager,
     uniswapV2: at.priceRouter,
-    unStakingPeriod: options.unstakingPeriodSec ?? 1_814_400n,
+    unStakingPeriod: UNSTAKING_SEC,
     challengePeriod: options.challengePeriodSec ?? 0n,
     consensusClient: at.consensusClient,
     stateMachines: [options.hub.paraId],
@@ -294,6 +295,18 @@ async function sendInOrder(reader: PublicClient, steps: readonly Step[], firstNo
     const receipt = await waitForReceipt(reader, hash);
     if (receipt.status !== "success") throw new DevnetTransactionFault(hash, steps[index]?.what ?? "A step");
   }
+}
+
+/** Creates a contract; its address. */
+export async function createContract(
+  transact: IsmpHost["transact"],
+  account: LocalAccount,
+  { abi, bytecode }: Pick<Artifact, "abi" | "bytecode">,
+  args: readonly unknown[] = [],
+): Promise<Address> {
+  const { contractAddress } = await transact(account, { data: encodeDeployData({ abi, bytecode, args }) });
+  if (contractAddress) return contractAddress;
+  throw new Error("No contract was created");
 }
 
 /** Sends calls and waits for their receipts; those of one account go one after another. Reverts throw. */

@@ -4,6 +4,8 @@
  */
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "./accounts.ts";
 import { type Anvil, AnvilFault, type AnvilOptions, superviseNode } from "./anvil.ts";
+import { BUILT, downloadModule, go, isFile } from "../../tests/kubernetes/go_tools.ts";
+import { isCommand } from "../../tests/release/support/debian.ts";
 import { concatHex, encodeAbiParameters, type Hex, numberToHex, size, toFunctionSelector } from "viem";
 
 /** The line in which a node says on which port it listens. */
@@ -210,8 +212,6 @@ export const GETH_KINDS: readonly GethKind[] = [
 /** The module that a fork takes the place of. */
 const OWN_NAME = "github.com/ethereum/go-ethereum";
 
-const BUILT = new URL("../../build/go/", import.meta.url);
-
 /**
  * The path of the executable, built if that was not done before (three to five minutes); `undefined` where there is no
  * Go.
@@ -220,59 +220,24 @@ const BUILT = new URL("../../build/go/", import.meta.url);
 export async function buildGeth({ name, module, version, variable }: GethKind): Promise<string | undefined> {
   const given = Deno.env.get(variable);
   if (given !== undefined && given !== "") return given;
-  const path = new URL(`${name}-${version}`, BUILT).pathname;
-  if (await exists(path)) return path;
-  if (!await hasGo()) return undefined;
+  const path = `${BUILT}${name}-${version}`;
+  if (await isFile(path)) return path;
+  if (!await isCommand("go")) return undefined;
   // A fork cannot be installed by its own address, since it calls itself by another: a module that replaces the other by
   // it can build it, with the fork's own versions of everything else.
   const scratch = await Deno.makeTempDir({ prefix: `${name}-` });
   try {
-    const download: unknown = JSON.parse(
-      await go(["mod", "download", "-json", `${module}@${version}`], scratch),
-    );
-    await Deno.writeFile(`${scratch}/go.mod`, await Deno.readFile(`${folderIn(download)}/go.mod`));
-    await Deno.writeFile(`${scratch}/go.sum`, await Deno.readFile(`${folderIn(download)}/go.sum`));
+    const folder = await downloadModule(`${module}@${version}`);
+    for (const file of ["go.mod", "go.sum"]) {
+      await Deno.writeFile(`${scratch}/${file}`, await Deno.readFile(`${folder}/${file}`));
+    }
     await go([
       ...["mod", "edit", "-module", "scratch/node", "-require", `${OWN_NAME}@v0.0.0`],
       ...["-replace", `${OWN_NAME}=${module}@${version}`, "go.mod"],
-    ], scratch);
-    await go(["build", "-mod=mod", "-buildvcs=false", "-o", path, `${OWN_NAME}/cmd/geth`], scratch);
+    ], { cwd: scratch });
+    await go(["build", "-mod=mod", "-buildvcs=false", "-o", path, `${OWN_NAME}/cmd/geth`], { cwd: scratch });
   } finally {
     await Deno.remove(scratch, { recursive: true });
   }
   return path;
-}
-
-/** Where the module proxy's answer was put. */
-function folderIn(download: unknown): string {
-  const folder = typeof download === "object" && download !== null && "Dir" in download
-    ? download.Dir
-    : undefined;
-  if (typeof folder !== "string") throw new Error("go tells no folder of the module");
-  return folder;
-}
-
-async function hasGo(): Promise<boolean> {
-  try {
-    return (await new Deno.Command("go", { args: ["version"], stdout: "null" }).spawn().status).success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
-/** What the Go toolchain prints. @throws {Error} when it fails. */
-async function go(args: readonly string[], cwd: string): Promise<string> {
-  const { success, stdout, stderr } = await new Deno.Command("go", { args: [...args], cwd }).output();
-  if (success) return new TextDecoder().decode(stdout);
-  throw new Error(`go ${args[0]} failed: ${new TextDecoder().decode(stderr).slice(-2000)}`);
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    return (await Deno.stat(path)).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }

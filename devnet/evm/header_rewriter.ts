@@ -168,8 +168,8 @@ export async function startHeaderRewriter(options: HeaderRewriterOptions): Promi
 type JsonObject = { [name: string]: unknown };
 
 const HASH = /^0x[0-9a-f]{64}$/;
-/** Blocks asked for in one request. */
-const BATCH = 200;
+/** Blocks asked for at once. */
+const BATCH = 50;
 
 /** A running rewriter. */
 export class HeaderRewriter implements AsyncDisposable {
@@ -243,20 +243,13 @@ export class HeaderRewriter implements AsyncDisposable {
     }
   }
 
-  async #blocks(from: number, to: number): Promise<JsonObject[]> {
-    const calls = Array.from({ length: to - from + 1 }, (_, at) => ({
-      jsonrpc: "2.0",
-      id: at,
-      method: "eth_getBlockByNumber",
-      params: [`0x${(from + at).toString(16)}`, false],
-    }));
-    const answers: unknown = JSON.parse(await this.#post(JSON.stringify(calls)));
-    if (!Array.isArray(answers)) throw new Error("The node does not answer batches");
-    return answers.map((answer: unknown) => {
-      const block = isObject(answer) ? answer["result"] : undefined;
-      if (!isObject(block)) throw new Error(`The node has no block between ${from} and ${to}`);
+  #blocks(from: number, to: number): Promise<JsonObject[]> {
+    return Promise.all(Array.from({ length: to - from + 1 }, async (_, at) => {
+      const number = `0x${(from + at).toString(16)}`;
+      const block = await resultHttp(this.#upstream, "eth_getBlockByNumber", [number, false]);
+      if (!isObject(block)) throw new Error(`The node has no block ${number}`);
       return block;
-    });
+    }));
   }
 
   async #post(body: string): Promise<string> {

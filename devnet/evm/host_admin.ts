@@ -7,7 +7,6 @@ import {
   type Address,
   type ContractFunctionName,
   createWalletClient,
-  encodeDeployData,
   encodeFunctionData,
   type EncodeFunctionDataParameters,
   type Hex,
@@ -23,36 +22,34 @@ import {
 import { FEE_TOKEN_ABI, GATEWAY_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts } from "./compile.ts";
-import { type DeployedHostParams, DevnetTransactionFault, type IsmpHost, waitForReceipt } from "./deploy.ts";
+import {
+  createContract,
+  type DeployedHostParams,
+  DevnetTransactionFault,
+  type IsmpHost,
+  waitForReceipt,
+} from "./deploy.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
 import {
   type BeefyAuthoritySet,
   type BeefyClientState,
   decodeBeefyClientState,
 } from "../../src/core/evm/beefy_client_state.ts";
-import { authoritySetOf, signHubProof } from "./hub_proof.ts";
+import { authoritySetOf, type HubCommitment, signHubProof } from "./hub_proof.ts";
 
 /** The next state of the hub to prove to a host. */
-export interface HubAdvance {
-  readonly height: bigint;
-  readonly timestampSec: bigint;
-  readonly mmrRoot: Hex;
-  readonly childTrieRoot: Hex;
+export interface HubAdvance extends Omit<HubCommitment, "paraId"> {
   /**
    * Rotates the authority sets: the host's next set signs, and this one follows it. `true` means the next id with the
    * same authority. Unset: the current set signs and nothing rotates.
    */
   readonly nextSet?: BeefyAuthoritySet | true;
-  /** Relay block of the proof. Default: one more than the host knows. */
-  readonly relayBlock?: bigint;
-  /** Signs the proof. Default: the oracle account. */
-  readonly authority?: LocalAccount;
 }
 
 const FROZEN_CODES = { none: 0, incoming: 1, outgoing: 2, all: 3 } as const;
 
 /** Who delivers the oracle's updates and vetoes. */
-const { oracle, user } = DEVNET_ACCOUNTS;
+const { deployer, oracle, user } = DEVNET_ACCOUNTS;
 
 /** The hub's consensus as the host knows it. */
 export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState> {
@@ -64,24 +61,15 @@ export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState
 }
 
 /** A proof that this host accepts now, with the router's byte; what a relayer would find on the hub. */
-export async function proveHub(host: IsmpHost, advance: HubAdvance): Promise<Hex> {
+export async function proveHub(host: IsmpHost, { nextSet, ...proved }: HubAdvance): Promise<Hex> {
   const state = await readHubConsensus(host);
-  const authority = advance.authority ?? oracle;
-  const rotated = advance.nextSet === true
-    ? authoritySetOf(authority.address, state.next.id + 1n)
-    : advance.nextSet;
+  const rotated = nextSet === true ? authoritySetOf(oracle.address, state.next.id + 1n) : nextSet;
   return await signHubProof({
     validatorSetId: rotated === undefined ? state.current.id : state.next.id,
-    blockNumber: advance.relayBlock ?? state.latestHeight + 1n,
+    blockNumber: state.latestHeight + 1n,
     nextAuthoritySet: rotated ?? state.next,
-    commitments: [{
-      paraId: host.hub.paraId,
-      height: advance.height,
-      timestampSec: advance.timestampSec,
-      mmrRoot: advance.mmrRoot,
-      childTrieRoot: advance.childTrieRoot,
-    }],
-  }, authority);
+    commitments: [{ paraId: host.hub.paraId, ...proved }],
+  }, oracle);
 }
 
 /** Stores a made-up state of the hub on a host whose authority signs what it is given. */
@@ -105,7 +93,7 @@ function execute<const abi extends Abi, name extends ContractFunctionName<abi>>(
   host: IsmpHost,
   to: Address,
   call: EncodeFunctionDataParameters<abi, name>,
-  account: LocalAccount = DEVNET_ACCOUNTS.deployer,
+  account: LocalAccount = deployer,
 ): Promise<TransactionReceipt> {
   return host.transact(account, { to, data: encodeFunctionData<abi, name>(call) });
 }
@@ -136,17 +124,10 @@ export async function updateHostParams(
   await transactAs(host, hostManager, address, data);
 }
 
-/** Deploys a contract; its address. */
-async function create(host: IsmpHost, data: Hex): Promise<Address> {
-  const { contractAddress } = await host.transact(DEVNET_ACCOUNTS.deployer, { data });
-  if (contractAddress === undefined || contractAddress === null) throw new Error("No contract was created");
-  return contractAddress;
-}
-
 /** Puts an application on the chain that accepts deliveries of `relayer` only; its address. */
 export async function placeGateway(host: IsmpHost, relayer: Address): Promise<Address> {
-  const { Gateway: { abi, bytecode } } = await compileContracts();
-  return await create(host, encodeDeployData({ abi, bytecode, args: [host.addresses.host, relayer] }));
+  const { Gateway } = await compileContracts();
+  return await createContract(host.transact, deployer, Gateway, [host.addresses.host, relayer]);
 }
 
 /** Gives the application of {@link placeGateway} another relayer; `undefined`: everybody. */
@@ -158,7 +139,7 @@ export async function setGate(host: IsmpHost, gateway: Address, relayer: Address
 /** Puts another handler in front of the host, as governance does with a new release; returns the old one's address. */
 export async function replaceHandler(host: IsmpHost): Promise<Address> {
   const { Handler } = await compileContracts();
-  const created = await create(host, Handler.bytecode);
+  const created = await createContract(host.transact, deployer, Handler);
   const { handler } = host.addresses;
   await updateHostParams(host, { handler: created });
   host.addresses.handler = created;

@@ -30,8 +30,6 @@ export interface HubCommitment {
   readonly mmrRoot: Hex;
   /** Root of the child trie `ISMPv2`. */
   readonly childTrieRoot: Hex;
-  /** Default zero. */
-  readonly stateRoot?: Hex;
 }
 
 /** The content of one proof. */
@@ -103,12 +101,12 @@ export async function signHubProof(statement: HubStatement, authority: LocalAcco
 }
 
 /** A header that says this. */
-function headOf({ height, timestampSec, mmrRoot, childTrieRoot, stateRoot }: HubCommitment): Uint8Array {
+function headOf({ height, timestampSec, mmrRoot, childTrieRoot }: HubCommitment): Uint8Array {
   const roots = { mmrRoot: toHash256(mmrRoot), childTrieRoot: toHash256(childTrieRoot) };
   return encodeHeader({
     parentHash: zeroHash,
     number: Number(height),
-    stateRoot: toHash256(stateRoot ?? zeroHash),
+    stateRoot: zeroHash,
     extrinsicsRoot: zeroHash,
     digest: [
       digestItem("consensus", "ISMP", consensusDigestCodec.enc(roots)),

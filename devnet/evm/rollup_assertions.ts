@@ -49,13 +49,10 @@ export interface CreatedAssertion {
   readonly assertionHash: Hash256;
   readonly parent: Hash256;
   readonly l2Height: bigint;
-  /** L1 block of its creation. */
-  readonly l1Height: bigint;
 }
 
 /** The contracts of one Arbitrum chain on an L1, of both generations. */
 export interface ArbitrumL1 {
-  readonly l1: RollupL1;
   /** With BoLD. */
   readonly rollup: Address;
   /** From before BoLD. */
@@ -86,11 +83,10 @@ export async function deployArbitrumL1(l1: RollupL1): Promise<ArbitrumL1> {
   const create = async (
     claim: { readonly parent: Hash256; readonly state: GlobalState },
   ): Promise<Omit<CreatedAssertion, "l2Height">> => {
-    const created = await createAssertion(l1, { address: rollup, abi: BoldRollup.abi }, claim, ++made);
-    return { ...created, parent: claim.parent };
+    const contract = { address: rollup, abi: BoldRollup.abi };
+    return { assertionHash: await createAssertion(l1, contract, claim, ++made), parent: claim.parent };
   };
   return {
-    l1,
     rollup: toAddress(rollup),
     nodeRollup: toAddress(nodeRollup),
     createAssertion: async (l2, options = {}) => {
@@ -143,7 +139,7 @@ async function createAssertion(
   { address, abi }: Contract,
   claim: { readonly parent: Hash256; readonly state: GlobalState },
   number: bigint,
-): Promise<Pick<CreatedAssertion, "assertionHash" | "l1Height">> {
+): Promise<Hash256> {
   const configData = {
     wasmModuleRoot: keccak256("0x01"),
     requiredStake: 1n,
@@ -164,7 +160,7 @@ async function createAssertion(
   const receipt = await l1.call(address, abi, "createAssertion", [claim.parent, assertion, inboxAcc]);
   const [created] = parseEventLogs({ abi: ROLLUP_EVENTS, logs: receipt.logs });
   if (created === undefined) throw new Error("The rollup created no assertion");
-  return { assertionHash: toHash256(created.args.assertionHash), l1Height: receipt.blockNumber };
+  return toHash256(created.args.assertionHash);
 }
 
 async function createNode(

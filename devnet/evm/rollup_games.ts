@@ -48,14 +48,12 @@ export interface ClaimOptions {
   readonly gameType?: number;
   /** Block that the claim is said to be about. Default: the newest. */
   readonly l2Height?: bigint;
-  /** Output root instead of the true one; with {@link extraData} what the game claims. */
+  /** Output root instead of the true one. */
   readonly claim?: Hash256;
   /** Of super roots: the claim is about the newest block, said to be that of this second. Default: a settled second. */
   readonly timestampSec?: bigint;
   /** Of super roots: outputs by chain id. Default: the claim, between those of two other chains. */
   readonly outputs?: ReadonlyMap<bigint, Hash256>;
-  /** Extra data instead of those that follow from the claim. */
-  readonly extraData?: Hex;
 }
 
 /** A claim that was made. */
@@ -63,8 +61,6 @@ export interface ProposedGame {
   readonly proxy: Address;
   readonly l2Height: bigint;
   readonly rootClaim: Hash256;
-  /** L1 block of its creation. */
-  readonly l1Height: bigint;
 }
 
 /** The contracts of one OP stack chain on an L1. */
@@ -72,8 +68,6 @@ export interface OpStackL1 {
   readonly l1: RollupL1;
   readonly factory: Address;
   readonly oracle: Address;
-  /** Blacklists permissioned games. */
-  readonly registry: Address;
   /** What the hub must hold to take the games. */
   readonly configs: readonly GameTypeConfig[];
   /** Creates a game for the newest block of the L2. */
@@ -132,7 +126,6 @@ export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
     l1,
     factory: toAddress(factory),
     oracle: toAddress(oracle),
-    registry: toAddress(registry),
     configs,
     proposeOutput: (l2, options = {}) =>
       proposeOutput(l1, { address: factory, abi: factoryAbi }, l2, options),
@@ -205,7 +198,6 @@ function gameAbout(
   about: Awaited<ReturnType<typeof claimAbout>>,
   { gameType = gameTypes.fault, ...options }: ClaimOptions,
 ): { readonly rootClaim: Hash256; readonly extraData: Hex } {
-  if (options.extraData !== undefined) return { rootClaim: about.claim, extraData: options.extraData };
   if (!superTypes.has(gameType)) {
     return { rootClaim: about.claim, extraData: numberToHex(about.height, { size: 32 }) };
   }
@@ -232,8 +224,7 @@ async function proposeOutput(
   options: ClaimOptions,
 ): Promise<ProposedGame> {
   const { gameType = gameTypes.fault } = options;
-  const isFree = options.timestampSec === undefined && options.l2Height === undefined &&
-    options.extraData === undefined;
+  const isFree = options.timestampSec === undefined && options.l2Height === undefined;
   const second = superTypes.has(gameType) && isFree ? await settledSecond(l2) : undefined;
   const found = await claimAbout(l2, options, second?.height);
   const about = { ...found, ...second };
@@ -245,6 +236,5 @@ async function proposeOutput(
     proxy: toAddress(created.args.disputeProxy),
     l2Height: about.height,
     rootClaim,
-    l1Height: receipt.blockNumber,
   };
 }

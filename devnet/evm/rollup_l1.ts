@@ -2,19 +2,12 @@
  * The account that makes claims about rollups on an L1 of the devnet, and the rollup's blocks as it sees them.
  */
 import { pause } from "../waiting.ts";
-import {
-  type Abi,
-  type Address,
-  encodeDeployData,
-  encodeFunctionData,
-  type PublicClient,
-  type TransactionReceipt,
-} from "viem";
+import { type Abi, type Address, encodeFunctionData, type PublicClient, type TransactionReceipt } from "viem";
 import { type EvmBlockHeader, parseHashedBlock } from "../../src/core/evm/block_header.ts";
 import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts, type ContractName } from "./compile.ts";
-import { readerFor, transactor } from "./deploy.ts";
+import { createContract, readerFor, transactor } from "./deploy.ts";
 
 /** A node. */
 export interface NodePlace {
@@ -40,15 +33,8 @@ export function connectRollupL1(place: NodePlace): RollupL1 {
   const { proposer } = DEVNET_ACCOUNTS;
   return {
     reader,
-    deploy: async (name, args = []) => {
-      const { abi, bytecode } = (await compileContracts())[name];
-      const data = encodeDeployData({ abi, bytecode, args });
-      const { contractAddress } = await transact(proposer, { data });
-      if (contractAddress === null || contractAddress === undefined) {
-        throw new Error(`No ${name} was created`);
-      }
-      return contractAddress;
-    },
+    deploy: async (name, args) =>
+      await createContract(transact, proposer, (await compileContracts())[name], args),
     call: (to, abi, functionName, args = []) =>
       transact(proposer, { to, data: encodeFunctionData({ abi, functionName, args }) }),
   };

@@ -23,14 +23,8 @@ export type Misbehaviour =
   /** Takes the request and answers when the caller has given up. */
   | { readonly kind: "hangs" };
 
-/** What it is started with. */
-export interface Web3SignerOptions {
-  /** Private keys. */
-  readonly keys: readonly Hex[];
-  /** `--http-host-allowlist`. */
-  readonly hosts?: readonly string[];
-}
-
+/** `--http-host-allowlist`. */
+const HOSTS: readonly string[] = ["localhost", "127.0.0.1"];
 const SIGN_PATH = /^\/api\/v1\/eth1\/sign\/(0x[0-9a-f]+)$/;
 const OTHER_KEY = new Uint8Array(32).fill(0x77);
 
@@ -41,11 +35,10 @@ export class DevnetWeb3Signer {
   /** Absent: it does what it is asked. */
   misbehaviour: Misbehaviour | undefined;
   readonly #keys: readonly Uint8Array[];
-  readonly #hosts: readonly string[];
 
-  constructor({ keys, hosts = ["localhost", "127.0.0.1"] }: Web3SignerOptions) {
+  /** @param keys private ones. */
+  constructor({ keys }: { readonly keys: readonly Hex[] }) {
     this.#keys = keys.map(fromHex);
-    this.#hosts = hosts;
   }
 
   /** Serves it on 127.0.0.1. @param port 0: one that is free. */
@@ -56,7 +49,7 @@ export class DevnetWeb3Signer {
   /** Answers one request. */
   async handle(request: Request): Promise<Response> {
     const { hostname, pathname } = new URL(request.url);
-    if (!this.#hosts.includes(hostname)) {
+    if (!HOSTS.includes(hostname)) {
       return Response.json({ message: "Host not authorized." }, { status: 403 });
     }
     const [, publicKey] = SIGN_PATH.exec(pathname) ?? [];

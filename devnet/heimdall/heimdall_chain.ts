@@ -73,7 +73,6 @@ const OTHER_STORES = ["bank", "bor", "checkpoint", "stake"];
 interface HeimdallBlock {
   readonly header: { readonly [name: string]: NodeJson };
   readonly hash: Uint8Array;
-  readonly appHash: Uint8Array;
   readonly partsHash: Uint8Array;
   readonly time: BlockTime;
 }
@@ -238,7 +237,7 @@ export class HeimdallChain {
         : { hash: hex(before.hash), parts: { total: 1, hash: hex(before.partsHash) } },
       ...Object.fromEntries(Object.entries(hashes).map(([name, value]) => [name, hex(value)])),
     };
-    return { header, hash, appHash: hashes.app_hash, partsHash: sha256Parts(hash), time: { seconds, nanos } };
+    return { header, hash, partsHash: sha256Parts(hash), time: { seconds, nanos } };
   }
 
   #status(): NodeJson {

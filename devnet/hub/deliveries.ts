@@ -68,6 +68,11 @@ export class EvmSource {
     return this.proveSlots(requests.map((request) => requestSenderSlot(commitmentOfPost(request))));
   }
 
+  /** The unsigned extrinsic that delivers requests with their proof. */
+  async deliver(requests: readonly PostRequest[], change: MessageChange = {}): Promise<Uint8Array> {
+    return extrinsicOf(requestMessage(requests, await this.prove(requests), change));
+  }
+
   /** SCALE `EvmStateProof` of slots of the host. */
   async proveSlots(slots: readonly Hash256[]): Promise<Uint8Array> {
     const nodes = new Set<Hex>();
@@ -162,11 +167,18 @@ export async function commitSource(
   return source;
 }
 
+/** What differs about a message: default height 10, of the sender. */
+interface MessageChange {
+  readonly height?: bigint;
+  readonly signer?: Uint8Array;
+  readonly id?: StateMachineId;
+}
+
 /** A `Message::Request` of the sender's requests. */
 export function requestMessage(
   requests: readonly PostRequest[],
   proof: Uint8Array,
-  change: { readonly height?: bigint; readonly signer?: Uint8Array; readonly id?: StateMachineId } = {},
+  change: MessageChange = {},
 ): IsmpMessage {
   return {
     tag: "Request",

@@ -3,7 +3,7 @@
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
 import { compact } from "scale-ts";
-import type { Hash256, Hex } from "../../src/core/encoding/bytes.ts";
+import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { HashAlgorithm } from "../../src/core/ismp/proof.ts";
 import { hashFunction } from "../../src/core/merkle/substrate_proof.ts";
@@ -16,15 +16,6 @@ export interface SimulatedHeader {
   readonly stateRoot: Hash256;
   readonly extrinsicsRoot: Hash256;
   readonly digest: readonly Uint8Array[];
-}
-
-/** Header as JSON-RPC shows it. */
-export interface HeaderJson {
-  readonly parentHash: Hash256;
-  readonly number: Hex;
-  readonly stateRoot: Hash256;
-  readonly extrinsicsRoot: Hash256;
-  readonly digest: { readonly logs: readonly Hex[] };
 }
 
 const digestIndexes = { consensus: 4, seal: 5, preRuntime: 6 } as const;
@@ -72,7 +63,7 @@ export function hashHeader(header: SimulatedHeader, hasher: HashAlgorithm): Hash
 }
 
 /** The JSON form of `chain_getHeader`. */
-export function headerToJson(header: SimulatedHeader): HeaderJson {
+export function headerToJson(header: SimulatedHeader): unknown {
   return {
     parentHash: header.parentHash,
     number: `0x${header.number.toString(16)}`,

@@ -120,7 +120,7 @@ export class Hub extends SimulatedNode {
     const { runtime, ismp } = parts;
     const chain = new HubBlockchain(runtime, ismp, {
       slotDurationMs,
-      finalityLag: options.finalityLag ?? 1,
+      finalityLag: 1,
       historyBlocks: options.historyBlocks ?? 4096,
       genesis: (execution) => {
         const identity = stateMachineParts(this.identity.stateMachine);
@@ -146,7 +146,6 @@ export class Hub extends SimulatedNode {
       identity: this.identity,
       chain,
       pool,
-      slotDurationMs,
       onRejection,
     };
   }
@@ -241,8 +240,8 @@ export class Hub extends SimulatedNode {
   }
 
   /** Removes a commitment as a fisherman's veto does. */
-  veto(at: StateMachineHeight, fisherman: Uint8Array = new Uint8Array(32)): Promise<BlockName> {
-    return this.#enqueue((execution) => this.#node.ismp.veto(execution, at, fisherman));
+  veto(at: StateMachineHeight): Promise<BlockName> {
+    return this.#enqueue((execution) => this.#node.ismp.veto(execution, at));
   }
 
   /** Removes a commitment as eviction does: silently, the latest height stays. */

@@ -59,8 +59,6 @@ export interface HubOptions {
   readonly port?: number;
   /** Milliseconds between blocks, or `manual` for `Hub.produceBlock`; default 1000. */
   readonly blockTimeMs?: number | "manual";
-  /** Blocks between best and finalized; default 1. */
-  readonly finalityLag?: number;
   /** Blocks whose state and body are kept; default 4096. */
   readonly historyBlocks?: number;
   /** Light clients from the start. */

@@ -61,7 +61,7 @@ Deno.test("hub: a request proven by an EVM trie is routed on with receipt, metad
   await using hub = await startTestHub();
   const request = post(1n);
   const source = await commitSender(hub, 10n, [request, post(2n), post(3n)]);
-  const extrinsic = extrinsicOf(requestMessage([request], await source.prove([request])));
+  const extrinsic = await source.deliver([request]);
   equal(await resultHttp(hub.httpUrl, "system_dryRun", [toHex(extrinsic)]), "0x0000");
   equal((await submit(hub, extrinsic)).kind, "result");
   hub.produceBlock();
@@ -87,10 +87,7 @@ Deno.test("hub: a batch is delivered as a whole, requests before their handled e
   await using hub = await startTestHub();
   const requests = [post(1n), post(2n, { dest: hub.identity.stateMachine, to: demoModuleId }), post(3n)];
   const source = await commitSender(hub, 10n, requests);
-  equal(
-    (await submit(hub, extrinsicOf(requestMessage(requests, await source.prove(requests))))).kind,
-    "result",
-  );
+  equal((await submit(hub, await source.deliver(requests))).kind, "result");
   hub.produceBlock();
   deepEqual(await eventTags(hub), [
     "PostRequest",
@@ -112,8 +109,7 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
   const oddModule = post(5n, { dest: hub.identity.stateMachine, to: new Uint8Array(7) });
   const absent = post(6n);
   const source = await commitSender(hub, 10n, [good, late, foreign, unknownModule, oddModule]);
-  const of = async (...requests: PostRequest[]): Promise<Uint8Array> =>
-    extrinsicOf(requestMessage(requests, await source.prove(requests)));
+  const of = (...requests: PostRequest[]): Promise<Uint8Array> => source.deliver(requests);
   const cases: [string, () => Promise<Uint8Array> | Uint8Array, IsmpErrorCode][] = [
     ["an empty batch", () => of(), "empty_batch"],
     ["the same request twice", () => of(good, good), "duplicate_request"],
@@ -128,15 +124,12 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
     ],
     [
       "a height that was never committed",
-      async () => extrinsicOf(requestMessage([good], await source.prove([good]), { height: 11n })),
+      () => source.deliver([good], { height: 11n }),
       "state_commitment_not_found",
     ],
     [
       "an unknown consensus state",
-      async () =>
-        extrinsicOf(requestMessage([good], await source.prove([good]), {
-          id: { ...sender, consensusStateId: toConsensusStateId("NONE") },
-        })),
+      () => source.deliver([good], { id: { ...sender, consensusStateId: toConsensusStateId("NONE") } }),
       "consensus_state_id_not_recognized",
     ],
     [
@@ -157,10 +150,7 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
     ],
     [
       "a long signer that is no signature",
-      async () =>
-        extrinsicOf(
-          requestMessage([good], await source.prove([good]), { signer: new Uint8Array(33).fill(9) }),
-        ),
+      () => source.deliver([good], { signer: new Uint8Array(33).fill(9) }),
       "signature_decoding_failed",
     ],
     ["a consensus update that is none", () =>
@@ -180,11 +170,7 @@ Deno.test("hub: refuses with the live reason, all or nothing, and keeps no trace
     const first = await of(good);
     equal((await submit(hub, first)).kind, "result");
     hub.produceBlock();
-    await refuses(
-      hub,
-      extrinsicOf(requestMessage([good], await source.prove([good]), { signer: late.to })),
-      "duplicate_request",
-    );
+    await refuses(hub, await source.deliver([good], { signer: late.to }), "duplicate_request");
   });
 });
 
@@ -192,10 +178,8 @@ Deno.test("hub: a commitment counts only after its challenge period, and not whe
   await using hub = await startTestHub({ now: () => 1_800_000_000_000 });
   const request = post(1n);
   const source = await commitSender(hub, 10n, [request]);
-  const make = async (signer: number): Promise<Uint8Array> =>
-    extrinsicOf(
-      requestMessage([request], await source.prove([request]), { signer: new Uint8Array([signer]) }),
-    );
+  const make = (signer: number): Promise<Uint8Array> =>
+    source.deliver([request], { signer: new Uint8Array([signer]) });
   void hub.setChallengePeriod(sender, 60n);
   hub.produceBlock();
   await refuses(hub, await make(1), "challenge_period_not_elapsed");
@@ -219,11 +203,7 @@ Deno.test("hub: a veto removes the commitment and moves the latest height back",
   hub.produceBlock();
   equal(hub.latestHeight(sender), 9n);
   deepEqual(await eventTags(hub), ["StateCommitmentVetoed"]);
-  await refuses(
-    hub,
-    extrinsicOf(requestMessage([request], await source.prove([request]))),
-    "state_commitment_not_found",
-  );
+  await refuses(hub, await source.deliver([request]), "state_commitment_not_found");
 });
 
 Deno.test("hub: commitments above the cap push out the oldest", async () => {
@@ -244,7 +224,7 @@ Deno.test("hub: two groupings of one request both enter the pool; the second fai
   const requests = [post(1n), post(2n)];
   const source = await commitSender(hub, 10n, requests);
   const one = extrinsicOf(requestMessage(requests.slice(0, 1), await source.prove(requests)));
-  const both = extrinsicOf(requestMessage(requests, await source.prove(requests)));
+  const both = await source.deliver(requests);
   equal((await submit(hub, one)).kind, "result");
   equal((await submit(hub, both)).kind, "result");
   hub.produceBlock();
@@ -262,11 +242,7 @@ Deno.test("hub: a long signer is stored as the key of the signature", async () =
     tag: "Sr25519",
     value: { publicKey, signature: new Uint8Array(64) },
   });
-  equal(
-    (await submit(hub, extrinsicOf(requestMessage([request], await source.prove([request]), { signer }))))
-      .kind,
-    "result",
-  );
+  equal((await submit(hub, await source.deliver([request], { signer }))).kind, "result");
   hub.produceBlock();
   deepEqual(hub.findReceipt(commitmentOfPost(request)), publicKey);
 });
@@ -334,7 +310,7 @@ Deno.test("hub: a compressed call does what the plain one does, within its limit
   }
   await t.step("shares the tag of the plain call", async () => {
     equal((await submit(hub, compressedExtrinsic(call))).kind, "result");
-    const answer = await submit(hub, extrinsicOf(requestMessage([request], await source.prove([request]))));
+    const answer = await submit(hub, await source.deliver([request]));
     equal(answer.kind === "error" && answer.error.code, 1014);
   });
   hub.produceBlock();
@@ -351,10 +327,7 @@ Deno.test("hub: the bandwidth gate charges the sender and refuses without allowa
     stateRoot: source.stateRoot,
   });
   hub.produceBlock();
-  const of = async (index: number): Promise<Uint8Array> => {
-    const wanted = requests.slice(index, index + 1);
-    return extrinsicOf(requestMessage(wanted, await source.prove(wanted)));
-  };
+  const of = (index: number): Promise<Uint8Array> => source.deliver(requests.slice(index, index + 1));
   await refuses(hub, await of(0), "module_dispatch_error");
   const { from } = post(1n);
   const credit = {

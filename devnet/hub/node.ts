@@ -26,6 +26,5 @@ export interface HubNode extends ServedNode {
   readonly ismp: IsmpPallet;
   /** Undefined on chains other than the hub. */
   readonly mmr: MmrPallet | undefined;
-  readonly slotDurationMs: number;
   readonly onRejection: RejectionListener;
 }

@@ -25,11 +25,6 @@ export function ownHeaderOf(header: SimulatedHeader): OwnHeader | undefined {
   return { ...roots, ...time, stateRoot: header.stateRoot };
 }
 
-/** A proof that was accepted, and the block of its event. */
-export interface SubmittedProof extends ProofAcceptance {
-  readonly block: BlockName;
-}
-
 /** Who submits unless told otherwise. */
 const prover: Hash256 = `0x${"70".repeat(32)}`;
 
@@ -60,13 +55,13 @@ export class OwnProofs {
    * Submits a naive proof; height and rotation are read from it.
    * @throws {DispatchError} with the error of the pallet, when it refuses.
    */
-  async submitProof(proof: Uint8Array, submitter: Hash256 = prover): Promise<SubmittedProof> {
+  async submitProof(proof: Uint8Array, submitter: Hash256 = prover): Promise<ProofAcceptance> {
     let accepted: ProofAcceptance | undefined;
-    const block = await this.#enqueue((execution) => {
+    await this.#enqueue((execution) => {
       accepted = this.#pallet.submitProof(execution, { submitter, proof });
     });
     if (accepted === undefined) throw new Error("The proof was not looked at");
-    return { ...accepted, block };
+    return accepted;
   }
 
   /** What the hub trusts now, undefined before it was initialised. */

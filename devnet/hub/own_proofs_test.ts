@@ -16,8 +16,8 @@ import {
 import { startTestHub } from "./deliveries.ts";
 import type { Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
-import { beefyStateCodec } from "./pallets/beefy_proofs.ts";
-import { ownHeaderOf, type SubmittedProof } from "./own_proofs.ts";
+import { beefyStateCodec, type ProofAcceptance } from "./pallets/beefy_proofs.ts";
+import { ownHeaderOf } from "./own_proofs.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 import { DispatchError } from "./runtime.ts";
 
@@ -65,7 +65,7 @@ function statement(hub: Hub, relayBlock: bigint, change: Partial<HubStatement> =
   };
 }
 
-async function submit(hub: Hub, content: HubStatement, signer = authority): Promise<SubmittedProof> {
+async function submit(hub: Hub, content: HubStatement, signer = authority): Promise<ProofAcceptance> {
   const sending = hub.ownProofs.submitProof(fromHex(await signHubProof(content, signer)));
   sending.catch(() => undefined);
   hub.produceBlock();

@@ -25,16 +25,8 @@ function identity(message: IsmpMessage): readonly Hash256[] {
   switch (message.tag) {
     case "Consensus":
       return [consensusHash(message.value)];
-    case "FraudProof":
-      return [hashOf(message.value.proof1), hashOf(message.value.proof2)];
     case "Request":
       return message.value.requests.map(commitmentOfPost);
-    case "Response":
-      return message.value.requests.map(commitmentOfGet);
-    case "Timeout":
-      return message.value.tag === "Post"
-        ? message.value.value.requests.map(commitmentOfPost)
-        : message.value.value.requests.map(commitmentOfGet);
   }
 }
 

@@ -121,7 +121,7 @@ Deno.test("pool: an extrinsic whose proof height goes away before the block is i
   await using hub = await startTestHub();
   const requests = [post(1n), post(2n)];
   const source = await commitSender(hub, 10n, requests);
-  const extrinsic = extrinsicOf(requestMessage(requests, await source.prove(requests)));
+  const extrinsic = await source.deliver(requests);
   equal(await errorCode(hub, extrinsic), undefined);
   void hub.pruneCommitment({ id: sender, height: 10n });
   hub.produceBlock();

@@ -8,16 +8,7 @@ import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import { childTrieKey, childTrieKeys, ismpKeys, otherKeys } from "../../src/core/ismp/storage_keys.ts";
 import { bytes, decodeStrict, list } from "../../src/core/encoding/scale.ts";
 import { readSubstrateProof } from "../../src/core/merkle/substrate_proof.ts";
-import {
-  commitSender,
-  extrinsicOf,
-  post,
-  receiver,
-  requestMessage,
-  sender,
-  startTestHub,
-  submit,
-} from "./deliveries.ts";
+import { commitSender, post, receiver, sender, startTestHub, submit } from "./deliveries.ts";
 import { type Hub, startHub } from "./hub.ts";
 import { callHttp, postHttp, resultHttp } from "./json_rpc_client.ts";
 
@@ -61,7 +52,7 @@ async function rootsAt(hub: Hub, height: number): Promise<{ mmr: Hash256; child:
 
 async function deliver(hub: Hub, height: bigint, requests: readonly PostRequest[]): Promise<Uint8Array> {
   const source = await commitSender(hub, height, requests);
-  const extrinsic = extrinsicOf(requestMessage(requests, await source.prove(requests), { height }));
+  const extrinsic = await source.deliver(requests, { height });
   equal((await submit(hub, extrinsic)).kind, "result");
   hub.produceBlock();
   return extrinsic;

@@ -58,18 +58,7 @@ export function encodeMetadata(value: MetadataV14): Uint8Array {
   return metadataCodec.enc({ magicNumber: 0x6174_656d, metadata: { tag: "v14", value } });
 }
 
-/** `SimulatedRuntimeVersion` as JSON-RPC and `System.Version` have it. */
-interface SimulatedRuntimeVersion {
-  readonly specName: string;
-  readonly implName: string;
-  readonly authoringVersion: number;
-  readonly specVersion: number;
-  readonly implVersion: number;
-  readonly apis: readonly (readonly [Hex, number])[];
-  readonly transactionVersion: number;
-  readonly stateVersion: number;
-}
-
+/** `System.Version`. */
 const versionCodec = Struct({
   specName: utf8Text,
   implName: utf8Text,
@@ -80,6 +69,7 @@ const versionCodec = Struct({
   transactionVersion: u32,
   stateVersion: u8,
 });
+type RuntimeVersion = CodecType<typeof versionCodec>;
 
 /** A name that the metadata does not have: a defect of the simulator, not of a caller. */
 class MetadataError extends Error {
@@ -97,7 +87,8 @@ export class RuntimeMetadata {
   static readonly #loaded = new Map<string, RuntimeMetadata>();
   /** The metadata as `state_getMetadata` gives it. */
   readonly bytes: Uint8Array;
-  readonly version: SimulatedRuntimeVersion;
+  /** As JSON-RPC has it. */
+  readonly version: Omit<RuntimeVersion, "apis"> & { readonly apis: readonly (readonly [Hex, number])[] };
   readonly #content: MetadataV14;
   readonly #pallets: ReadonlyMap<string, Pallet>;
   readonly #prefixes = new Map<string, Uint8Array>();

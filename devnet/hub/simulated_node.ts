@@ -3,12 +3,11 @@ import type { SimulatedBlock } from "./block_history.ts";
 import type { SimulatedHeader } from "./digest.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { ServedChain } from "./blocks.ts";
-import { type DispatcherOptions, RpcDispatcher, RpcServer } from "./rpc/server.ts";
+import { type AnswerHook, type DispatcherOptions, RpcDispatcher, RpcServer } from "./rpc/server.ts";
 import type { FaultHook } from "./rpc/json_rpc.ts";
 
-/** What a node serves; where `fault` is left out, {@link SimulatedNode.fault} decides alone. */
-export interface Serving extends Pick<DispatcherOptions, "methods" | "alter" | "before"> {
-  readonly fault?: FaultHook;
+/** What a node serves. */
+export interface Serving extends Pick<DispatcherOptions, "methods" | "before"> {
   /** Port of 127.0.0.1 to use where it is free; undefined or 0: any. */
   readonly port?: number;
 }
@@ -17,6 +16,10 @@ export interface Serving extends Pick<DispatcherOptions, "methods" | "alter" | "
 export abstract class SimulatedNode implements AsyncDisposable {
   /** Decides about every RPC call; undefined: all pass. */
   fault: FaultHook | undefined;
+  /** Replaces results, as a node that lies does; undefined: all are as they are. */
+  alter: AnswerHook | undefined;
+  /** Methods that are refused as not found. */
+  missingMethods: ReadonlySet<string> = new Set();
   /** How often each RPC method ran. */
   readonly callCounts = new Map<string, number>();
   readonly #blockTimeMs: number | "manual";
@@ -35,10 +38,12 @@ export abstract class SimulatedNode implements AsyncDisposable {
   abstract produceBlock(): BlockName;
 
   /** Names what is served; called once, when the parts of the node exist. */
-  protected serve({ fault, port, ...options }: Serving): void {
+  protected serve({ port, ...options }: Serving): void {
     const dispatcher = new RpcDispatcher({
       ...options,
-      fault: (call) => fault?.(call) ?? this.fault?.(call),
+      isMissing: (method) => this.missingMethods.has(method),
+      fault: (call) => this.fault?.(call),
+      alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
       onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
     });
     this.#server = new RpcServer(dispatcher, port);
@@ -57,11 +62,6 @@ export abstract class SimulatedNode implements AsyncDisposable {
   /** Endpoint for WebSocket. */
   get wsUrl(): string {
     return `ws://127.0.0.1:${this.port}`;
-  }
-
-  /** True while the endpoint answers. */
-  get isRunning(): boolean {
-    return this.#server.isRunning;
   }
 
   /** Newest block. */

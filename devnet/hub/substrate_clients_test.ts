@@ -17,6 +17,10 @@ import { connectConsensus } from "./consensus_work.ts";
 import { encodeHeader } from "./digest.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
 import { grandpaClientId, parachainClientId } from "./pallets/consensus_clients.ts";
+import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { bytes, decodeStrict } from "../../src/core/encoding/scale.ts";
+import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
+import { resultHttp } from "./json_rpc_client.ts";
 import { startRelayChain } from "../relay/relay_chain.ts";
 import { connectRelay } from "../relay/relay_reader.ts";
 import { startSubstrateChain } from "../chains/substrate_chains.ts";
@@ -97,8 +101,13 @@ Deno.test("a chain's GRANDPA client takes the messages of the vectors, and refus
         follows: supported,
       }, { consensus: supported.map((each) => consensusSettings.grandpaStateMachine.to(6000n, each)) });
       const result = await update(chain, vector.bytes("consensus_message_scale"));
-      if (isTaken) assert.equal(result, "taken");
-      else assert.match(result, /consensus_proof_verification_failed/);
+      if (isTaken) {
+        assert.equal(result, "taken");
+        const key = toHex(ismpKeys.consensusStates(stateId));
+        const stored = fromHex(String(await resultHttp(chain.httpUrl, "state_getStorage", [key])));
+        const state = decodeStrict(bytes, stored, "ConsensusState");
+        assert.equal(toHex(state), vector.text("expected.new_state.scale"));
+      } else assert.match(result, /consensus_proof_verification_failed/);
       const heights = supported.map((stateMachine) =>
         chain.latestHeight({ stateMachine, consensusStateId: stateId })
       );

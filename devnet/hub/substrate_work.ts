@@ -112,10 +112,3 @@ export async function childProof(
     proof: stateMachineProofCodec.enc({ hasher, storageProof }),
   };
 }
-
-/** Events of a chain's newest block as `ismp_queryEvents` names them. */
-export async function newestEvents(of: Hub): Promise<readonly string[]> {
-  const { number } = of.best;
-  const answer = await resultHttp(of.httpUrl, "ismp_queryEvents", [number, number]);
-  return Object.values(Object(answer)).flat().flatMap((event) => Object.keys(Object(event)));
-}

@@ -3,8 +3,8 @@
  * know. Ranges of logs that end above its head are cut silently, as go-ethereum does. Source of the calls:
  * ethereum/execution-apis; of the texts: ethereum/go-ethereum: internal/ethapi.
  */
-import { type Answer, type Ask, type Call, STATE_METHODS } from "./rpc_behaviour.ts";
-import { readCalls } from "./wire.ts";
+import { type Answer, type Ask, type Call, headOf, STATE_METHODS } from "./rpc_behaviour.ts";
+import { readCalls, writeAnswers } from "./wire.ts";
 
 /** Sends a JSON-RPC body to the real node and gives its answer. */
 export type Forward = (body: string) => Promise<string>;
@@ -18,21 +18,17 @@ const FINALITY_LAG = 2n;
 /** Answers a body as a node that is `blocks` behind. */
 export async function answerLagging(body: string, blocks: bigint, forward: Forward): Promise<string> {
   const { calls, isBatch } = readCalls(body);
-  const ask: Ask = async ({ id, method, params }) => {
-    const answer: unknown = JSON.parse(await forward(JSON.stringify({ jsonrpc: "2.0", id, method, params })));
-    if (typeof answer !== "object" || answer === null) throw new TypeError("The node gave no answer");
-    return { ...answer, id };
+  const ask: Ask = async (call) => {
+    const answer: unknown = JSON.parse(await forward(JSON.stringify({ jsonrpc: "2.0", ...call })));
+    return { ...Object(answer), id: call.id };
   };
   const head = await laggingHead(blocks, ask);
-  const answers = await Promise.all(calls.map(async (call) => {
-    return { jsonrpc: "2.0", ...await answerAtHead(call, head, ask) };
-  }));
-  return JSON.stringify(isBatch ? answers : answers[0]);
+  return writeAnswers(await Promise.all(calls.map((call) => answerAtHead(call, head, ask))), isBatch);
 }
 
 /** Head of a node that is `blocks` behind. */
 export async function laggingHead(blocks: bigint, ask: Ask): Promise<bigint> {
-  const best = BigInt(String((await ask({ id: 0, method: "eth_blockNumber", params: [] })).result));
+  const best = await headOf(ask);
   return best > blocks ? best - blocks : 0n;
 }
 

@@ -7,6 +7,7 @@ import {
   byCall,
   type Call,
   headOf,
+  heightOf,
   limited,
   type LimitedBehaviour,
   type RpcBehaviour,
@@ -84,17 +85,8 @@ async function rangeOf({ method, params: [filter] }: Call, ask: Ask): Promise<Ra
   if (method !== "eth_getLogs" || typeof filter !== "object" || filter === null) return undefined;
   if ("blockHash" in filter) return undefined;
   const { fromBlock, toBlock } = { fromBlock: "latest", toBlock: "latest", ...filter };
-  const from = await resolve(fromBlock, ask);
-  return { from, to: await resolve(toBlock, ask) };
-}
-
-/** Height of a block parameter. */
-async function resolve(tag: unknown, ask: Ask): Promise<bigint> {
-  if (typeof tag === "string" && tag.startsWith("0x")) return BigInt(tag);
-  if (tag === "latest" || tag === "pending") return await headOf(ask);
-  if (tag === "earliest") return 0n;
-  const { result } = await ask({ id: 0, method: "eth_getBlockByNumber", params: [tag, false] });
-  return BigInt(Object(result).number ?? 0);
+  const from = await heightOf(String(fromBlock), ask) ?? 0n;
+  return { from, to: await heightOf(String(toBlock), ask) ?? 0n };
 }
 
 function widthOf({ from, to }: Range): bigint {

@@ -31,17 +31,13 @@ export class Pipeline {
   /** Answers the text of a request; calls of a batch one after the other, as nodes do. */
   async answer(
     text: string,
-    { transport, ask, nowMs }: {
-      readonly transport: "http" | "socket";
-      readonly ask: Ask;
-      readonly nowMs: number;
-    },
+    { ask, nowMs }: { readonly ask: Ask; readonly nowMs: number },
   ): Promise<Reply> {
     const { calls, isBatch } = readCalls(text);
     try {
       const begun: RequestStage[] = [];
       for (const stage of this.#stages) {
-        begun.push(await stage({ transport, calls, isBatch, bytes: text.length, ask, nowMs }));
+        begun.push(await stage({ calls, isBatch, bytes: text.length, ask, nowMs }));
       }
       const answerOne = begun.reduceRight<Ask>(
         (next, { answer }) => answer === undefined ? next : (call) => answer(call, next),

@@ -67,7 +67,6 @@ async function send(
   for (const [at, body] of bodies.entries()) {
     const nowMs = at * 100;
     const { status, body: text } = await pipeline.answer(JSON.stringify(body), {
-      transport: "http",
       ask,
       nowMs,
     });

@@ -34,7 +34,6 @@ export const STATE_METHODS: Readonly<Record<string, number>> = {
 
 /** A request as a behaviour sees it. */
 export interface StageRequest {
-  readonly transport: "http" | "socket";
   readonly calls: readonly Call[];
   readonly isBatch: boolean;
   readonly bytes: number;
@@ -110,6 +109,19 @@ export function changingResults(strike: Strike, change: (result: unknown, call: 
     strike();
     return { id: call.id, result };
   });
+}
+
+/** Height of a block parameter, a hash or a name; `undefined`: there is no such block. */
+export async function heightOf(tag: string, ask: Ask): Promise<bigint | undefined> {
+  if (tag.startsWith("0x") && tag.length < 66) return BigInt(tag);
+  const method = tag.length === 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber";
+  return numberIn((await ask({ id: 0, method, params: [tag, false] })).result);
+}
+
+/** Number of a block or header; `undefined` where there is none. */
+export function numberIn(block: unknown): bigint | undefined {
+  const { number }: { readonly number?: unknown } = Object(block);
+  return number === undefined ? undefined : BigInt(String(number));
 }
 
 /** The newest block of the node. */

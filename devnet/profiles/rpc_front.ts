@@ -5,8 +5,8 @@
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 import { Pipeline } from "./pipeline.ts";
 import type { Profile } from "./profile.ts";
+import type { Reply } from "./refusal.ts";
 import type { Answer, Ask, RpcBehaviour } from "./rpc_behaviour.ts";
-import { ProfiledSocket } from "./rpc_socket.ts";
 
 /** A running proxy. */
 export interface ProfiledNode extends AsyncDisposable {
@@ -23,41 +23,42 @@ export interface ProfiledNode extends AsyncDisposable {
 /** Starts a proxy with the behaviours of `profile` in front of the node at `upstream` (`http://...`). */
 export function startProfiledNode(upstream: string, profile: Profile<RpcBehaviour>): ProfiledNode {
   const pipeline = new Pipeline(profile.behaviours);
-  const ask = httpAsk(upstream);
-  const sockets = new Set<ProfiledSocket>();
+  const end = new AbortController();
+  const ask = httpAsk(upstream, end.signal);
+  const answer = (text: string): Promise<Reply> => pipeline.answer(text, { ask, nowMs: performance.now() });
+  const sockets = new Set<WebSocket>();
   const cut = profile.behaviours.find(({ kind }) => kind === "cutSockets");
   const upgrade = (request: Request): Response => {
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    const one = new ProfiledSocket(socket, upstream.replace(/^http/, "ws"), pipeline);
-    sockets.add(one);
-    const timer = cut?.limit !== undefined
-      ? setTimeout(() => {
-        pipeline.strike("cutSockets");
-        one.cut();
-      }, cut.limit.played)
-      : undefined;
-    void one.ended.then(() => {
+    sockets.add(socket);
+    const timer = cut?.limit && setTimeout(() => {
+      pipeline.strike("cutSockets");
+      close(socket);
+    }, cut.limit.played);
+    socket.onmessage = async ({ data }): Promise<void> => {
+      // Without the node the connection ends, as behind a balancer.
+      const reply = await answer(String(data)).catch(() => undefined);
+      if (reply === undefined) close(socket);
+      else if (socket.readyState === WebSocket.OPEN) socket.send(reply.body);
+    };
+    socket.onclose = (): void => {
       clearTimeout(timer);
-      sockets.delete(one);
-    });
+      sockets.delete(socket);
+    };
     return response;
   };
   const server: TestServer = serveLocally(
     { onError: () => new Response("upstream connect error", { status: 503 }) },
     async (request) => {
       if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return upgrade(request);
-      const text = await request.text();
-      const { status, headers, body } = await pipeline.answer(text, {
-        transport: "http",
-        ask,
-        nowMs: performance.now(),
-      });
+      const { status, headers, body } = await answer(await request.text());
       return new Response(body, { status, headers });
     },
   );
   const host = `127.0.0.1:${server.port}`;
   const stop = async (): Promise<void> => {
-    for (const socket of sockets) socket.cut();
+    end.abort();
+    sockets.forEach(close);
     await server.stop();
   };
   return {
@@ -73,12 +74,17 @@ export function startProfiledNode(upstream: string, profile: Profile<RpcBehaviou
   };
 }
 
-function httpAsk(upstream: string): Ask {
+function close(socket: WebSocket): void {
+  if (socket.readyState === WebSocket.OPEN) socket.close();
+}
+
+function httpAsk(upstream: string, signal: AbortSignal): Ask {
   return async ({ id, method, params }): Promise<Answer> => {
     const response = await fetch(upstream, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+      signal,
     });
     const { result, error } = await response.json();
     return error === undefined || error === null ? { id, result } : { id, error };

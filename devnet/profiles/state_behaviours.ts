@@ -7,8 +7,10 @@ import {
   byCall,
   type Call,
   headOf,
+  heightOf,
   limited,
   type LimitedBehaviour,
+  numberIn,
   type RpcBehaviour,
   STATE_METHODS,
 } from "./rpc_behaviour.ts";
@@ -62,12 +64,6 @@ function tagOf(parameter: unknown): string | undefined {
   return "blockNumber" in parameter ? String(parameter.blockNumber) : undefined;
 }
 
-async function heightOf(tag: string, ask: Ask): Promise<bigint | undefined> {
-  if (tag.startsWith("0x") && tag.length < 66) return BigInt(tag);
-  const method = tag.length === 66 ? "eth_getBlockByHash" : "eth_getBlockByNumber";
-  return numberIn((await ask({ id: 0, method, params: [tag, false] })).result);
-}
-
 async function substrateAge(hash: unknown, ask: Ask): Promise<Age | undefined> {
   if (typeof hash !== "string" || !/^0x[0-9a-f]{64}$/i.test(hash)) return undefined;
   const header = (params: readonly unknown[]): Promise<bigint | undefined> =>
@@ -82,11 +78,6 @@ async function substrateAge(hash: unknown, ask: Ask): Promise<Age | undefined> {
 async function rangeAge(first: unknown, ask: Ask): Promise<Age | undefined> {
   const { result } = await ask({ id: 0, method: "chain_getBlockHash", params: [Number(first)] });
   return await substrateAge(result, ask);
-}
-
-function numberIn(block: unknown): bigint | undefined {
-  const { number }: { readonly number?: unknown } = Object(block);
-  return number === undefined ? undefined : BigInt(String(number));
 }
 
 /**

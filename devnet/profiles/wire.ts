@@ -14,21 +14,6 @@ export function writeAnswers(answers: readonly Answer[], isBatch: boolean): stri
   return JSON.stringify(isBatch ? wire : wire[0]);
 }
 
-/** The answers of a body; text that is none has no answers. */
-export function readAnswers(text: string): readonly Answer[] {
-  const parsed = parse(text);
-  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
-  return list.flatMap((entry): Answer[] => {
-    if (typeof entry !== "object" || entry === null || !("id" in entry)) return [];
-    const { id } = entry;
-    return [{
-      id,
-      ...("result" in entry ? { result: entry.result } : {}),
-      ...("error" in entry ? { error: entry.error } : {}),
-    }];
-  });
-}
-
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -15,7 +15,6 @@ import { grandpaMethods } from "./grandpa_votes.ts";
 import { RelayBlocks } from "./relay_blocks.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import type { BlockName } from "../hub/hub_options.ts";
-import type { AnswerHook } from "../hub/rpc/server.ts";
 import { nameOf, SimulatedNode } from "../hub/simulated_node.ts";
 import {
   type RelayChainSettings,
@@ -33,7 +32,6 @@ import {
 interface RelayNode extends ServedNode {
   readonly chain: RelayBlocks;
   readonly finality: Finality;
-  readonly chainName: string;
   readonly isBeefyReady: () => boolean;
 }
 
@@ -64,7 +62,7 @@ function relayMethods(node: RelayNode): RpcMethods {
     },
     state_call: ([method, , at]) => toHex(callRuntime(node, method, blockParam(node, at))),
     state_getRuntimeVersion: () => version,
-    system_chain: () => node.chainName,
+    system_chain: () => "Paseo devnet",
   };
 }
 
@@ -120,12 +118,8 @@ export async function startRelayChain(options: RelaySimulatorOptions = {}): Prom
 
 /** A running relay chain. */
 export class RelayChainNode extends SimulatedNode {
-  /** Replaces results of the node; undefined: none. */
-  alter: AnswerHook | undefined;
   /** Whether `beefy_getFinalizedHead` knows a block. */
   beefyReady: boolean;
-  /** Methods that are refused as not found. */
-  missingMethods: ReadonlySet<string>;
   readonly #settings: RelayChainSettings;
   protected override readonly chain: RelayBlocks;
   readonly #finality: Finality;
@@ -148,25 +142,10 @@ export class RelayChainNode extends SimulatedNode {
       methods: relayMethods({
         chain: this.chain,
         finality: this.#finality,
-        chainName: this.#settings.chainName,
         isBeefyReady: () => this.beefyReady,
         justificationsOf: ({ header }) => this.#finality.justificationsOf(header.number),
       }),
-      fault: (call) =>
-        this.missingMethods.has(call.method)
-          ? { kind: "error", code: -32601, message: "Method not found" }
-          : undefined,
-      alter: (call, result) => {
-        const honest = call.method === "rpc_methods" ? this.#offered(result) : result;
-        return this.alter === undefined ? honest : this.alter(call, honest);
-      },
     });
-  }
-
-  /** The list of methods without those that are missing. */
-  #offered(listed: unknown): { readonly methods: readonly string[] } {
-    const { methods } = Object(listed);
-    return { methods: [...methods].map(String).filter((name) => !this.missingMethods.has(name)) };
   }
 
   /** Newest block with a BEEFY justification. */

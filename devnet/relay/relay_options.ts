@@ -46,8 +46,6 @@ export interface RelaySimulatorOptions {
    * default `listed`.
    */
   readonly leafHeads?: "listed" | "all";
-  /** `system_chain`; default `Paseo devnet`. */
-  readonly chainName?: string;
   /** Methods that the node does not offer, e.g. `state_queryStorage` where unsafe ones are not. */
   readonly missingMethods?: readonly string[];
   /** False: the node answers that its BEEFY is not ready yet; see `RelayChainNode.beefyReady`. Default true. */
@@ -75,7 +73,6 @@ const defaults: Required<Omit<RelaySimulatorOptions, "onDemand">> = {
   dummyParachains: [1000, 1002, 4100],
   unlistedParachains: [],
   leafHeads: "listed",
-  chainName: "Paseo devnet",
   missingMethods: [],
   beefyReady: true,
   now: Date.now,

@@ -12,7 +12,6 @@ import { fromHex, type Hash256, type Hex, toHex } from "../../src/core/encoding/
 import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import type { BlockName } from "../hub/hub_options.ts";
-import type { AnswerHook } from "../hub/rpc/server.ts";
 import { SimulatedNode } from "../hub/simulated_node.ts";
 import { blockParam, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
@@ -156,8 +155,6 @@ const version = {
 
 /** A running node, which follows its anvil. */
 export class ReviveNode extends SimulatedNode {
-  /** Changes answers, as a node that lies does. */
-  alter: AnswerHook | undefined;
   readonly slotMs = REVIVE_SLOT_MS;
   protected override readonly chain: MirroredBlocks;
   #following: Promise<void> = Promise.resolve();
@@ -168,7 +165,6 @@ export class ReviveNode extends SimulatedNode {
     this.chain = chain;
     this.serve({
       methods: reviveMethods({ chain }, chain),
-      alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
       // What the anvil has by now; without the anvil the node stands still.
       before: () => chain.catchUp().catch(() => undefined),
     });

@@ -250,8 +250,6 @@ export interface SubstratePost {
   readonly dest: StateMachine;
   /** Receiving module. */
   readonly to: Uint8Array;
-  /** Default one byte. */
-  readonly body?: Uint8Array;
   /** Native units, which the user pays. Default 0. */
   readonly fee?: bigint;
   /** Seconds from now. Default 0 = never. */
@@ -263,14 +261,13 @@ export async function sendFromSubstrate(
   { node }: DevnetSubstrateChain,
   posts: readonly SubstratePost[],
 ): Promise<readonly SentMessage[]> {
-  const sent = await Promise.all(posts.map(({ dest, to, body, fee, timeoutSec }) =>
+  const sent = await Promise.all(posts.map(({ fee = 0n, timeoutSec = 0n, ...post }) =>
     node.dispatchPost({
-      dest,
-      to,
+      ...post,
+      timeoutSec,
       from: demoModuleId,
-      body: body ?? Uint8Array.of(1),
-      timeoutSec: timeoutSec ?? 0n,
-      fee: { payer: substrateUser, fee: fee ?? 0n },
+      body: Uint8Array.of(1),
+      fee: { payer: substrateUser, fee },
     })
   ));
   const sentAtMs = Date.now();

@@ -17,8 +17,7 @@ import type { IsmpHost } from "../evm/deploy.ts";
 import { deliverProof, readHubConsensus } from "../evm/host_admin.ts";
 import type { UpdateStep } from "./oracle.ts";
 import type { Hub } from "../hub/hub.ts";
-import type { SubmittedProof } from "../hub/own_proofs.ts";
-import { clientState } from "../hub/pallets/beefy_proofs.ts";
+import { clientState, type ProofAcceptance } from "../hub/pallets/beefy_proofs.ts";
 
 /** A proof, and what a client makes of it. */
 interface HubProof {
@@ -172,7 +171,7 @@ export class Prover {
     }
   }
 
-  async #proveOnce(): Promise<SubmittedProof | undefined> {
+  async #proveOnce(): Promise<ProofAcceptance | undefined> {
     const { hub, relay, proofs } = this.#options;
     const trusted = hub.ownProofs.state;
     if (trusted === undefined) throw new Error("The hub was not given an authority set");

@@ -4,7 +4,7 @@
  */
 import { toHash256 } from "../../src/core/encoding/bytes.ts";
 import { type StateMachineId, toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
-import type { ChainKind, ProvenChain } from "../chains/proven_chains.ts";
+import { chainKinds, type ProvenChain } from "../chains/proven_chains.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import type { Hub } from "../hub/hub.ts";
 import type { UpdateStep } from "./oracle.ts";
@@ -15,21 +15,6 @@ export interface PlantedChain extends StateMachineId {
   readonly host: Pick<IsmpHost, "reader">;
   readonly proven: Pick<ProvenChain, "beacon" | "kind" | "node" | "parachain">;
 }
-
-/**
- * Client of the hub that reads the proofs of messages: rollups have that of their L1. That of Polkadot Hub is there from
- * the start.
- */
-const clientIds = {
-  beacon: toConsensusClientId("BEAC"),
-  op_stack: toConsensusClientId("BEAC"),
-  op_stack_super: toConsensusClientId("BEAC"),
-  op_stack_permissioned: toConsensusClientId("BEAC"),
-  arbitrum: toConsensusClientId("BEAC"),
-  bsc: toConsensusClientId("BSCP"),
-  polygon: toConsensusClientId("PLGN"),
-  polkadot_hub: undefined,
-} as const satisfies Record<ChainKind, unknown>;
 
 /**
  * Blocks between two heights that are planted. Light clients skip blocks, so relayers must not count on each of them; a
@@ -46,8 +31,9 @@ export async function createPlantedClients(
   const byClient = Map.groupBy(chains, ({ consensusStateId }) => consensusStateId);
   await Promise.all([...byClient].flatMap(([stateId, followed]) => {
     const [first] = followed;
-    const clientId = first && clientIds[first.proven.kind];
-    if (clientId === undefined) return [];
+    const reader = first && chainKinds[first.proven.kind].reader;
+    if (reader === undefined) return [];
+    const clientId = toConsensusClientId(reader);
     const challengePeriodsSec = new Map(
       followed.map(({ stateMachine }) => [stateMachine, 0n]),
     );

@@ -1,15 +1,25 @@
 /**
- * Worker of one chain: poll, submit the updates that were found, wait. Chains are isolated from each other: faults of
- * endpoints and of the hub are waited out here, and a defect restarts this worker only.
+ * Worker of one light client: poll, submit the updates that were found, wait. Light clients are isolated from each other:
+ * faults of endpoints and of the target are waited out here, and a defect restarts this worker only.
  */
 import { about, type CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
+import type { Refusal } from "../core/chains/submission.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
-import type { Randomness } from "../core/runtime/clock.ts";
-import { withDeadline } from "../core/runtime/retry.ts";
+import { type Backoff, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import { bytesOf, type DeliverDeps, deliverUpdate, type UpdatesFinding } from "./deliver_update.ts";
+import type { Log } from "../core/telemetry/log.ts";
+import {
+  type AdvancedClient,
+  type Attempt,
+  deliver,
+  type DeliverDeps,
+  type FoundUpdates,
+  inExtrinsics,
+  type NothingFound,
+  type SubmitResult,
+} from "./deliver_update.ts";
 import {
   type Pollable,
   type PollDeps,
@@ -20,27 +30,21 @@ import {
 } from "./poll_loop.ts";
 import { type ConsensusProver, ProverFault, type ProverFinding } from "./prover.ts";
 
-/** Dependencies that the workers of all chains share. */
-export interface ChainWorkerDeps extends DeliverDeps {
-  readonly random: Randomness;
-  readonly turns?: PollDeps["turns"];
-  /**
-   * Interval at which the hub is asked for the L1s of rollups, milliseconds: they are proved at L1 blocks that the hub
-   * knows, so they are polled as soon as it knows a newer one, from any relayer.
-   */
+/** Dependencies that the workers of all light clients share. */
+export interface ClientWorkerDeps extends Omit<PollDeps, "log"> {
+  /** Poll interval of the hub, milliseconds. */
   readonly intervalMs: number;
 }
 
 /** Maximum duration of one poll: a missed year of committees, or a whole state over a slow line, takes minutes. */
 const POLL_TIMEOUT_MS = 30 * 60_000;
 
-/** Creates the worker of one chain. */
-export function chainWorker(deps: ChainWorkerDeps, prover: ConsensusProver): Worker {
-  const log = deps.log.with({ chain: prover.chain });
-  return {
-    name: `${prover.chain} -> ${deps.hub.id.stateMachine}`,
-    run: (signal) => runPollLoop({ ...deps, log }, new ProverWorker({ ...deps, log }, prover), signal),
-  };
+/** Creates the worker of a prover's chain. @param deps.hub the chain to prove to. */
+export function chainWorker(
+  deps: ClientWorkerDeps & DeliverDeps,
+  prover: ConsensusProver,
+): Worker {
+  return clientWorker(deps, new ProvedClient(deps, prover));
 }
 
 /** Checks what the hub knows of a chain, without a request to nodes of the chain where that is possible. */
@@ -84,33 +88,140 @@ export async function checkAccepted(
   return [about(chain).warning("chain_not_accepted", found)];
 }
 
-type Nothing = Extract<PollResult, { readonly kind: "nothing" }>;
+/** Pauses between polls of a target that takes nothing until others act. */
+const unusableBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
 
-/** Polls one chain and logs changes. */
-class ProverWorker implements Pollable {
+/** Maximum random delay by which a relayer that came second backs off from the one that was first. */
+const MAX_COMPETITOR_BACKOFF_MS = 8_000;
+
+/** Creates the worker of one light client. */
+export function clientWorker(deps: ClientWorkerDeps, client: AdvancedClient): Worker {
+  const { route, log } = client;
+  return {
+    name: `${route.chain} -> ${route.target}`,
+    run: (signal) => runPollLoop({ ...deps, log }, new ClientWorker(deps, client), signal),
+  };
+}
+
+/** Polls one light client and submits what was found. */
+class ClientWorker implements Pollable {
   readonly route: UpdateRoute;
-  readonly #deps: ChainWorkerDeps;
+  readonly #deps: ClientWorkerDeps;
+  readonly #client: AdvancedClient;
+
+  constructor(deps: ClientWorkerDeps, client: AdvancedClient) {
+    this.#deps = deps;
+    this.#client = client;
+    this.route = client.route;
+  }
+
+  get intervalMs(): number {
+    return this.#client.intervalMs ?? this.#deps.intervalMs;
+  }
+
+  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
+    const { clock } = this.#deps;
+    const startMs = clock.now();
+    const found = await this.#client.find(signal);
+    if (found.kind === "nothing") {
+      const { reason, againInMs, lacking } = found;
+      return lacking === "target"
+        ? { kind: "failed", failure: { text: reason }, backoff: unusableBackoff }
+        : { kind: "nothing", againInMs, reason };
+    }
+    const findMs = clock.now() - startMs;
+    const attempt = await deliver({ ...this.#deps, route: this.route }, { updates: found, findMs }, signal);
+    return this.#conclude(found, attempt, failures);
+  }
+
+  #conclude(found: FoundUpdates, attempt: Attempt<SubmitResult>, failures: number): PollResult {
+    const { random } = this.#deps;
+    const { log, isFree, failures: events } = this.#client;
+    const { result, summary } = attempt;
+    switch (result.kind) {
+      case "accepted":
+        // Where proofs are sent for messages alone, there may be some in the meantime.
+        return { kind: "updated", hasMore: found.hasMore || !isFree };
+      case "overtaken":
+        // The update that came first may leave something to be proved.
+        return { kind: "updated", hasMore: result.hubHeight === undefined || found.hasMore };
+      case "wasted":
+        // Relayers that send at the same moment would keep colliding.
+        return { kind: "nothing", againInMs: Math.round(random.fraction() * MAX_COMPETITOR_BACKOFF_MS) };
+      case "refused":
+        return this.#afterRefusal(result.refusal, { found, attempt, failures });
+      case "lost":
+        // The transaction pool may replace an update with a competitor's before either is included; a second loss is
+        // not a coincidence.
+        log[failures === 0 ? "info" : "warn"](`${events}.lost`, { summary, reason: result.reason });
+        return { kind: "failed", failure: { text: `the update was lost: ${result.reason}` } };
+    }
+  }
+
+  #afterRefusal(
+    { code, detail }: Refusal,
+    { found: { ifTooLarge }, attempt: { summary, bytes }, failures }: {
+      readonly found: FoundUpdates;
+      readonly attempt: Attempt<SubmitResult>;
+      readonly failures: number;
+    },
+  ): PollResult {
+    const { log, failures: events } = this.#client;
+    const failure = { text: `the target refused the update: ${code}` };
+    if (code === "insufficient_funds") {
+      log.error("balance_insufficient", { detail });
+      return { kind: "failed", failure };
+    }
+    if (code === "too_expensive") return { kind: "suspended", failure: { text: detail } }; // reported
+    if (code === "too_large" && ifTooLarge !== undefined) {
+      const { advice: explanation, result } = ifTooLarge;
+      log.error(`${events}.too_large`, { summary, bytes, detail, explanation });
+      return { kind: result, failure: { text: `too large for the target: ${explanation}` } };
+    }
+    // The target may have advanced between the poll and the dry run; a second refusal is not a coincidence.
+    log[failures === 0 ? "info" : "warn"](`${events}.rejected`, { summary, code, detail });
+    return { kind: "failed", failure };
+  }
+}
+
+/** Dependencies of a {@link ProvedClient}. */
+export interface ProvedClientDeps extends DeliverDeps {
+  /**
+   * Interval at which the hub is asked for the L1s of rollups, milliseconds: they are proved at L1 blocks that the hub
+   * knows, so they are polled as soon as it knows a newer one, from any relayer. Absent: they are polled once.
+   */
+  readonly intervalMs?: number;
+}
+
+/** The light client of a prover's chain on a target. */
+export class ProvedClient implements AdvancedClient {
+  readonly route: UpdateRoute;
+  readonly log: Log;
+  readonly isFree = true;
+  readonly failures = "update_failed";
+  readonly #deps: ProvedClientDeps;
   readonly #prover: ConsensusProver;
   readonly #notices: WaitNotices;
   /** Poll that found nothing to prove of a rollup: it holds for an interval, at this height of its L1. */
   #idle:
-    | { readonly result: Nothing; readonly l1Height: bigint | undefined; readonly untilMs: number }
+    | { readonly result: NothingFound; readonly l1Height: bigint | undefined; readonly untilMs: number }
     | undefined;
 
-  constructor(deps: ChainWorkerDeps, prover: ConsensusProver) {
-    this.#deps = deps;
+  /** @param deps.log gets the name of the chain. */
+  constructor(deps: ProvedClientDeps, prover: ConsensusProver) {
+    this.log = deps.log.with({ chain: prover.chain });
+    this.#deps = { ...deps, log: this.log };
     this.#prover = prover;
-    this.#notices = new WaitNotices(deps);
+    this.#notices = new WaitNotices(this.#deps);
     this.route = { chain: prover.chain, target: deps.hub.id.stateMachine };
   }
 
   get intervalMs(): number {
     const { l1, intervalMs } = this.#prover;
-    return l1 === undefined ? intervalMs : Math.min(intervalMs, this.#deps.intervalMs);
+    return l1 === undefined ? intervalMs : Math.min(intervalMs, this.#deps.intervalMs ?? intervalMs);
   }
 
-  /** Polls once and submits the updates that were found. */
-  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
+  async find(signal: AbortSignal): Promise<NothingFound | FoundUpdates> {
     const { clock, hub } = this.#deps;
     const { l1, intervalMs } = this.#prover;
     const startMs = clock.now();
@@ -119,25 +230,24 @@ class ProverWorker implements Pollable {
     if (idle !== undefined && startMs < idle.untilMs && l1Height === idle.l1Height) {
       return this.#wait(idle.result);
     }
-    const finding = await this.#find(signal);
+    const found = await this.#poll(signal);
     this.#idle = undefined;
-    if (finding.kind === "updates") {
-      return await this.#submit(finding, { failures, findMs: clock.now() - startMs }, signal);
+    if (found.kind === "updates") {
+      this.#notices.done("update");
+      return inExtrinsics(this.#deps, this.#prover, found);
     }
-    const { reason, againInMs } = finding;
-    const result: Nothing = { kind: "nothing", againInMs, reason };
-    if (l1 !== undefined) this.#idle = { result, l1Height, untilMs: startMs + intervalMs };
-    return this.#wait(result);
+    if (l1 !== undefined) this.#idle = { result: found, l1Height, untilMs: startMs + intervalMs };
+    return this.#wait(found);
   }
 
-  #wait(result: Nothing): PollResult {
+  #wait(result: NothingFound): NothingFound {
     const { reason } = result;
-    this.#deps.log.debug("update_not_needed", { reason });
+    this.log.debug("update_not_needed", { reason });
     this.#notices.waiting("update", { event: "long_wait.update", fields: { reason } });
     return result;
   }
 
-  #find(signal: AbortSignal): Promise<ProverFinding> {
+  #poll(signal: AbortSignal): Promise<ProverFinding> {
     const what = `the end of a poll of ${this.#prover.chain}`;
     const poll = (inner: AbortSignal): Promise<ProverFinding> => this.#prover.next(inner);
     return awaitLogged(
@@ -145,39 +255,5 @@ class ProverWorker implements Pollable {
       { event: "long_wait.poll" },
       () => withDeadline(this.#deps.clock, { what, afterMs: POLL_TIMEOUT_MS, signal }, poll),
     );
-  }
-
-  async #submit(
-    finding: UpdatesFinding,
-    { failures, findMs }: { readonly failures: number; readonly findMs: number },
-    signal: AbortSignal,
-  ): Promise<PollResult> {
-    const { log } = this.#deps;
-    const { proofs, summary, hasMore, adviceIfTooLarge } = finding;
-    this.#notices.done("update");
-    const result = await deliverUpdate(this.#deps, { prover: this.#prover, finding, findMs }, signal);
-    switch (result.kind) {
-      case "accepted":
-        return { kind: "updated", hasMore };
-      case "overtaken":
-        // The update that came first may leave something to be proved.
-        return { kind: "updated", hasMore: result.hubHeight === undefined || hasMore };
-      case "refused": {
-        // The hub may have advanced between the poll and the dry run; a second refusal is not a coincidence.
-        const { code, detail } = result.refusal;
-        if (code === "too_large" && adviceIfTooLarge !== undefined) {
-          const explanation = adviceIfTooLarge;
-          log.error("update_failed.too_large", { summary, bytes: bytesOf(proofs), detail, explanation });
-          return { kind: "failed", failure: { text: `too large for the target: ${explanation}` } };
-        }
-        log[failures === 0 ? "info" : "warn"]("update_failed.rejected", { summary, code, detail });
-        return { kind: "failed", failure: { text: `the target refused the update: ${code}` } };
-      }
-      case "lost":
-        // The transaction pool may replace an update with a competitor's before either is included; a second loss is
-        // not a coincidence.
-        log[failures === 0 ? "info" : "warn"]("update_failed.lost", { summary, reason: result.reason });
-        return { kind: "failed", failure: { text: `the update was lost: ${result.reason}` } };
-    }
   }
 }

@@ -1,17 +1,20 @@
 /**
- * Submits what a prover has found and reports it to the log and to the observer. The worker of a chain does it, and an
- * operator's `prove`.
+ * Updates of light clients, and their way to the target: the worker of a light client submits them, and an operator's
+ * `prove`. Start reading at {@link AdvancedClient}.
  */
-import { delayAbort, type ObservedUpdate, SHUTDOWN_GRACE_MS, type UpdateObserver } from "./poll_loop.ts";
+import {
+  delayAbort,
+  type ObservedUpdate,
+  SHUTDOWN_GRACE_MS,
+  type UpdateObserver,
+  type UpdateRoute,
+} from "./poll_loop.ts";
 import type { ConsensusProver, ProverFinding } from "./prover.ts";
 import type { ConsensusTarget, UpdateOutcome } from "../core/chains/consensus_target.ts";
-import type { Refusal, SignedSubmission } from "../core/chains/submission.ts";
+import type { Refusal, SignedSubmission, SpentGas } from "../core/chains/submission.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
 import { equalBytes } from "../core/encoding/bytes.ts";
-import {
-  type StateMachineHeight,
-  type StateMachineId,
-  stateMachineIdKey,
-} from "../core/ismp/state_machine.ts";
+import { type StateMachineHeight, stateMachineIdKey } from "../core/ismp/state_machine.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
 import type { Log } from "../core/telemetry/log.ts";
@@ -22,61 +25,111 @@ export interface DeliverDeps {
   readonly log: Log;
   /** The chain to prove to. */
   readonly hub: ConsensusTarget;
-  /** Notified of updates; absent: nobody observes. */
-  readonly observer?: UpdateObserver | undefined;
 }
 
-/** Updates that a prover has found. */
-export type UpdatesFinding = Extract<ProverFinding, { readonly kind: "updates" }>;
+/** Nothing to submit now. */
+export type NothingFound = Extract<ProverFinding, { readonly kind: "nothing" }> & {
+  /** Why not although something is due: no source has the `updates`, or the `target` takes none until others act. */
+  readonly lacking?: "updates" | "target";
+};
 
-/** What is delivered. */
-export interface UpdateToDeliver {
-  readonly prover: Pick<ConsensusProver, "chain" | "consensusStateId" | "commitmentId">;
-  readonly finding: UpdatesFinding;
-  /** Time that the prover took for it, milliseconds. */
-  readonly findMs: number;
+/** Updates that were found, and ways to bring them to their target. */
+export interface FoundUpdates {
+  readonly kind: "updates";
+  readonly observedAs: ObservedUpdate["kind"];
+  /** True when more follow as soon as these are accepted. */
+  readonly hasMore: boolean;
+  /** For updates that are too large for any transaction: advice, and whether polling often helps. Absent: they are refused. */
+  readonly ifTooLarge?: { readonly advice: string; readonly result: "failed" | "suspended" } | undefined;
+  /** Asks the target whether it would take them. */
+  tryOut(signal: AbortSignal): Promise<Attempt<TryResult>>;
+  /** Submits them and follows them to their end. */
+  submit(signal: AbortSignal): Promise<Attempt<SubmitResult>>;
 }
 
-/** Submits the updates and follows them; refusals and losses are for the caller to report. */
-export async function deliverUpdate(
-  deps: DeliverDeps,
-  { prover, finding, findMs }: UpdateToDeliver,
+/** Updates as they were submitted or tried, fewer than were found where they do not fit, with what became of them. */
+export interface Attempt<Result> {
+  readonly result: Result;
+  /** What they contain. */
+  readonly summary: string;
+  readonly updates: number;
+  readonly bytes: number;
+  /** Height of the chain that they prove; `undefined`: none. */
+  readonly height: bigint | undefined;
+}
+
+/** A light client that is advanced: of a chain on the hub, or of the hub on another chain. */
+export interface AdvancedClient {
+  readonly route: UpdateRoute;
+  /** Names the chain in every line. */
+  readonly log: Log;
+  /** Poll interval when there is nothing to do; absent: that of the hub. */
+  readonly intervalMs?: number;
+  /** True where the target charges nothing. */
+  readonly isFree: boolean;
+  /** Prefix of the log events of refusals and losses. */
+  readonly failures: "update_failed" | "proofs_failed";
+  /** Finds what makes it unusable with this configuration, before an operator's `prove`; absent: nothing that polls miss. */
+  findMisfits?(signal: AbortSignal): Promise<readonly CheckRow[]>;
+  /** Finds what is to be submitted next. @throws {RpcFault} @throws {ProverFault} @throws {DeadlineFault} */
+  find(signal: AbortSignal): Promise<NothingFound | FoundUpdates>;
+}
+
+/** Submits updates and reports them to the observer. @param findMs time that finding them took, milliseconds. */
+export async function deliver(
+  { clock, observer, route }: {
+    readonly clock: Clock;
+    /** Notified of updates; absent: nobody observes. */
+    readonly observer?: UpdateObserver | undefined;
+    readonly route: UpdateRoute;
+  },
+  { updates, findMs }: { readonly updates: FoundUpdates; readonly findMs: number },
   signal: AbortSignal,
-): Promise<SubmitResult> {
-  const { clock, log, hub, observer } = deps;
-  const { chain, commitmentId } = prover;
-  const { proofs, height, summary } = finding;
-  log.debug("update_built", { summary, updates: proofs.length, bytes: bytesOf(proofs) });
+): Promise<Attempt<SubmitResult>> {
   const startMs = clock.now();
-  const result = await submitUpdates({ clock, log, hub, client: prover, found: finding }, signal);
-  observer?.noteUpdate({ chain, target: hub.id.stateMachine }, {
-    kind: height === undefined ? "rotation" : "update",
+  const attempt = await updates.submit(signal);
+  const { result, bytes, summary } = attempt;
+  observer?.noteUpdate(route, {
+    kind: updates.observedAs,
     result: result.kind,
-    bytes: bytesOf(proofs),
+    bytes,
     findMs,
-    ...result.kind === "accepted" && { height: heightOf(result, commitmentId) },
+    ...result.kind === "accepted" && result.height !== undefined && { height: Number(result.height) },
     submitMs: clock.now() - startMs,
     detail: describeResult(summary, result),
   });
-  if (result.kind === "accepted") logAccepted(deps, finding, result);
-  if (result.kind === "overtaken") {
-    log.info("update_overtaken.already_submitted", { height, hubHeight: result.hubHeight });
-  }
-  return result;
+  return attempt;
 }
 
-/** Height of the chain that an update has stored; `undefined`: it stored none. */
-function heightOf(
-  { advanced }: Extract<SubmitResult, { kind: "accepted" }>,
-  of: StateMachineId,
-): number | undefined {
-  const stored = advanced.findLast(({ id }) => stateMachineIdKey(id) === stateMachineIdKey(of));
-  return stored && Number(stored.height);
-}
-
-/** Bytes of proofs. */
-export function bytesOf(proofs: readonly Uint8Array[]): number {
-  return proofs.reduce((sum, proof) => sum + proof.length, 0);
+/** Updates of a prover in extrinsics of a target. */
+export function inExtrinsics(
+  deps: DeliverDeps,
+  client: Submission["client"],
+  found: Extract<ProverFinding, { readonly kind: "updates" }>,
+): FoundUpdates {
+  const { hub, log } = deps;
+  const { proofs, height, summary, hasMore, adviceIfTooLarge: advice } = found;
+  const bytes = proofs.reduce((sum, proof) => sum + proof.length, 0);
+  const contents = { summary, updates: proofs.length, bytes, height };
+  return {
+    kind: "updates",
+    observedAs: height === undefined ? "rotation" : "update",
+    hasMore,
+    ifTooLarge: advice === undefined ? undefined : { advice, result: "failed" },
+    tryOut: async (signal) => {
+      const refusal = await hub.updates.dryRunUpdates({ id: client.consensusStateId, proofs }, signal);
+      return {
+        ...contents,
+        result: refusal === undefined ? { kind: "accepted" } : { kind: "refused", refusal },
+      };
+    },
+    submit: async (signal) => {
+      log.debug("update_built", { summary, updates: proofs.length, bytes });
+      const result = await submitUpdates({ ...deps, client, found }, signal);
+      logResult(log, found, result);
+      return { ...contents, result };
+    },
+  };
 }
 
 /** Describes a result for an observer: what was proved, or why it failed. */
@@ -85,11 +138,17 @@ function describeResult(summary: string, result: SubmitResult): ObservedUpdate["
   return result.kind === "refused" ? `${summary}: ${result.refusal.detail}` : summary;
 }
 
-function logAccepted(
-  { log }: Pick<DeliverDeps, "log">,
-  { height, summary, proofs }: UpdatesFinding,
-  { block, advanced }: { readonly block: bigint; readonly advanced: readonly StateMachineHeight[] },
+/** Logs what needs nobody's attention; refusals and losses are for the caller to report. */
+function logResult(
+  log: Log,
+  { height, summary, proofs }: Extract<ProverFinding, { readonly kind: "updates" }>,
+  result: ExtrinsicResult,
 ): void {
+  if (result.kind === "overtaken") {
+    return log.info("update_overtaken.already_submitted", { height, hubHeight: result.hubHeight });
+  }
+  if (result.kind !== "accepted") return;
+  const { advanced, block } = result;
   const fields = { summary, block, updates: proofs.length };
   if (advanced.length > 0) {
     const heights = advanced.map((of) => of.height).join(", ");
@@ -98,18 +157,43 @@ function logAccepted(
   log.info(height === undefined ? "update_accepted" : "update_overtaken.superseded", { height, ...fields });
 }
 
-/** Outcome of the submission. */
+/** Result of asking the target. */
+export type TryResult =
+  /** `spent`: what it would cost at the price of the moment. */
+  | { readonly kind: "accepted"; readonly spent?: SpentGas }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** A transaction in a block. */
+interface InBlock {
+  readonly block: bigint;
+  /** Absent: the target is no EVM chain. */
+  readonly transaction?: string;
+  /** Absent: it was free, or the node does not say. */
+  readonly spent?: SpentGas;
+}
+
+/** Outcome of a submission. */
 export type SubmitResult =
-  /** Included. `advanced`: the heights that the hub stored, possibly none. */
-  | { readonly kind: "accepted"; readonly block: bigint; readonly advanced: readonly StateMachineHeight[] }
+  /** Included. `height`: the newest of the chain that the target knows by it; absent: it proved none. */
+  | { readonly kind: "accepted"; readonly height?: bigint | undefined } & InBlock
+  /** Included after another relayer's: it was paid for and changed nothing. */
+  | { readonly kind: "wasted" } & InBlock
   /**
-   * Another relayer submitted this height or a newer one; `undefined`: another update, on which ours must be rebuilt.
+   * Another relayer submitted this height or a newer one; without a height: another update, on which ours must be rebuilt.
    */
-  | { readonly kind: "overtaken"; readonly hubHeight: bigint | undefined }
-  /** The hub refuses updates that our verifier accepts, and has not advanced in the meantime. */
+  | { readonly kind: "overtaken"; readonly hubHeight?: bigint | undefined }
+  /** The target refuses updates that our verifier accepts, and has not advanced in the meantime. */
   | { readonly kind: "refused"; readonly refusal: Refusal }
   /** Neither included nor in the transaction pool any more, or not included in time. */
   | { readonly kind: "lost"; readonly reason: string };
+
+/** Outcome in an extrinsic. */
+export type ExtrinsicResult =
+  | Exclude<SubmitResult, { readonly kind: "accepted" | "wasted" }>
+  /** `advanced`: the heights that the hub stored, possibly none. */
+  | Extract<SubmitResult, { readonly kind: "accepted" }> & {
+    readonly advanced: readonly StateMachineHeight[];
+  };
 
 /** Interval between polls of a submission. */
 const POLL_MS = 2_000;
@@ -124,13 +208,13 @@ const INCLUSION_TIMEOUT_MS = 600_000;
 const COMPETITOR_TIMEOUT_MS = 60_000;
 
 /** Updates of one poll, and the client that they advance. */
-interface Submission extends Omit<DeliverDeps, "observer"> {
-  readonly client: UpdateToDeliver["prover"];
-  readonly found: Pick<UpdatesFinding, "proofs" | "madeOn" | "height">;
+interface Submission extends DeliverDeps {
+  readonly client: Pick<ConsensusProver, "chain" | "consensusStateId" | "commitmentId">;
+  readonly found: Pick<Extract<ProverFinding, { readonly kind: "updates" }>, "proofs" | "madeOn" | "height">;
 }
 
 /** Submits the updates and waits until they are included or lost. */
-export async function submitUpdates(submission: Submission, signal: AbortSignal): Promise<SubmitResult> {
+export async function submitUpdates(submission: Submission, signal: AbortSignal): Promise<ExtrinsicResult> {
   const { hub, log, client: { chain, consensusStateId: id }, found: { proofs } } = submission;
   const overtaken = await findOvertaking(submission, signal);
   if (overtaken !== undefined) return overtaken;
@@ -158,7 +242,7 @@ async function follow(
   submission: Submission,
   { signed, othersMs }: { readonly signed: SignedSubmission; readonly othersMs: number },
   signal: AbortSignal,
-): Promise<SubmitResult> {
+): Promise<ExtrinsicResult> {
   const { hub, clock } = submission;
   const startMs = clock.now();
   const last = delayAbort(clock, signal, SHUTDOWN_GRACE_MS);
@@ -182,10 +266,13 @@ async function judge(
   submission: Submission,
   outcome: UpdateOutcome,
   signal: AbortSignal,
-): Promise<SubmitResult | undefined> {
+): Promise<ExtrinsicResult | undefined> {
   if (outcome.kind === "pending") return undefined;
   if (outcome.kind === "included" && outcome.succeeded) {
-    return { kind: "accepted", block: outcome.block.height, advanced: outcome.advanced ?? [] };
+    const { advanced = [], block } = outcome;
+    const of = stateMachineIdKey(submission.client.commitmentId);
+    const height = advanced.findLast(({ id }) => stateMachineIdKey(id) === of)?.height;
+    return { kind: "accepted", block: block.height, height, advanced };
   }
   if (outcome.kind === "included" && outcome.refusal !== undefined) {
     return await explainRefusal(submission, outcome.refusal, signal);
@@ -201,12 +288,15 @@ async function explainRefusal(
   submission: Submission,
   refusal: Refusal,
   signal: AbortSignal,
-): Promise<SubmitResult> {
+): Promise<ExtrinsicResult> {
   return await findAdvance(submission, signal) ?? { kind: "refused", refusal };
 }
 
 /** Detects an update that came first: to this height, or any other that invalidates ours. */
-async function findAdvance(submission: Submission, signal: AbortSignal): Promise<SubmitResult | undefined> {
+async function findAdvance(
+  submission: Submission,
+  signal: AbortSignal,
+): Promise<ExtrinsicResult | undefined> {
   const overtaken = await findOvertaking(submission, signal);
   if (overtaken !== undefined) return overtaken;
   const { hub, client: { consensusStateId }, found } = submission;
@@ -219,7 +309,7 @@ async function findAdvance(submission: Submission, signal: AbortSignal): Promise
 async function findOvertaking(
   { hub, client, found: { height } }: Submission,
   signal: AbortSignal,
-): Promise<SubmitResult | undefined> {
+): Promise<ExtrinsicResult | undefined> {
   if (height === undefined) return undefined;
   const hubHeight = await hub.reads.fetchLatestHeight(client.commitmentId, signal);
   return hubHeight !== undefined && hubHeight >= height ? { kind: "overtaken", hubHeight } : undefined;

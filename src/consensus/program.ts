@@ -29,15 +29,15 @@ export async function runProgram(
 ): Promise<ExitCode> {
   const { arguments: args, command } = request;
   const chainNames = new ChainNames();
-  let configured: CheckRow | undefined;
+  let latest: ConfigResult<ConsensusConfig>;
   const read = (): ConfigResult<ConsensusConfig> => {
-    const reading = readConsensusConfig(world, args.config);
-    configured = judgeConfiguration(args.config, reading);
+    const reading = latest = readConsensusConfig(world, args.config);
     const { hub, chains = [] } = reading.config ?? {};
     if (hub !== undefined) chainNames.set([{ ...hub.substrate, section: hub.section }, ...chains]);
     return reading;
   };
   const reading = read();
+  const configured = (): CheckRow => judgeConfiguration(args.config, latest);
   const watch = new ConsensusWatch(systemClock, reading.config?.hub.substrate.stateMachine ?? "", chainNames);
   const parts = { request, world, names: chainNames, watch, reading, readAgain: read, keepFixed: keepHub };
   using program = openProgram(parts);

@@ -2,13 +2,12 @@
  * Session shared by the relayer and `log-consensus-state`: connects the hub and the provers and always closes them; an
  * abort is a clean end.
  */
-import type { BaseState } from "./client.ts";
+import type { BaseState, HubConsensus } from "./client.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob, CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
 import type { ConsensusWatch } from "./status/consensus_watch.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -44,9 +43,9 @@ export interface RunDeps {
   readonly config: ConsensusConfig;
   /** Prepares the connections of the configuration; they are opened at the first request. */
   readonly connect: () => Connections;
-  /** Row about the configuration; absent: the running relayer makes no checks after its start. */
-  readonly configured?: CheckRow | undefined;
-  /** Receives the results of the running relayer's checks. */
+  /** Row about the configuration that was read last; absent: none is checked. */
+  readonly configured?: (() => CheckRow) | undefined;
+  /** Receives the results of the running relayer's checks; absent: it makes none after its start. */
   readonly board?: CheckBoard | undefined;
   /** Watches connections and workers, on which updating does not depend; absent: nobody watches. */
   readonly watch?: ConsensusWatch | undefined;
@@ -70,11 +69,10 @@ export async function runSession(
     throw error;
   } finally {
     const { hub, proved, hubConsensus, hubState } = connections;
-    await Promise.allSettled([
-      ...proved.map((prover) => prover.close()),
-      hub.close(),
-      ...hubState === undefined ? [] : [hubState.close()],
-      ...hubConsensus === undefined ? [] : [closeHubConsensus(hubConsensus)],
-    ]);
+    const { followers = [], shared = [] } = hubConsensus ?? {};
+    const ofState = hubState === undefined ? [] : [hubState];
+    await Promise.allSettled(
+      [...proved, hub, ...ofState, ...followers, ...shared].map((each) => each.close()),
+    );
   }
 }

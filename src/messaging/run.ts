@@ -5,6 +5,7 @@
 import type { HubRewards } from "../core/chains/hub.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
 import { checkWorker } from "../core/checks/check_board.ts";
+import type { CheckJob } from "../core/checks/check_row.ts";
 import { useOpenLedger } from "./checks/database_checks.ts";
 import { planChecks } from "./checks/plan_checks.ts";
 import type { MessagingConfig } from "./config/schema.ts";
@@ -41,14 +42,11 @@ export async function relay(run: ProgramRun<RelayerDeps>, opened: Ledger): Promi
   const { deps, config, signal } = run;
   await using session = await openSession(run, opened);
   const { hub, hubGate, chains: gated } = session;
-  const configured = deps.checks?.configured();
-  const { watch } = deps;
+  const { clock, log, board, watch } = deps;
   const parts = { hub, chains: gated.map(({ entry }) => entry) };
   const ledger = watch?.open(opened, parts) ?? opened;
-  const checking = deps.checks === undefined || configured === undefined ? [] : [checkWorker(
-    { clock: deps.clock, log: deps.log, board: deps.checks.board },
-    () => planChecks({ ...deps, config, ...parts, configured, ...useOpenLedger(ledger) }),
-  )];
+  const plan = (): readonly CheckJob[] => planChecks({ ...deps, config, ...parts, ...useOpenLedger(ledger) });
+  const checking = board === undefined ? [] : [checkWorker({ clock, log, board }, plan)];
   const woken = ledger.transaction(() => ledger.messages.wakeFromFuture());
   if (woken > 0) deps.log.warn("clock_set_back", { rows: woken });
   wakeChanged(ledger, config);

@@ -43,18 +43,12 @@ export interface RunDeps {
   readonly fetch: Fetch;
   /** Changes the minimum level that is logged; absent where it cannot be changed. */
   readonly setLogLevel?: ((level: LogLevel) => void) | undefined;
-  /** Absent: the running relayer makes no checks after its start. */
-  readonly checks?: RunningChecks | undefined;
+  /** Receives the results of the running relayer's checks; absent: it makes none after its start. */
+  readonly board?: CheckBoard | undefined;
+  /** Row about the configuration that was read last; absent: none is checked. */
+  readonly configured?: (() => CheckRow) | undefined;
   /** Watches the session and its workers, on which relaying does not depend; absent: nobody watches. */
   readonly watch?: RelayWatch | undefined;
-}
-
-/** Checks of the running relayer. */
-export interface RunningChecks {
-  /** Receives the results. */
-  readonly board: CheckBoard;
-  /** Row about the configuration that was read last. */
-  readonly configured: () => CheckRow;
 }
 
 /** Open database, and the chains with their gates. */
@@ -116,14 +110,12 @@ export async function openSession(
   ledger: Ledger,
 ): Promise<Session & AsyncDisposable> {
   const { hub, chains } = deps.connect(config);
-  const { checks } = deps;
-  const gateDeps = { ...deps, board: checks?.board };
-  const { hubGate, gated } = createGates(gateDeps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
+  const { hubGate, gated } = createGates(deps, { hub, chains }, `[${config.hub.section}].rpc_ws`);
   await using closing = new AsyncDisposableStack();
   closing.defer(async () => {
     await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
   });
-  closing.use(await openGates(gateDeps, [hubGate, ...gated.map(({ gate }) => gate)], signal));
+  closing.use(await openGates(deps, [hubGate, ...gated.map(({ gate }) => gate)], signal));
   const open = closing.move();
   return {
     ledger,

@@ -1,7 +1,8 @@
 /** Tools, above all of Kubernetes, built by the Go toolchain from what the Go module proxy has. Each is built once. */
 import { runOnce } from "../scenario/support/run_once.ts";
 
-const BUILT = new URL("../../build/go/", import.meta.url).pathname;
+/** Where what was built is kept, with a slash at the end. */
+export const BUILT: string = new URL("../../build/go/", import.meta.url).pathname;
 
 /** Release of Kubernetes. */
 const KUBERNETES = "1.37.2";
@@ -20,7 +21,9 @@ export function buildTool(name: keyof typeof INSTALLED): Promise<string> {
 /** The path of a program that a module installs, built where that was not done before. @throws {Error} without Go. */
 export async function installTool(name: string, module: string): Promise<string> {
   const folder = `${BUILT}${name}-${module.slice(module.lastIndexOf("@") + 1)}`;
-  if (!await isFile(`${folder}/${name}`)) await go(["install", module], { GOBIN: folder, CGO_ENABLED: "0" });
+  if (!await isFile(`${folder}/${name}`)) {
+    await go(["install", module], { env: { GOBIN: folder, CGO_ENABLED: "0" } });
+  }
   return `${folder}/${name}`;
 }
 
@@ -35,17 +38,20 @@ export async function prometheusOperatorPath(): Promise<string> {
   return `${folder}/example/prometheus-operator-crd`;
 }
 
-/** Where the toolchain has put a module. */
-async function downloadModule(module: string): Promise<string> {
+/** Where the toolchain has put a module. @throws {Error} without Go. */
+export async function downloadModule(module: string): Promise<string> {
   const answer: { readonly Dir: string } = JSON.parse(await go(["mod", "download", "-json", module]));
   return answer.Dir;
 }
 
 /** What the Go toolchain prints. It may take longer than tests wait for anything else. @throws {Error} when it fails. */
-async function go(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+export async function go(
+  args: readonly string[],
+  options: { readonly env?: Record<string, string>; readonly cwd?: string } = {},
+): Promise<string> {
   await Deno.mkdir(BUILT, { recursive: true });
-  const { success, stdout, stderr } = await new Deno.Command("go", { args: [...args], env, cwd: BUILT })
-    .output();
+  const command = new Deno.Command("go", { cwd: BUILT, ...options, args: [...args] });
+  const { success, stdout, stderr } = await command.output();
   if (success) return new TextDecoder().decode(stdout);
   throw new Error(`go ${args[0]} failed: ${new TextDecoder().decode(stderr).slice(-2_000)}`);
 }
@@ -57,7 +63,8 @@ export async function render(folder: string): Promise<string> {
   return stdout;
 }
 
-async function isFile(path: string): Promise<boolean> {
+/** Whether there is such a file. */
+export async function isFile(path: string): Promise<boolean> {
   try {
     return (await Deno.stat(path)).isFile;
   } catch (error) {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { parseArguments, type ParsedArguments } from "../../src/messaging/arguments.ts";
+import { parseArguments } from "../../src/messaging/arguments.ts";
 import { toSince } from "../../src/messaging/commands/message_filter.ts";
 
 const both = ["--config=r.toml", "--db=r.db"];
 
-function parse(...args: readonly string[]): ParsedArguments {
+function parse(...args: readonly string[]): ReturnType<typeof parseArguments> {
   return parseArguments(args, "causeway 0");
 }
 

@@ -1,7 +1,7 @@
 /**
  * Measures the compiled programs on the devnet and prints one table, every figure with its spread. Figures that are
  * compared come from one run on one machine; nothing fails because a machine is slow.
- * Usage: `deno task bench [--only=<parts>] [--verbose] [--small]`
+ * Usage: `deno task bench [--only=<parts>] [--verbose]`
  */
 import { Command } from "commander";
 import { CONSENSUS_EXECUTABLE, RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
@@ -33,7 +33,6 @@ export const PARTS: Readonly<Record<string, Part>> = {
 interface Arguments {
   readonly only?: string;
   readonly verbose: boolean;
-  readonly small: boolean;
   readonly executable: string;
   readonly consensusExecutable: string;
 }
@@ -43,7 +42,6 @@ function parseArguments(args: readonly string[]): Arguments {
     .description("Requests, speed, memory and start-up of the compiled programs, measured in one run")
     .option("--only <parts>", `some of ${Object.keys(PARTS).join(", ")}, with commas between them`)
     .option("--verbose", "print every call of the counted deliveries and the progress of each part", false)
-    .option("--small", "fewer chains, messages and rows", false)
     .option("--executable <path>", "the messaging relayer to measure", RELAYER_EXECUTABLE)
     .option("--consensus-executable <path>", "the consensus relayer to measure", CONSENSUS_EXECUTABLE)
     .parse([...args], { from: "user" })
@@ -51,7 +49,7 @@ function parseArguments(args: readonly string[]): Arguments {
 }
 
 async function main(): Promise<void> {
-  const { only, verbose, small, ...executables } = parseArguments(Deno.args);
+  const { only, verbose, ...executables } = parseArguments(Deno.args);
   const chosen = only?.split(",") ?? Object.keys(PARTS);
   const unknown = chosen.filter((name) => PARTS[name] === undefined);
   if (unknown.length > 0) {
@@ -64,7 +62,7 @@ async function main(): Promise<void> {
       const folder = `${base}/${name}`;
       await Deno.mkdir(folder);
       const say = (line: string): void => verbose || !line.startsWith(" ") ? print(line) : undefined;
-      figures.push(...await runPart(name, { ...executables, isSmall: small, folder, say }));
+      figures.push(...await runPart(name, { ...executables, folder, say }));
     }
   } finally {
     await Deno.remove(base, { recursive: true });

@@ -9,8 +9,6 @@ export interface BenchDeps {
   readonly consensusExecutable: string;
   /** Folder for files, of this part alone; it exists, and is deleted afterwards. */
   readonly folder: string;
-  /** Less is measured where a part takes long. */
-  readonly isSmall: boolean;
   /** Prints a line of progress; lines that begin with a space are details. */
   readonly say: (line: string) => void;
 }

@@ -1,4 +1,5 @@
 /** Figures of the bench: readings with their spread, held to an aim and printed as one table. Pure. */
+import { table } from "../../devnet/terminal/progress.ts";
 
 /** What the median of a figure is held to. */
 export type Aim = { readonly most: number } | { readonly least: number };
@@ -96,12 +97,7 @@ const HEAD = ["figure", "unit", "min", "median", "max", "aim", "reached"];
 
 /** Lines of the table. */
 export function tableOf(figures: readonly Figure[]): readonly string[] {
-  const rows = [HEAD, ...figures.map(rowOf)];
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]): string =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd();
-  const [head = "", ...others] = rows.map(line);
-  return [head, widths.map((width) => "-".repeat(width)).join("  "), ...others];
+  return table([HEAD, ...figures.map(rowOf)], "left");
 }
 
 function rowOf(each: Figure): readonly string[] {

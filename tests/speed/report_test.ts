@@ -17,7 +17,6 @@ Deno.test("report: the median is held to the aim, and the spread is printed besi
   deepEqual(figures.map(isReached), [false, true, undefined]);
   deepEqual(tableOf(figures), [
     "figure  unit  min   median  max   aim     reached",
-    "------  ----  ----  ------  ----  ------  -------",
     "time    ms    4.13  9       1235  <= 8    no",
     "ratio         0.81  0.9     0.95  >= 0.9  yes",
     "size    MB          97",

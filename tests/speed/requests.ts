@@ -6,7 +6,7 @@ import { type Devnet, startDevnet } from "../../devnet/devnet.ts";
 import { sendPing, waitForDelivery } from "../../devnet/traffic/messages.ts";
 import type { Part } from "./part.ts";
 import { readCpuMs } from "./process_usage.ts";
-import { type Figure, figuresOf } from "./report.ts";
+import { type Aim, type Figure, figuresOf } from "./report.ts";
 import { instantly } from "./stage.ts";
 import { linesOf, openProxies, type Proxies, startSubject, trafficOf } from "./subject.ts";
 
@@ -23,15 +23,12 @@ const BURSTS: readonly Burst[] = [
   { count: 1_000, urls: 1, rounds: 2 },
   { count: 100, urls: 3, rounds: 2 },
 ];
-/** Messages of the largest burst of a small run. */
-const SMALL = 100;
 /** Of all endpoints, for each message. */
 const MAX_REQUESTS: Readonly<Record<number, number>> = { 100: 2, 1_000: 0.6 };
 const MAX_CPU_MS: Readonly<Record<number, number>> = { 1: 180, 100: 400 };
 
 /** See the head of the file. */
 export const requests: Part = async (deps) => {
-  const bursts = deps.isSmall ? BURSTS.filter(({ count }) => count <= SMALL) : BURSTS;
   await using devnet = await startDevnet();
   const figures: Figure[] = [];
   for (const urls of [1, 3]) {
@@ -46,7 +43,7 @@ export const requests: Part = async (deps) => {
     );
     // What is read once in the life of a process is none of a delivery's cost.
     await measureBurst(devnet, proxies, relayer.pid, 1);
-    for (const { count, rounds } of bursts.filter((burst) => burst.urls === urls)) {
+    for (const { count, rounds } of BURSTS.filter((burst) => burst.urls === urls)) {
       const measured: BurstCost[] = [];
       while (measured.length < rounds) {
         measured.push(await measureBurst(devnet, proxies, relayer.pid, count));
@@ -112,22 +109,12 @@ async function measureBurst(
 }
 
 function burstFigures(name: string, count: number, rounds: readonly BurstCost[]): readonly Figure[] {
-  const [mostRequests, mostMs] = [MAX_REQUESTS[count], MAX_CPU_MS[count]];
+  const aim = (most: number | undefined): Aim | undefined => most === undefined ? undefined : { most };
   return figuresOf(rounds, [
     ["firstSec", `${name}: dispatch to the first delivery`, "s"],
     ["lastSec", `${name}: dispatch to the last delivery`, "s"],
-    [
-      "cpuMs",
-      `${name}: processor time until then`,
-      "ms",
-      mostMs === undefined ? undefined : { most: mostMs },
-    ],
-    [
-      "requests",
-      `${name}: requests a message`,
-      "",
-      mostRequests === undefined ? undefined : { most: mostRequests },
-    ],
+    ["cpuMs", `${name}: processor time until then`, "ms", aim(MAX_CPU_MS[count])],
+    ["requests", `${name}: requests a message`, "", aim(MAX_REQUESTS[count])],
     ["sourceCalls", `${name}: calls to the source`, ""],
     ["targetCalls", `${name}: calls to the target`, ""],
     ["hubCalls", `${name}: calls to the hub`, ""],

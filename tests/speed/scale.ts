@@ -28,36 +28,16 @@ interface ScaleCase {
   readonly urls: number;
 }
 
-/** How much is measured. */
-interface Extent {
-  /** The smallest one first; messages beside a slow chain are timed in the second. */
-  readonly cases: readonly ScaleCase[];
-  /** Messages timed in each case. */
-  readonly samples: number;
-  readonly rows: number;
-}
-
-const WHOLE: Extent = {
-  cases: [
-    { chains: 4, pending: 1_000, urls: 1 },
-    { chains: 16, pending: 1_000, urls: 1 },
-    { chains: 64, pending: 1_000, urls: 1 },
-    { chains: 4, pending: 100_000, urls: 3 },
-  ],
-  samples: 8,
-  rows: 1_000_000,
-};
-
-const SMALL: Extent = {
-  cases: [
-    { chains: 3, pending: 100, urls: 1 },
-    { chains: 6, pending: 100, urls: 1 },
-    { chains: 3, pending: 1_000, urls: 3 },
-  ],
-  samples: 2,
-  rows: 20_000,
-};
-
+/** The smallest one first; messages beside a slow chain are timed in the second. */
+const CASES: readonly ScaleCase[] = [
+  { chains: 4, pending: 1_000, urls: 1 },
+  { chains: 16, pending: 1_000, urls: 1 },
+  { chains: 64, pending: 1_000, urls: 1 },
+  { chains: 4, pending: 100_000, urls: 3 },
+];
+/** Messages timed in each case. */
+const SAMPLES = 8;
+const ROWS = 1_000_000;
 /** Poll interval of everything. */
 const TICK_MS = 1_000;
 /** Windows in which nothing happens, and ticks of each. */
@@ -80,32 +60,29 @@ const MAX_QUERY_MS = 5;
 const MAX_OPEN_MS = 1_000;
 
 /** See the head of the file. */
-export const scale: Part = async (deps) => {
-  const extent = deps.isSmall ? SMALL : WHOLE;
-  return [...await measureNetwork(deps, extent), ...measureRows(deps, extent)];
-};
+export const scale: Part = async (deps) => [...await measureNetwork(deps), ...measureRows(deps)];
 
-async function measureNetwork(deps: BenchDeps, { cases, samples }: Extent): Promise<readonly Figure[]> {
+async function measureNetwork(deps: BenchDeps): Promise<readonly Figure[]> {
   await using devnet = await startDevnet({ startsOracle: false, hubBlockTimeMs: 500 });
   await using stack = new AsyncDisposableStack();
   const own = devnet.endpoints.chains;
-  const most = Math.max(...cases.map(({ chains }) => chains));
+  const most = Math.max(...CASES.map(({ chains }) => chains));
   const idle = await startIdleChains(devnet.hub, most - own.length, stack);
   await updateAll(devnet);
   deps.say(`   ${most} chains are ready`);
   const figures: Figure[] = [];
   const residents: number[] = [];
-  for (const [at, each] of cases.entries()) {
+  for (const [at, each] of CASES.entries()) {
     const others = idle.slice(0, each.chains - own.length);
     await using running = await startCase(deps, devnet, others, each);
     const { idleFigures, residentMb } = await measureIdle(running, each);
     residents.push(residentMb);
-    figures.push(...idleFigures, await measureMessages(running, samples, nameOf(each)));
-    if (at === 1) figures.push(await besideSlowChain(running, samples));
+    figures.push(...idleFigures, await measureMessages(running, nameOf(each)));
+    if (at === 1) figures.push(await besideSlowChain(running));
     await running.relayer.terminate();
   }
-  const widest = cases.findIndex(({ chains }) => chains === most);
-  const further = ((residents[widest] ?? NaN) - (residents[0] ?? NaN)) / (most - (cases[0]?.chains ?? NaN));
+  const widest = CASES.findIndex(({ chains }) => chains === most);
+  const further = ((residents[widest] ?? NaN) - (residents[0] ?? NaN)) / (most - (CASES[0]?.chains ?? NaN));
   return [
     ...figures,
     figure(`${most} chains: memory of a further one`, "MB", further, { most: MAX_MB_PER_CHAIN }),
@@ -167,24 +144,20 @@ async function measureIdle(
   return { idleFigures, residentMb: median(residentMb) };
 }
 
-async function measureMessages(
-  running: RunningCase,
-  samples: number,
-  name: string,
-): Promise<Figure> {
+async function measureMessages(running: RunningCase, name: string): Promise<Figure> {
   // What is read once in the life of a process is none of a message's time.
   await timeMessage(running);
   const times: number[] = [];
-  while (times.length < samples) times.push(await timeMessage(running));
+  while (times.length < SAMPLES) times.push(await timeMessage(running));
   return figure(`${name}: a message, from the answer that shows its update to its transaction`, "ms", times);
 }
 
 /** Messages in turns beside a chain that answers at once, and beside the same chain when it is slow. */
-async function besideSlowChain(running: RunningCase, samples: number): Promise<Figure> {
+async function besideSlowChain(running: RunningCase): Promise<Figure> {
   const { proxies, idle: [other] } = running;
   const slow = proxies.chains.get(other?.stateMachine ?? "") ?? [];
   const times = { delay: [] as number[], pass: [] as number[] };
-  for (let sample = 0; sample < 2 * samples; sample++) {
+  for (let sample = 0; sample < 2 * SAMPLES; sample++) {
     const kind = sample % 2 === 0 ? "delay" : "pass";
     for (const proxy of slow) await proxy.setMode(kind === "pass" ? { kind } : { kind, delayMs: SLOW_MS });
     // Until the relayer waits for the slow chain, or no longer.
@@ -232,18 +205,18 @@ function nameOf({ chains, pending, urls }: ScaleCase): string {
   return `${chains} chains, ${pending} pending, ${urls} URLs`;
 }
 
-function measureRows(deps: BenchDeps, { rows }: Extent): readonly Figure[] {
+function measureRows(deps: BenchDeps): readonly Figure[] {
   const { bytes, openMs, queries } = measureLedger(`${deps.folder}/large.db`, {
-    rows,
+    rows: ROWS,
     chains: spareChains(LEDGER_CHAINS),
     hub: parseStateMachine("KUSAMA-4009"),
     nowMs: Date.now(),
   });
   return [
-    figure(`${rows} rows: open`, "ms", openMs, { most: MAX_OPEN_MS }),
-    figure(`${rows} rows: file, a row`, "KB", bytes / rows / 1000),
+    figure(`${ROWS} rows: open`, "ms", openMs, { most: MAX_OPEN_MS }),
+    figure(`${ROWS} rows: file, a row`, "KB", bytes / ROWS / 1000),
     ...queries.slice(0, NAMED).map(({ name, p95Ms }) =>
-      figure(`${rows} rows: p95 of the slowest queries: ${name}`, "ms", p95Ms, { most: MAX_QUERY_MS })
+      figure(`${ROWS} rows: p95 of the slowest queries: ${name}`, "ms", p95Ms, { most: MAX_QUERY_MS })
     ),
   ];
 }

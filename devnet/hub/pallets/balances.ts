@@ -3,7 +3,7 @@
  * Source: paritytech/polkadot-sdk: substrate/frame/balances/src/{lib,types}.rs.
  */
 import { concatBytes, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
-import { type Codec, hash256, Struct, u128, u32 } from "../../../src/core/encoding/scale.ts";
+import { hash256, Struct, u128, u32 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type Overlay, PalletStorage, type StorageReader } from "../storage.ts";
@@ -11,18 +11,7 @@ import { type Overlay, PalletStorage, type StorageReader } from "../storage.ts";
 /** Smallest balance that an account may have: constant of both hubs (docs/protocol/hub.md section 0). */
 export const existentialDeposit = 1_000_000_000n;
 
-interface AccountInfo {
-  readonly nonce: number;
-  readonly consumers: number;
-  readonly providers: number;
-  readonly sufficients: number;
-  readonly free: bigint;
-  readonly reserved: bigint;
-  readonly frozen: bigint;
-  readonly flags: bigint;
-}
-
-const accountInfoCodec: Codec<AccountInfo> = Struct({
+const accountInfoCodec = Struct({
   nonce: u32,
   consumers: u32,
   providers: u32,
@@ -34,7 +23,7 @@ const accountInfoCodec: Codec<AccountInfo> = Struct({
 });
 
 /** New accounts have the flag of the new balance logic (bit 127). */
-const newAccount: AccountInfo = {
+const newAccount = {
   nonce: 0,
   consumers: 0,
   providers: 1,

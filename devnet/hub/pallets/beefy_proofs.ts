@@ -3,17 +3,13 @@
  * It takes naive proofs; what they must bring is checked as the live pallet does. Provers get no reward here.
  * Source: polytope-labs/hyperbridge: modules/pallets/beefy-consensus-proofs/src/lib.rs.
  */
+import type { CodecType } from "scale-ts";
 import type { StateCommitmentHeight } from "./ismp_storage.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { authoritySetCodec, BeefyError } from "../../../src/core/beefy/commitment.ts";
-import {
-  type BeefyAuthoritySet,
-  type BeefyClientState,
-  decodeBeefyClientState,
-} from "../../../src/core/evm/beefy_client_state.ts";
+import { type BeefyClientState, decodeBeefyClientState } from "../../../src/core/evm/beefy_client_state.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import {
-  type Codec,
   decodeStrict,
   hash256,
   list,
@@ -48,23 +44,17 @@ import { runAtOnce } from "../../relay/run_at_once.ts";
  * modules/consensus/beefy/primitives/src/lib.rs (ConsensusState).
  */
 
-/** What the hub trusts about its relay chain. */
-export interface BeefyState {
-  readonly latestBeefyHeight: number;
-  readonly beefyActivationBlock: number;
-  readonly mmrRootHash: Hash256;
-  readonly current: BeefyAuthoritySet;
-  readonly next: BeefyAuthoritySet;
-}
-
 /** SCALE of {@link BeefyState}. */
-export const beefyStateCodec: Codec<BeefyState> = Struct({
+export const beefyStateCodec = Struct({
   latestBeefyHeight: u32,
   beefyActivationBlock: u32,
   mmrRootHash: hash256,
   current: authoritySetCodec,
   next: authoritySetCodec,
 });
+
+/** What the hub trusts about its relay chain. */
+export type BeefyState = CodecType<typeof beefyStateCodec>;
 
 /** Maximum of proofs of each kind that are kept (constant of both runtimes). */
 const maxStoredProofs = 512;

@@ -6,15 +6,8 @@
 import { equalBytes, type Hash256, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import type { PostRequest } from "../../../src/core/ismp/message.ts";
 import type { StateMachine } from "../../../src/core/ismp/state_machine.ts";
-import {
-  type Codec,
-  decodeStrict,
-  Enum,
-  hash256,
-  ScaleError,
-  Struct,
-  u128,
-} from "../../../src/core/encoding/scale.ts";
+import type { CodecType } from "scale-ts";
+import { decodeStrict, Enum, hash256, ScaleError, Struct, u128 } from "../../../src/core/encoding/scale.ts";
 import type { Execution } from "../runtime.ts";
 import { type BalancesPallet, relayerFeeAccount } from "./balances.ts";
 import { converted } from "../verifiers/refusals.ts";
@@ -58,7 +51,7 @@ function payRelayer(
   execution.emitIsmp({ tag: "RelayerFeeWithdrawn", value: { amount, account } });
 }
 
-function readOrder(body: Uint8Array): PalletIsmpMessage {
+function readOrder(body: Uint8Array): CodecType<typeof palletIsmpMessageCodec> {
   return converted(
     ScaleError,
     (cause) => new IsmpError("module_dispatch_error", "Failed to decode message", { cause }),
@@ -67,13 +60,7 @@ function readOrder(body: Uint8Array): PalletIsmpMessage {
 }
 
 /** Body of a request from the hub to a Substrate chain's `HYPR-FEE` module. */
-type PalletIsmpMessage = {
-  readonly tag: "WithdrawRelayerFees";
-  readonly value: { readonly amount: bigint; readonly account: Hash256 };
-};
-
-/** SCALE of {@link PalletIsmpMessage}. */
-export const palletIsmpMessageCodec: Codec<PalletIsmpMessage> = Enum({
+export const palletIsmpMessageCodec = Enum({
   WithdrawRelayerFees: Struct({ amount: u128, account: hash256 }),
 });
 

@@ -3,7 +3,7 @@
  * Polygon ones of its own, with what the hub's storage holds.
  * Source: polytope-labs/hyperbridge: modules/ismp/clients/{sync-committee,ismp-optimism,ismp-arbitrum,bsc,polygon}/src.
  */
-import { equalBytes, type Hash256, type Hex } from "../../../src/core/encoding/bytes.ts";
+import { equalBytes, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import {
   arbitrumConsensusStateCodec,
   blacklistedClaimKey,
@@ -39,10 +39,9 @@ import type {
   StateMachine,
   StateMachineHeight,
 } from "../../../src/core/ismp/state_machine.ts";
-import { _void as unit, enhanceCodec } from "scale-ts";
+import { _void as unit, type CodecType, enhanceCodec } from "scale-ts";
 import {
   bytesAsHex,
-  type Codec,
   hash256,
   Option,
   ScaleError,
@@ -94,21 +93,18 @@ import { IsmpError } from "./ismp_error.ts";
  * modules/pallets/fishermen/src/lib.rs.
  */
 
-/** Rules for beacon chains of a runtime: kept in the state, so that a runtime upgrade changes them in a block. */
-export interface BeaconRuntime {
-  readonly layout: UpdateLayout;
-  /** Epoch and version of Gloas; `undefined` in a runtime that does not know it. */
-  readonly gloas: { readonly epoch: bigint; readonly version: Hex } | undefined;
-}
-
-const beaconRuntime: Codec<BeaconRuntime> = Struct({
+const beaconRuntime = Struct({
   layout: enhanceCodec(
     u32,
     (name: UpdateLayout) => updateLayouts.indexOf(name),
     (at) => updateLayouts[at] ?? "flat",
   ),
+  /** Epoch and version of Gloas; `undefined` in a runtime that does not know it. */
   gloas: Option(Struct({ epoch: u64, version: bytesAsHex })),
 });
+
+/** Rules for beacon chains of a runtime: kept in the state, so that a runtime upgrade changes them in a block. */
+export type BeaconRuntime = CodecType<typeof beaconRuntime>;
 
 /** The storage items; ids of rollups are those under their own clients. */
 export const consensusSettings = {

@@ -2,40 +2,13 @@
  * Parameters of hosts as the hub stores them. Source: polytope-labs/hyperbridge: evm/rust/src/host_params.rs,
  * modules/pallets/host-executive.
  */
-import {
-  bytes,
-  type Codec,
-  Enum,
-  fixedBytes,
-  list,
-  Struct,
-  u128,
-  u32,
-} from "../../../src/core/encoding/scale.ts";
+import type { CodecType } from "scale-ts";
+import { bytes, Enum, fixedBytes, list, Struct, u128, u32 } from "../../../src/core/encoding/scale.ts";
 
 const addressCodec = fixedBytes(20);
 
-/** Parameters of one EVM host; addresses are 20 bytes. */
-export interface EvmHostParam {
-  readonly feeToken: Uint8Array;
-  readonly admin: Uint8Array;
-  readonly handler: Uint8Array;
-  readonly hostManager: Uint8Array;
-  readonly uniswapV2: Uint8Array;
-  readonly unStakingPeriodSec: bigint;
-  readonly challengePeriodSec: bigint;
-  readonly consensusClient: Uint8Array;
-  /** Para ids the host accepts state of. */
-  readonly stateMachines: readonly number[];
-  /** Text of the hub's state machine as bytes. */
-  readonly hyperbridge: Uint8Array;
-}
-
-/** Parameters of a host of any kind (EVM is the only one at HEAD). */
-export type HostParam = { readonly tag: "EvmHostParam"; readonly value: EvmHostParam };
-
 /** SCALE of {@link EvmHostParam}. */
-export const evmHostParamCodec: Codec<EvmHostParam> = Struct({
+const evmHostParamCodec = Struct({
   feeToken: addressCodec,
   admin: addressCodec,
   handler: addressCodec,
@@ -44,9 +17,14 @@ export const evmHostParamCodec: Codec<EvmHostParam> = Struct({
   unStakingPeriodSec: u128,
   challengePeriodSec: u128,
   consensusClient: addressCodec,
+  /** Para ids the host accepts state of. */
   stateMachines: list(u32),
+  /** Text of the hub's state machine as bytes. */
   hyperbridge: bytes,
 });
 
-/** SCALE of {@link HostParam}. */
-export const hostParamCodec: Codec<HostParam> = Enum({ EvmHostParam: evmHostParamCodec });
+/** Parameters of one EVM host; addresses are 20 bytes. */
+export type EvmHostParam = CodecType<typeof evmHostParamCodec>;
+
+/** SCALE of the parameters of a host of any kind (EVM is the only one at HEAD). */
+export const hostParamCodec = Enum({ EvmHostParam: evmHostParamCodec });

@@ -169,7 +169,7 @@ export class IsmpPallet {
     });
   }
 
-  /** Each kind of message has its own handler file; what is missing here is refused like a message that fails. */
+  /** Each kind of message has its own handler file. */
   #handle(execution: Execution, message: IsmpMessage): IsmpPalletEvent[] {
     switch (message.tag) {
       case "Request":
@@ -185,10 +185,6 @@ export class IsmpPallet {
         };
         return updateClient(host, execution, message.value);
       }
-      case "FraudProof":
-      case "Response":
-      case "Timeout":
-        throw new IsmpError("cannot_handle_message", message.tag);
     }
   }
 
@@ -339,13 +335,14 @@ export class IsmpPallet {
   }
 
   /** Removes a commitment, as a fisherman's veto does; the latest height goes back to the one before. */
-  veto(execution: Execution, at: StateMachineHeight, fisherman: Uint8Array): void {
+  veto(execution: Execution, at: StateMachineHeight): void {
     const { overlay } = execution;
     const { storage } = this;
     storage.removeCommitment(overlay, at);
     if (storage.latestHeight.get(overlay, at.id) === at.height) {
       storage.latestHeight.put(overlay, storage.previousHeight.get(overlay, at.id) ?? 0n, at.id);
     }
+    const fisherman = new Uint8Array(32);
     execution.emitIsmp({ tag: "StateCommitmentVetoed", value: { height: at, fisherman } });
   }
 

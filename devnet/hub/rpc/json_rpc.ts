@@ -19,7 +19,7 @@ export type FaultAction =
   /** Answer after `ms` milliseconds. */
   | { readonly kind: "delay"; readonly ms: number }
   /** Answer with this error; the method does not run. */
-  | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown }
+  | { readonly kind: "error"; readonly code: number; readonly message: string }
   /** Answer with this result; the method does not run. */
   | { readonly kind: "result"; readonly result: unknown }
   /** Close the connection without an answer; with `afterCall` the method runs first. */

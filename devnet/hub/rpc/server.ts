@@ -14,6 +14,7 @@ import {
   type RpcMethods,
   type RpcRequest,
 } from "./json_rpc.ts";
+import { serveLocally, type TestServer } from "../../../tests/support/test_server.ts";
 import { KeptPort } from "../../kept_port.ts";
 import { pause, untilAborted } from "../../waiting.ts";
 
@@ -23,9 +24,11 @@ export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 /** Options of {@link RpcDispatcher}. */
 export interface DispatcherOptions {
   readonly methods: RpcMethods;
+  /** Methods that are not offered now. */
+  readonly isMissing: (method: string) => boolean;
   readonly fault: FaultHook;
   /** Changes answers before they go out: what a lying node does. */
-  readonly alter?: AnswerHook;
+  readonly alter: AnswerHook;
   /** Awaited before each message. */
   readonly before?: () => Promise<void>;
   /** Called with every method that ran, for benchmarks. */
@@ -97,7 +100,7 @@ export class RpcDispatcher {
         await pause(fault.ms, signal);
         break;
       case "error":
-        return errorText(request.id, new RpcError(fault.code, fault.message, fault.data));
+        return errorText(request.id, new RpcError(fault.code, fault.message));
       case "result":
         return resultText(request.id, fault.result);
       case "drop":
@@ -112,11 +115,8 @@ export class RpcDispatcher {
   }
 
   #execute(request: RpcRequest, call: IncomingCall): string {
-    this.#options.onCall(call);
     try {
-      const result = this.#result(request);
-      const { alter } = this.#options;
-      return resultText(request.id, alter === undefined ? result : alter(call, result));
+      return resultText(request.id, this.#options.alter(call, this.#result(call)));
     } catch (error) {
       if (error instanceof RpcError) return errorText(request.id, error);
       const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -124,10 +124,15 @@ export class RpcDispatcher {
     }
   }
 
-  #result({ method, params }: RpcRequest): unknown {
-    if (method === "rpc_methods") return { methods: [...this.#methods.keys(), "rpc_methods"].sort() };
-    const run = this.#methods.get(method);
+  #result(call: IncomingCall): unknown {
+    const { method, params } = call;
+    const { isMissing, onCall } = this.#options;
+    if (method === "rpc_methods") {
+      return { methods: [...this.#methods.keys(), method].filter((each) => !isMissing(each)).sort() };
+    }
+    const run = isMissing(method) ? undefined : this.#methods.get(method);
     if (run === undefined) throw new RpcError(rpcCodes.methodNotFound, "Method not found");
+    onCall(call);
     return run(params);
   }
 }
@@ -136,7 +141,7 @@ export class RpcDispatcher {
 export class RpcServer implements AsyncDisposable {
   readonly #dispatcher: RpcDispatcher;
   readonly #port: KeptPort;
-  #running: RunningServer | undefined;
+  #running: Pick<TestServer, "stop"> | undefined;
 
   /**
    * Listens from {@link start} on, at an address that stays with it until the end.
@@ -157,7 +162,7 @@ export class RpcServer implements AsyncDisposable {
 
   /** Opens the port, if it is not open: for the first time at once. @throws {NoPortFault} */
   async start(): Promise<void> {
-    this.#running ??= await this.#port.listen((port) => new RunningServer(this.#dispatcher, port));
+    this.#running ??= await this.#port.listen((port) => serveRpc(this.#dispatcher, port));
   }
 
   /** Closes the port and every connection. */
@@ -173,39 +178,31 @@ export class RpcServer implements AsyncDisposable {
   }
 }
 
-/** From one opening of the port to its closing. */
-class RunningServer {
-  readonly #abort = new AbortController();
-  readonly #sockets = new Set<WebSocket>();
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
-
-  constructor(dispatcher: RpcDispatcher, port: number) {
-    const { signal } = this.#abort;
-    this.#server = Deno.serve({ port, hostname: "127.0.0.1", signal, onListen: () => {} }, (request) => {
-      if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
-        const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-        serveSocket(dispatcher, socket, this.#sockets, signal);
-        return response;
-      }
-      return serveHttp(dispatcher, request, signal);
-    });
-  }
-
-  async stop(): Promise<void> {
-    const closing = [...this.#sockets].map((socket) =>
+/** Serves from one opening of the port to its closing. */
+function serveRpc(dispatcher: RpcDispatcher, port: number): Pick<TestServer, "stop"> {
+  const end = new AbortController();
+  const sockets = new Set<WebSocket>();
+  const server = serveLocally({ port }, (request) => {
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+      return serveHttp(dispatcher, request, end.signal);
+    }
+    const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
+    serveSocket(dispatcher, socket, sockets, end.signal);
+    return response;
+  });
+  const stop = async (): Promise<void> => {
+    const closing = [...sockets].map((socket) =>
       new Promise<void>((resolve) => {
         if (socket.readyState === WebSocket.CLOSED) return resolve();
         socket.addEventListener("close", () => resolve());
         socket.close(1001, "server stops");
       })
     );
-    this.#abort.abort();
-    await Promise.race([
-      Promise.all(closing),
-      untilAborted(AbortSignal.timeout(1000)),
-    ]);
-    await this.#server.finished;
-  }
+    end.abort();
+    await Promise.race([Promise.all(closing), untilAborted(AbortSignal.timeout(1000))]);
+    await server.stop();
+  };
+  return { stop };
 }
 
 const jsonHeaders = { "content-type": "application/json; charset=utf-8" };

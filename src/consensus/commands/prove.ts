@@ -32,7 +32,6 @@ connections and in turn with its own worker; else the command does it itself.`,
     1: "refused, lost, or no update can be made, with the reason",
   },
   needs: "chains",
-  isLong: true,
   addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain, or the hub: its section's name, or e.g. EVM-1")
       .option("--to <chain>", "chain that follows the hub; default: the hub itself")

@@ -4,17 +4,22 @@
  */
 import type { NamedSection } from "../../core/commands/chain_name.ts";
 import { CommandRefusal } from "../../core/commands/command.ts";
+import { formatDecimal } from "../../core/encoding/bytes.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { DeadlineFault } from "../../core/runtime/retry.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { bytesOf, deliverUpdate, type UpdateToDeliver } from "../deliver_update.ts";
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { type ConsensusProver, ProverFault } from "../prover.ts";
-import type { ProofResult, Proven } from "../proven.ts";
+import { ProvedClient } from "../chain_worker.ts";
+import {
+  type AdvancedClient,
+  deliver,
+  type FoundUpdates,
+  type SubmitResult,
+  type TryResult,
+} from "../deliver_update.ts";
+import { ProverFault } from "../prover.ts";
 import type { ProverTurns, UpdateObserver, UpdateRoute } from "../poll_loop.ts";
 import type { Connections } from "../session.ts";
-import type { HubHost } from "../followers/hub_consensus.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 
 /** What proves: the connections of a relayer, or of a command's own process. */
@@ -36,6 +41,42 @@ export interface ProveRequest {
   readonly isDryRun: boolean;
 }
 
+/** Result of proving one chain to another: plain data, numbers that may not fit a double as text. */
+export interface Proven {
+  readonly chain: string;
+  /** Chain that stores the light client. */
+  readonly target: string;
+  readonly outcome: "nothing" | "possible" | "accepted" | "overtaken" | "refused" | "lost";
+  /** Sentence for the operator. */
+  readonly text: string;
+  /** What the updates contain: heights, sets of authorities. */
+  readonly summary?: string | undefined;
+  readonly updates: number;
+  readonly bytes: number;
+  /** Height that the target knows afterwards; absent: only a set of validators or authorities changes. */
+  readonly height?: string | undefined;
+  /** True when another update can follow at once. */
+  readonly hasMore: boolean;
+  /** Time for reading the chain, building and verifying, ms. */
+  readonly buildMs: number;
+  /** Transaction on the target; absent: none, or it is no EVM chain. */
+  readonly transaction?: string | undefined;
+  /**
+   * What the transaction costs, or would cost at the price of the moment; no gas: the target charges nothing. Absent:
+   * nothing was proved, refused or lost, or the node does not say.
+   */
+  readonly cost?: {
+    readonly gas: string;
+    /** Native tokens, data on another chain included. */
+    readonly native: string;
+    /** False: an estimate, nothing was sent. */
+    readonly isPaid: boolean;
+  } | undefined;
+}
+
+/** The part of it that does not name the chains. */
+export type ProofResult = Omit<Proven, "chain" | "target">;
+
 /** Builds, verifies and, unless it is a dry run, submits an update now. @throws {CommandRefusal} */
 export async function proveNow(
   proving: Proving,
@@ -43,17 +84,12 @@ export async function proveNow(
   signal: AbortSignal,
 ): Promise<Proven> {
   const { isDryRun } = request;
-  const { observer, turns } = proving;
-  const found = findRoute(proving, request);
-  const target = ("host" in found ? found.host : found.target).id.stateMachine;
-  const route = { chain: request.chain, target };
-  const prove = (): Promise<ProofResult> =>
-    "host" in found
-      ? found.host.prove({ isDryRun, observer }, signal)
-      : proveByProver({ ...proving, ...found }, isDryRun, signal);
+  const { clock, observer, turns } = proving;
+  const client = findClient(proving, request);
+  const { route } = client;
   return await turns.of(route).run(async () => {
     try {
-      return { ...route, ...await prove() };
+      return { ...route, ...await proveClient({ clock, observer }, { client, isDryRun }, signal) };
     } catch (error) {
       signal.throwIfAborted();
       throw explain(error, route);
@@ -61,14 +97,8 @@ export async function proveNow(
   }, signal);
 }
 
-/** What advances a light client by updates in extrinsics: of chains on the hub, and of the hub on Substrate chains. */
-interface ProverRoute {
-  readonly prover: ConsensusProver;
-  readonly target: ConsensusTarget;
-}
-
-/** Finds what advances a light client; a host takes proofs of the hub. @throws {CommandRefusal} that lists the known ones. */
-function findRoute(proving: Proving, { chain, to }: ProveRequest): ProverRoute | { readonly host: HubHost } {
+/** Finds the light client. @throws {CommandRefusal} that lists the known ones */
+function findClient(proving: Proving, { chain, to }: ProveRequest): AdvancedClient {
   const { hub, proved } = proving;
   const hubName = hub.id.stateMachine;
   if (chain === hubName) return findFollower(proving, to);
@@ -76,7 +106,7 @@ function findRoute(proving: Proving, { chain, to }: ProveRequest): ProverRoute |
     throw new CommandRefusal(`${chain} is proved to ${hubName} only: leave out --to.`);
   }
   const prover = proved.find((each) => each.chain === chain);
-  if (prover !== undefined) return { prover, target: hub };
+  if (prover !== undefined) return new ProvedClient(proving, prover);
   throw new CommandRefusal(
     proving.receiveOnly.includes(chain)
       ? `${chain} only receives: the hub has no client of it that this program can advance.`
@@ -84,20 +114,16 @@ function findRoute(proving: Proving, { chain, to }: ProveRequest): ProverRoute |
   );
 }
 
-/** Finds what proves the hub to a chain. */
-function findFollower(
-  { hub: { id: { stateMachine } }, hubConsensus }: Proving,
-  to: StateMachine | undefined,
-): ReturnType<typeof findRoute> {
+/** Finds the hub's light client on a chain. */
+function findFollower(proving: Proving, to: StateMachine | undefined): AdvancedClient {
+  const { hub: { id: { stateMachine } }, hubConsensus } = proving;
   if (hubConsensus === undefined) {
     throw new CommandRefusal(`${stateMachine} is proved to no chain: enable_hub_consensus is false.`);
   }
-  const { hosts, followers, skipped, skippedText } = hubConsensus;
-  const host = hosts.find(({ id }) => id.stateMachine === to);
-  if (host !== undefined) return { host };
-  const follower = followers.find(({ target }) => target.id.stateMachine === to);
-  if (follower !== undefined) return follower;
-  const known = listed([...hosts, ...followers.map(({ target }) => target)].map(({ id }) => id.stateMachine));
+  const { followers, skipped, skippedText } = hubConsensus;
+  const found = followers.find(({ client }) => client.route.target === to);
+  if (found !== undefined) return found.client;
+  const known = listed(followers.map(({ client }) => client.route.target));
   if (to === undefined) {
     throw new CommandRefusal(`Name the chain that ${stateMachine} is proved to, with --to: ${known}.`);
   }
@@ -105,7 +131,7 @@ function findFollower(
   throw new CommandRefusal(`${stateMachine} is not proved to ${to}${why}. It is proved to ${known}.`);
 }
 
-function listed(chains: readonly StateMachine[]): string {
+function listed(chains: readonly string[]): string {
   return chains.join(", ") || "none";
 }
 
@@ -116,72 +142,76 @@ function explain(error: unknown, { chain, target }: UpdateRoute): unknown {
   return isExpected ? new CommandRefusal(`No update of ${chain} on ${target}: ${error.message}`) : error;
 }
 
-/** The hub and Substrate chains take updates in unsigned extrinsics, which pay no fee. */
-const FREE = { gas: "0", native: "0", isPaid: true };
-
-async function proveByProver(
-  { prover, ...delivery }: Proving & ProverRoute,
-  isDryRun: boolean,
+/** Finds, and unless it is a dry run submits, what a light client needs next. @throws {CommandRefusal} */
+export async function proveClient(
+  { clock, observer }: Pick<Proving, "clock" | "observer">,
+  { client, isDryRun }: { readonly client: AdvancedClient; readonly isDryRun: boolean },
   signal: AbortSignal,
 ): Promise<ProofResult> {
-  const { clock } = delivery;
+  const { route } = client;
   const startMs = clock.now();
-  const finding = await prover.next(signal);
-  const findMs = clock.now() - startMs;
-  if (finding.kind === "nothing") {
-    const text = `Nothing to prove: ${finding.reason}.`;
-    return { outcome: "nothing", text, updates: 0, bytes: 0, hasMore: false, buildMs: findMs };
+  const misfits = await client.findMisfits?.(signal) ?? [];
+  if (misfits.length > 0) throw refuse(route, misfits.map(({ found }) => found).join("; "));
+  const found = await client.find(signal);
+  const buildMs = clock.now() - startMs;
+  if (found.kind === "nothing") {
+    if (found.lacking !== undefined) throw refuse(route, found.reason);
+    const text = `Nothing to prove: ${found.reason}.`;
+    return { outcome: "nothing", text, updates: 0, bytes: 0, hasMore: false, buildMs };
   }
-  const update = { prover, finding, findMs };
-  const end = isDryRun
-    ? await tryUpdates(delivery.target, update, signal)
-    : await submit(delivery, update, signal);
+  const { result, height, ...contents } = isDryRun
+    ? await found.tryOut(signal)
+    : await deliver({ clock, observer, route }, { updates: found, findMs: buildMs }, signal);
   return {
-    summary: finding.summary,
-    updates: finding.proofs.length,
-    bytes: bytesOf(finding.proofs),
-    height: finding.height?.toString(),
-    hasMore: finding.hasMore,
-    buildMs: findMs,
-    cost: FREE,
-    ...end,
+    ...contents,
+    height: height?.toString(),
+    hasMore: found.hasMore,
+    buildMs,
+    ...describeEnd(route.target, result, isDryRun ? undefined : found),
+    cost: client.isFree ? FREE : toCost(result),
   };
 }
 
-/** Asks the target whether it would take the updates. */
-async function tryUpdates(
-  target: ConsensusTarget,
-  { prover, finding }: UpdateToDeliver,
-  signal: AbortSignal,
-): Promise<Pick<Proven, "outcome" | "text">> {
-  const update = { id: prover.consensusStateId, proofs: finding.proofs };
-  const refusal = await target.updates.dryRunUpdates(update, signal);
-  const name = target.id.stateMachine;
-  if (refusal === undefined) return { outcome: "possible", text: `Verified; ${name} would accept it.` };
-  return { outcome: "refused", text: `${name} would refuse it: ${refusal.code}: ${refusal.detail}` };
-}
-
-async function submit(
-  { clock, log, hub, target, observer }: Proving & Pick<ProverRoute, "target">,
-  update: UpdateToDeliver,
-  signal: AbortSignal,
-): Promise<Pick<Proven, "outcome" | "text">> {
-  const name = target.id.stateMachine;
-  const fields = { chain: update.prover.chain, ...target === hub ? {} : { to: name } };
-  const deps = { clock, log: log.with(fields), hub: target, observer };
-  const result = await deliverUpdate(deps, update, signal);
+/** Says how an attempt ended. @param sent what was submitted; `undefined`: it was only tried. */
+function describeEnd(
+  target: string,
+  result: TryResult | SubmitResult,
+  sent: FoundUpdates | undefined,
+): Pick<ProofResult, "outcome" | "text" | "transaction"> {
   switch (result.kind) {
-    case "accepted":
-      return { outcome: "accepted", text: `${name} accepted it in block ${result.block}.` };
+    case "accepted": {
+      if (!("block" in result)) return { outcome: "possible", text: `Verified; ${target} would accept it.` };
+      const { block, transaction } = result;
+      return { outcome: "accepted", text: `${target} accepted it in block ${block}.`, transaction };
+    }
+    case "wasted": {
+      const { block, transaction } = result;
+      const text = `Another relayer's came first: it was paid for in block ${block} and changed nothing.`;
+      return { outcome: "overtaken", text, transaction };
+    }
     case "overtaken":
       return { outcome: "overtaken", text: "Another relayer's update came first." };
     case "refused": {
       const { code, detail } = result.refusal;
-      const advice = code === "too_large" ? update.finding.adviceIfTooLarge : undefined;
-      const text = `${name} refused it: ${code}: ${detail}`;
+      const text = `${target} ${sent === undefined ? "would refuse" : "refused"} it: ${code}: ${detail}`;
+      const advice = code === "too_large" ? sent?.ifTooLarge?.advice : undefined;
       return { outcome: "refused", text: advice === undefined ? text : `${text}; ${advice}` };
     }
     case "lost":
       return { outcome: "lost", text: `It was not included: ${result.reason}.` };
   }
+}
+
+function refuse({ chain, target }: UpdateRoute, detail: string): CommandRefusal {
+  return new CommandRefusal(`No update of ${chain} on ${target}: ${detail}.`);
+}
+
+/** The hub and Substrate chains take updates in unsigned extrinsics, which pay no fee. */
+const FREE = { gas: "0", native: "0", isPaid: true };
+
+function toCost(result: TryResult | SubmitResult): Proven["cost"] {
+  if (!("spent" in result) || result.spent === undefined) return undefined;
+  const { gasUsed, gasPriceWei, dataCostWei } = result.spent;
+  const native = formatDecimal(gasUsed * gasPriceWei + dataCostWei, 18);
+  return { gas: gasUsed.toString(), native, isPaid: "block" in result };
 }

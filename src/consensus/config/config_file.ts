@@ -2,8 +2,8 @@
 import type { ConfigFileKind } from "../../core/config/config_file.ts";
 import { readConsensusConfig } from "./read.ts";
 import { consensusSections } from "./schema.ts";
-import { type JsonSchema, noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
-import { CHAIN_TYPES, chainClients, type ChainType, HUB_TYPES, hubClients } from "../registry.ts";
+import { type JsonSchema, noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
+import { CHAIN_TYPES, chainClients, type ChainType } from "../registry.ts";
 import { type InitAnswers, type InitFile, writeInitFile } from "../../core/config/commented_file.ts";
 import { liveHubs, type NamedChain } from "../../core/config/live_network.ts";
 import { evmStateMachine, toConsensusStateId } from "../../core/ismp/state_machine.ts";
@@ -26,30 +26,18 @@ export const consensusFile: ConfigFileKind = {
 
 /** Also at `docs/configuration/consensus.schema.json`. */
 export function writeConsensusSchema(): string {
-  const sections = consensusSections(noFiles);
-  const hub = objectOf(sections.hub, {
-    ...Object.fromEntries(
-      HUB_TYPES.map((type) => [hubClients[type].sectionName, objectOf(hubClients[type].section)]),
-    ),
-    substrate: objectOf(sections.hubSubstrate),
-  });
+  const { hub, relayer, evm, substrate } = consensusSections(noFiles);
   const chain = (type: ChainType): JsonSchema => {
     const { host, networks } = chainClients[type];
-    const whole = objectOf(sections.evm, { host: objectOf(host) });
+    const whole = objectOf({ ...evm, inner: { host } });
     const types = [type, ...Object.keys(networks)];
     return {
       ...whole,
       properties: { ...whole.properties, type: { ...whole.properties["type"], enum: types } },
     };
   };
-  return writeSchema("Configuration file of causeway-consensus", {
-    properties: {
-      hub,
-      hyperbridge: hub,
-      relayer: objectOf(sections.relayer, { notify: objectOf(sections.notify) }),
-    },
-    additionalProperties: objectByType([...CHAIN_TYPES.map(chain), objectOf(sections.substrate)]),
-  });
+  const chains = [...CHAIN_TYPES.map(chain), objectOf(substrate)];
+  return writeSchema("Configuration file of causeway-consensus", { hub, relayer, chains });
 }
 
 /** Client of the L1 of all known rollups, on either hub. */

@@ -107,5 +107,5 @@ function readRelayer(
   const table = sections.get("relayer") ?? {};
   const { complete } = readSection(table, diagnostics.section("relayer"), relayer);
   const posting = readOptional({ name: "relayer", table }, { name: "notify", section: notify }, document);
-  return complete && { ...complete, ...posting?.config && { notify: posting.config } };
+  return complete && { ...complete, ...posting && { notify: posting } };
 }

@@ -43,7 +43,7 @@ export function readChain(
   }
   const kind = type === undefined ? undefined : EVM_TYPES.get(type);
   if (type === undefined || kind === undefined) return { known: { location }, config: undefined };
-  const evm = { ...sections.evm, hintFor: liveHints(table) };
+  const evm = { ...sections.evm, hintFor: liveHints(table), inner: { host: chainClients[kind.is].host } };
   const { partial, complete } = readSection(table, location, evm);
   const known = { ...partial, location, type: kind.is };
   checkChainOfType(known, type, kind.chainIds);

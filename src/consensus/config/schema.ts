@@ -123,19 +123,21 @@ export const consensusSections = (files: ConfigFiles) => ({
   hub: {
     description: "The hub, which verifies the other chains.",
     keys: hubKeys,
-    inner: ["substrate", ...HUB_TYPES.map((type) => hubClients[type].sectionName)],
+    inner: {
+      ...Object.fromEntries(Object.values(hubClients).map((of) => [of.sectionName, of.section])),
+      substrate: hubSubstrateSection(files),
+    },
   },
   hubSubstrate: hubSubstrateSection(files),
   relayer: {
     description: "Work of the relayer. The section may be missing.",
     keys: relayerKeys,
-    inner: ["notify"],
+    inner: { notify: notifySection },
   },
   notify: notifySection,
   evm: {
     description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
     keys: { type: evmTypeKey, ...evmChainKeys(files) },
-    inner: ["host"],
   },
   substrate: substrateSection(files),
 });

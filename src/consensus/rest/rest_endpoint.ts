@@ -25,11 +25,6 @@ export interface RestRequest {
   readonly path: string;
 }
 
-/** An answer in the form that the endpoint chose. */
-export type RestAnswer =
-  | { readonly kind: "json"; readonly json: Json }
-  | { readonly kind: "octets"; readonly bytes: Uint8Array };
-
 /** Conditions of one request. */
 export interface RestConditions {
   readonly signal: AbortSignal;
@@ -96,15 +91,20 @@ export class RestEndpoint extends HttpAddress {
 
   /** Fetches the JSON at a path. @throws {RpcFault} */
   async fetchJson(request: RestRequest, conditions: RestConditions): Promise<Json> {
-    return this.#parse(await this.#fetchWhole(request, JSON_TYPE, conditions), request);
-  }
-
-  /** Fetches a path, as bytes where the endpoint offers them. @throws {RpcFault} */
-  async fetchEither(request: RestRequest, conditions: RestConditions): Promise<RestAnswer> {
-    const answer = await this.#fetchWhole(request, EITHER_TYPE, conditions);
-    return isOfType(answer, OCTETS_TYPE)
-      ? { kind: "octets", bytes: answer.bytes }
-      : { kind: "json", json: this.#parse(answer, request) };
+    const { route: what, path } = request;
+    const answer = await this.#observed(request, conditions.signal, async () => {
+      const answer = await this.exchange({ what, path, accept: JSON_TYPE }, conditions);
+      if (answer.status !== 200) throw this.#refusal(answer, answer.text, request);
+      this.#servedMs = this.#deps.clock.now();
+      return answer;
+    });
+    try {
+      return parseJson(answer.text, answer.limit);
+    } catch (error) {
+      throw error instanceof JsonLimitError
+        ? this.fault("oversized", what, { detail: `the answer has ${error.message}` })
+        : this.fault("malformed", what, { detail: "the answer is not complete JSON" });
+    }
   }
 
   /**
@@ -166,21 +166,6 @@ export class RestEndpoint extends HttpAddress {
     throw this.fault("missing_method", request.route, { detail: "the endpoint serves no bytes here" });
   }
 
-  /** Reads a whole answer within the deadline. */
-  async #fetchWhole(
-    request: RestRequest,
-    accept: string,
-    conditions: RestConditions,
-  ): Promise<HttpAnswer> {
-    const { route: what, path } = request;
-    return await this.#observed(request, conditions.signal, async () => {
-      const answer = await this.exchange({ what, path, accept }, conditions);
-      if (answer.status !== 200) throw this.#refusal(answer, answer.text, request);
-      this.#servedMs = this.#deps.clock.now();
-      return answer;
-    });
-  }
-
   /** Makes one request within the budget of its chain. @throws {RpcFault} `over_budget` */
   async #observed<T>({ route }: RestRequest, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
@@ -206,19 +191,9 @@ export class RestEndpoint extends HttpAddress {
     const retryAfterMs = readRetryAfterMs(headers.get("retry-after"), this.#deps.clock.now());
     return this.fault(code, route, { detail, retryAfterMs });
   }
-
-  #parse({ text, limit }: HttpAnswer, { route }: RestRequest): Json {
-    try {
-      return parseJson(text, limit);
-    } catch (error) {
-      throw error instanceof JsonLimitError
-        ? this.fault("oversized", route, { detail: `the answer has ${error.message}` })
-        : this.fault("malformed", route, { detail: "the answer is not complete JSON" });
-    }
-  }
 }
 
-function isOfType({ headers }: Pick<HttpAnswer, "headers">, type: string): boolean {
+function isOfType({ headers }: Response, type: string): boolean {
   return (headers.get("content-type") ?? "").toLowerCase().startsWith(type);
 }
 

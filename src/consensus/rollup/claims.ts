@@ -146,7 +146,6 @@ const l1FaultCodes: ReadonlySet<string> = new Set([
   "node_missing",
   "node_mismatch",
   "malformed_event",
-  "malformed_result",
 ]);
 
 /** Converts an error of an attempt to a refusal; `undefined` for errors that concern no claim. */
@@ -166,12 +165,6 @@ function badData(reader: EvmReader, detail: string, cause: Error): ProverFault {
   const names = endpoint === undefined ? ` (one of ${reader.hosts.join(", ")})` : "";
   const problem = `${detail}: ${refusalOf(cause)?.code}${names}`;
   return new ProverFault("bad_data", { chain: reader.chain, endpoint, detail: problem }, { cause });
-}
-
-/** Reads answers of the L1. @throws {ProverFault} `bad_data` when one does not match its ABI */
-export function readL1<T>(l1: EvmReader, read: () => T): T {
-  const detail = "a log or answer of a rollup's contract does not match its ABI";
-  return mapError(RollupDataError, read, (cause) => badData(l1, detail, cause));
 }
 
 /** An open claim. */
@@ -280,7 +273,9 @@ export class Claims<Claim extends RollupClaim> {
     const outcomes = await Promise.allSettled(
       l1.each().map(async (reader) => {
         const logs = await reader.fetchLogs(filter, range, signal);
-        const claims = readL1(reader, () => logs.flatMap((entry) => kind.decode(entry) ?? []));
+        const detail = "a log of a rollup's contract does not match its ABI";
+        const decode = (): readonly Claim[] => logs.flatMap((entry) => kind.decode(entry) ?? []);
+        const claims = mapError(RollupDataError, decode, (cause) => badData(reader, detail, cause));
         return { reader, claims: new Map(claims.map((claim) => [keyOf(claim), claim])) };
       }),
     );

@@ -4,6 +4,7 @@
  */
 import type { Hash256 } from "../encoding/bytes.ts";
 import { concatBytes, fromByteText, keccak256, toByteText, toHash256 } from "../encoding/bytes.ts";
+import { CodedError, mapError } from "../encoding/coded_error.ts";
 import {
   bytes,
   type Codec,
@@ -61,12 +62,8 @@ export type BeefyErrorCode =
   | "undecodable_header";
 
 /** Proof that the client refuses, or incomplete parts of one. */
-export class BeefyError extends Error {
+export class BeefyError extends CodedError<BeefyErrorCode> {
   override readonly name = "BeefyError";
-
-  constructor(readonly code: BeefyErrorCode, options?: ErrorOptions) {
-    super(`BEEFY proof refused: ${code}`, options);
-  }
 }
 
 /** One entry of a commitment's payload; `id` has two characters, one for each byte. */
@@ -207,10 +204,5 @@ export function encodeBeefyJustification(
 
 /** Runs a reader of SCALE. @throws {BeefyError} `undecodable_data` */
 export function decoded<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new BeefyError("undecodable_data", { cause });
-    throw cause;
-  }
+  return mapError(ScaleError, read, (cause) => new BeefyError("undecodable_data", { cause }));
 }

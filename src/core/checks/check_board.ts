@@ -1,8 +1,7 @@
 /** The checks that a running program makes at its start and every ten minutes, and their latest results. */
 import type { Clock } from "../runtime/clock.ts";
 import { everyWorker, type Worker } from "../runtime/worker.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { UnknownThing } from "../telemetry/open_log.ts";
+import type { Log, LogFields } from "../telemetry/log.ts";
 import { type FoundReason, toSentence } from "../telemetry/readiness.ts";
 import { about, type CheckJob, type CheckRow, MACHINE, runChecks } from "./check_row.ts";
 
@@ -43,12 +42,19 @@ export class CheckBoard {
     return [...this.#unknown.values()];
   }
 
-  /** Keeps an unknown thing until the program ends; false: it is known already. */
-  noteUnknown({ chain, what, cost }: UnknownThing, nowMs: number): boolean {
-    const key = JSON.stringify([chain, what]);
+  /**
+   * Keeps what `unknown_met` names until the program ends: its chain, the same words for it every time, and the
+   * consequence of skipping it. False: it is known already.
+   */
+  noteUnknown(
+    { chain = MACHINE, what, cost }: LogFields,
+    redact: (text: string) => string,
+    nowMs: number,
+  ): boolean {
+    const key = `${chain} ${what}`;
     if (this.#unknown.has(key) || this.#unknown.size >= MAX_UNKNOWN) return false;
-    const found = `${what} is not known to this program: ${cost}`;
-    const row = about(chain || MACHINE).warning("unknown_met", found, "update this program");
+    const found = redact(`${what} is not known to this program: ${cost}`);
+    const row = about(String(chain)).warning("unknown_met", found, "update this program");
     this.#unknown.set(key, { ...row, sinceMs: nowMs });
     return true;
   }

@@ -11,7 +11,7 @@ import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { StatusSources } from "../telemetry/http/status_server.ts";
 import type { EventCode, LogFields } from "../telemetry/log.ts";
 import { MetricRegistry, type SnapshotGauges } from "../telemetry/metrics.ts";
-import type { RecentWarning, UnknownThing } from "../telemetry/open_log.ts";
+import type { RecentWarning } from "../telemetry/open_log.ts";
 import { type NotReadyReason, ReasonMemory } from "../telemetry/readiness.ts";
 import { endsTrouble, StandingTroubles } from "../telemetry/troubles.ts";
 import { CheckBoard } from "./check_board.ts";
@@ -82,18 +82,18 @@ export abstract class ProgramWatch<Status extends ProgramStatus> {
     this.registry.add("causeway_log_lines_total", { level: line.level });
   }
 
-  /** Takes an event of any level: it may begin a trouble, or end what a warning told. */
-  noteEvent(event: EventCode, fields: LogFields, said: () => string): void {
-    this.troubles.note(event, fields, said);
+  /**
+   * Takes an event of any level: it may begin a trouble, or end what a warning told. An unknown thing is listed among the
+   * checks; false: it is listed already.
+   */
+  noteEvent(event: EventCode, fields: LogFields, redact: (text: string) => string): boolean {
+    if (event === "unknown_met") return this.checks.noteUnknown(fields, redact, this.clock.now());
+    this.troubles.note(event, fields, redact);
     this.#warnings = this.#warnings.map(({ line, ...kept }) => {
       const isOver = endsTrouble({ event, fields }, { event: line.event, fields: kept.fields });
       return { ...kept, line: isOver ? { endedAtMs: this.clock.now(), ...line } : line };
     });
-  }
-
-  /** Lists an unknown thing among the checks; false: it is listed already. */
-  noteUnknown(thing: UnknownThing, nowMs: number): boolean {
-    return this.checks.noteUnknown(thing, nowMs);
+    return true;
   }
 
   /** Counts a restart of a worker. */

@@ -1,13 +1,12 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup, defineStandalone, type StandaloneRun } from "./command.ts";
+import { type Command, configGroup, nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitChain } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { isKeystore, isRemote, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { readUrl } from "../config/values.ts";
-import { nothingWritten, writeNew } from "./write_new.ts";
 import { dirname } from "node:path";
 
 /** Values by name of the chain. */
@@ -25,7 +24,7 @@ interface InitOptions {
 }
 
 /** The command. */
-export const configInit = defineStandalone({
+export const configInit: Command<StandaloneRun> = {
   group: configGroup,
   name: "init",
   description: "Writes a commented configuration file for chains of the live networks. Overwrites nothing.",
@@ -54,7 +53,7 @@ together. At a terminal, what is not given is asked for; elsewhere it is left bl
       .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"));
   },
   run: initialize,
-});
+};
 
 function initialize(run: StandaloneRun, options: InitOptions): void {
   const out = options.out ?? ask(run, "File to write: ", (text) => ({ value: text }));
@@ -62,12 +61,10 @@ function initialize(run: StandaloneRun, options: InitOptions): void {
   const chains = options.chain ?? ask(run, CHAINS_QUESTION, (text) => readChains(text));
   const [first] = chains ?? [];
   if (chains === undefined || first === undefined) throw nothingWritten("No chain is named: give --chain");
-  const mistake = findMistake(options, chains);
-  if (mistake !== undefined) throw nothingWritten(mistake);
-  const { hubUrl } = options;
+  refuseMistakes(options, chains);
   const { text, blanks } = run.file.writeInit({
     network: first.network,
-    hubUrl: hubUrl ?? ask(run, "WebSocket URL of a node of the hub: (empty: later) ", urlOf(SOCKETS)),
+    hubUrl: options.hubUrl ?? ask(run, "WebSocket URL of a node of the hub: (empty: later) ", urlOf(SOCKETS)),
     chains: chains.map((chain) => completeChain(run, options, chain)),
   });
   writeNew(run, out, text);
@@ -77,27 +74,29 @@ function initialize(run: StandaloneRun, options: InitOptions): void {
   run.print(`Then: ${run.program} --config=${out} config check`);
 }
 
-/** What is wrong with options for these chains; `undefined`: nothing. */
-function findMistake(
+/** @throws {CommandRefusal} where options do not fit each other */
+function refuseMistakes(
   { hubUrl, url = new Map(), signer, signerAddress, passwordFile }: InitOptions,
   chains: readonly NamedChain[],
-): string | undefined {
+): void {
   const [first] = chains;
   const other = chains.find(({ network }) => network !== first?.network);
   if (other !== undefined) {
-    return `${first?.name} and ${other.name} belong to different hubs: write a file for each`;
+    throw nothingWritten(`${first?.name} and ${other.name} belong to different hubs: write a file for each`);
   }
   const stray = [url, signer, signerAddress, passwordFile].flatMap((given) => [...given?.keys() ?? []])
     .find((name) => !chains.some((chain) => chain.name === name));
-  if (stray === "") return "--url, --signer and the other options of a chain need its name, = and a value";
-  if (stray !== undefined) return `${stray} is not among the chains of --chain`;
+  if (stray === "") {
+    throw nothingWritten("--url, --signer and the other options of a chain need its name, = and a value");
+  }
+  if (stray !== undefined) throw nothingWritten(`${stray} is not among the chains of --chain`);
   const reads = [
     ...hubUrl === undefined ? [] : [{ option: "--hub-url", ...readUrl(hubUrl, SOCKETS) }],
     ...[...url].flatMap(([name, urls]) =>
       urls.map((each) => ({ option: `--url of ${name}`, ...readUrl(each, ANY) }))
     ),
   ];
-  return reads.flatMap((read) => "found" in read ? [`${read.option}: ${read.found}`] : []).at(0);
+  for (const read of reads) if ("found" in read) throw nothingWritten(`${read.option}: ${read.found}`);
 }
 
 const SOCKETS = ["ws", "wss"];

@@ -10,8 +10,7 @@ import { fromHex, toHex } from "../encoding/bytes.ts";
 import { sr25519PublicKey, toEvmAddress } from "../ismp/signed_messages.ts";
 import { systemRandomness } from "../runtime/clock.ts";
 import { ss58Address } from "../substrate/ss58.ts";
-import type { StandaloneRun } from "./command.ts";
-import { nothingWritten, writeNew } from "./write_new.ts";
+import { nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
 
 /** Options of the commands that write keystores. */
 export interface KeystoreOptions {

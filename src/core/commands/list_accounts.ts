@@ -2,7 +2,7 @@
 import { createEvmChain, type EvmChainDeps } from "../chains/evm/evm_chain.ts";
 import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
-import type { ConfiguredAccount, EvmSignerAccount, SubstrateSignerAccount } from "../config/config_file.ts";
+import type { ConfiguredAccount } from "../config/config_file.ts";
 import { signerAddress } from "../config/secrets.ts";
 import { RemoteSigner } from "../config/redact.ts";
 import { blake2b128, concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
@@ -60,33 +60,13 @@ async function describeBalance(
   network: SubstrateChainDeps & EvmChainDeps,
   account: ConfiguredAccount,
 ): Promise<string> {
+  const { signal } = new AbortController();
   try {
-    return await withDeadline(
-      network.clock,
-      { what: "balance", afterMs: TIMEOUT_MS, signal: new AbortController().signal },
-      (signal) =>
-        "rpcUrls" in account ? fetchNative(network, account, signal) : fetchFree(network, account, signal),
-    );
+    const deadline = { what: "balance", afterMs: TIMEOUT_MS, signal };
+    return await withDeadline(network.clock, deadline, (within) => fetchBalance(network, account, within));
   } catch {
     const hosts = "rpcUrls" in account ? account.rpcUrls.map(({ host }) => host) : [account.rpcWs.host];
     return `no answer from ${hosts.join(", ")}`;
-  }
-}
-
-async function fetchNative(
-  network: EvmChainDeps,
-  account: EvmSignerAccount,
-  signal: AbortSignal,
-): Promise<string> {
-  const chain = createEvmChain(network, {
-    ...account,
-    queryBatchSizeBlocks: undefined,
-    tracingBatchSize: undefined,
-  });
-  try {
-    return `${formatUnits(await chain.gas.fetchBalance(signal), 18)} native tokens`;
-  } finally {
-    await chain.close();
   }
 }
 
@@ -94,28 +74,30 @@ async function fetchNative(
 const COUNTER_BYTES = 4 * 4;
 
 /**
- * Free balance of an account, in the smallest unit. Source: paritytech/polkadot-sdk: substrate/frame/system/src/lib.rs,
- * `Account` (Blake2_128Concat) and `AccountInfo`; substrate/frame/balances/src/types.rs, `AccountData`.
+ * Free balance of an account; of Substrate accounts in the smallest unit. Source: paritytech/polkadot-sdk:
+ * substrate/frame/system/src/lib.rs, `Account` (Blake2_128Concat) and `AccountInfo`; substrate/frame/balances/src/types.rs,
+ * `AccountData`.
  */
-async function fetchFree(
-  network: SubstrateChainDeps,
-  account: SubstrateSignerAccount,
+async function fetchBalance(
+  network: SubstrateChainDeps & EvmChainDeps,
+  account: ConfiguredAccount,
   signal: AbortSignal,
 ): Promise<string> {
+  await using closing = new AsyncDisposableStack();
+  if ("rpcUrls" in account) {
+    const unset = { queryBatchSizeBlocks: undefined, tracingBatchSize: undefined };
+    const chain = createEvmChain(network, { ...account, ...unset });
+    closing.defer(() => chain.close());
+    return `${formatUnits(await chain.gas.fetchBalance(signal), 18)} native tokens`;
+  }
   const { signer, stateMachine, consensusStateId, ...options } = account;
   if (signer === undefined) return "";
-  const target = createFollowerTarget(network, {
-    ...options,
-    signer,
-    id: { stateMachine, consensusStateId },
-  });
-  try {
-    const publicKey = sr25519PublicKey(fromHex(signer.reveal()));
-    const key = concatBytes(storagePrefix("System", "Account"), blake2b128(publicKey), publicKey);
-    const [stored] = await target.reads.fetchStorage([key], signal);
-    const free = stored === undefined ? 0n : u128.dec(stored.slice(COUNTER_BYTES, COUNTER_BYTES + 16));
-    return `${free} of the smallest unit`;
-  } finally {
-    await target.close();
-  }
+  const id = { stateMachine, consensusStateId };
+  const target = createFollowerTarget(network, { ...options, signer, id });
+  closing.defer(() => target.close());
+  const publicKey = sr25519PublicKey(fromHex(signer.reveal()));
+  const key = concatBytes(storagePrefix("System", "Account"), blake2b128(publicKey), publicKey);
+  const [stored] = await target.reads.fetchStorage([key], signal);
+  const free = stored === undefined ? 0n : u128.dec(stored.slice(COUNTER_BYTES, COUNTER_BYTES + 16));
+  return `${free} of the smallest unit`;
 }

@@ -63,7 +63,7 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
   }
   const output = openOutput();
   // Standard output holds the result of a command and nothing else.
-  const hasResult = command.kind === "command" && !command.isLogged;
+  const hasResult = command.kind === "command";
   const logOutput = hasResult ? openErrorOutput() : output;
   const secrets = [...listSecrets(config), ...reading.secrets];
   const isJournal = isJournalStream(hasResult ? 2 : 1, journal);

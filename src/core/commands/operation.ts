@@ -13,25 +13,20 @@ import type { ControlRequest, ControlSocket } from "../runtime/control_socket.ts
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
-import { type Command, CommandRefusal, type CommandSyntax, defineCommand } from "./command.ts";
+import { type AnyRun, type Command, CommandRefusal, type CommandSyntax } from "./command.ts";
 import { Argument } from "commander";
 
 /**
  * What an operation works with. `read`: the database, read-only beside a running program. `status`: the running program,
- * or the database where none runs. `write`: the database, by the running program while one has it. `chains`: connections
- * to the chains, those of the running program if there is one. `running`: it has no meaning without a running program.
+ * or the database where none runs; it has `--watch`, and names chains by itself. `write`: the database, by the running
+ * program while one has it. `chains`: connections to the chains, those of the running program if there is one, which may
+ * take any time. `running`: it has no meaning without a running program.
  */
 export type OperationNeed = "read" | "status" | "write" | "chains" | "running";
 
 /** Arguments, work and text of an operation. */
 export interface Operation<Context, Given extends readonly unknown[], Output> extends CommandSyntax {
   readonly needs: OperationNeed;
-  /** True: the running program may take any time for it, not a minute. */
-  readonly isLong?: boolean;
-  /** True: it has `--watch`, which prints it again and again. */
-  readonly isWatched?: boolean;
-  /** How its text names chains: `own`: by itself; `full`: `base (EVM-8453)`; by the names alone when absent. */
-  readonly naming?: "own" | "full";
   /** Does the work; the output is plain data. @throws {CommandRefusal} when it cannot be done. */
   readonly work: (context: Context, given: Given, signal: AbortSignal) => Promise<Output> | Output;
   /** Formats the output for people; an empty text is not printed. */
@@ -44,7 +39,7 @@ export interface Operation<Context, Given extends readonly unknown[], Output> ex
 export type AnyOperation<Context> = Pick<Operation<Context, never, unknown>, "name" | "needs" | "work">;
 
 /** The command of an operation. */
-export interface OperationCommand<Run, Context> extends Command<Run> {
+export interface OperationCommand<Run extends AnyRun, Context> extends Command<Run> {
   readonly operation: AnyOperation<Context>;
 }
 
@@ -88,27 +83,25 @@ export function defineOperation<Context, Given extends readonly unknown[], Outpu
   operation: Operation<Context, Given, Output>,
 ): OperationCommand<OperationRun<Context>, Context> {
   return {
+    ...operation,
     operation,
-    ...defineCommand({
-      ...operation,
-      addOptions: (parser) => {
-        operation.addOptions?.(parser);
-        parser.option("--json", "print JSON");
-        if (operation.isWatched) parser.option("--watch", "print it again every two seconds");
-      },
-      run: async (run: OperationRun<Context>, ...all: readonly unknown[]) => {
-        const given = all.slice(0, -1); // without the parser
-        const { json = false, watch = false } = given.at(-1) as PrintOptions;
-        const asked = { ...run, isJson: json || run.isJson };
-        const runOnce = (): Promise<ExitCode> => runOperation(asked, operation, given as unknown as Given);
-        let code = await runOnce();
-        while (watch && code === exitCodes.ok && await isNextDue(run)) {
-          if (run.hasColour) run.print(CLEAR_SCREEN);
-          code = await runOnce();
-        }
-        return code;
-      },
-    }),
+    addOptions: (parser) => {
+      operation.addOptions?.(parser);
+      parser.option("--json", "print JSON");
+      if (operation.needs === "status") parser.option("--watch", "print it again every two seconds");
+    },
+    run: async (run: OperationRun<Context>, ...all: readonly unknown[]) => {
+      const given = all.slice(0, -1); // without the parser
+      const { json = false, watch = false } = given.at(-1) as PrintOptions;
+      const asked = { ...run, isJson: json || run.isJson };
+      const runOnce = (): Promise<ExitCode> => runOperation(asked, operation, given as unknown as Given);
+      let code = await runOnce();
+      while (watch && code === exitCodes.ok && await isNextDue(run)) {
+        if (run.hasColour) run.print(CLEAR_SCREEN);
+        code = await runOnce();
+      }
+      return code;
+    },
   };
 }
 
@@ -124,16 +117,10 @@ async function isNextDue({ clock, signal }: Pick<OperationRun<never>, "clock" | 
 }
 
 /** The output with the operator's names of chains: it is plain data, as it comes from a running program. */
-function nameChains<Output>(
-  output: Output,
-  names: OperationRun<never>["names"],
-  naming: Operation<never, never, never>["naming"],
-): Output {
-  if (naming === "own") return output;
-  const rename = (text: string): string => naming === "full" ? names.full(text) : names.short(text);
+function nameChains<Output>(output: Output, names: OperationRun<never>["names"]): Output {
   return JSON.parse(
     JSON.stringify(output),
-    (_, value: unknown) => typeof value === "string" ? rename(value) : value,
+    (_, value: unknown) => typeof value === "string" ? names.short(value) : value,
   );
 }
 
@@ -143,15 +130,19 @@ async function runOperation<Context, Given extends readonly unknown[], Output>(
   given: Given,
 ): Promise<ExitCode> {
   const { work, needs } = operation;
-  const show = async (output: Output): Promise<ExitCode> => {
-    const named = nameChains(output, run.names, operation.naming);
-    const text = run.isJson ? JSON.stringify(output) : await operation.show(named, run.clock.now());
+  const show = async (output: Output, version = VERSION): Promise<ExitCode> => {
+    const isForeign = version !== VERSION;
+    if (isForeign) run.printError(`${explainVersions(version, VERSION)} What it answers is printed as JSON.`);
+    const named = needs === "status" ? output : nameChains(output, run.names);
+    const text = run.isJson || isForeign
+      ? JSON.stringify(output)
+      : await operation.show(named, run.clock.now());
     if (text !== "") run.print(text);
     return operation.exitCode?.(output) ?? exitCodes.ok;
   };
   try {
     const answer = needs === "read" ? undefined : await ask<Output>(run, operation, given);
-    if (answer !== undefined) return await show(answer.output);
+    if (answer !== undefined) return await show(answer.output, answer.version);
     return await run.here(needs, async (context) => show(await work(context, given, run.signal)));
   } catch (error) {
     if (run.signal.aborted) return exitCodes.ok; // the program ends what nobody waits for
@@ -168,10 +159,19 @@ interface Request {
 }
 
 /** What comes back: the output, or a text for the operator. */
-type Answer<Output> = { readonly output: Output } | { readonly refusal: string };
+type Answer<Output> = Answered<Output> | { readonly refusal: string };
+
+/** The output of a running program of some version. */
+interface Answered<Output> extends Pick<Request, "version"> {
+  readonly output: Output;
+}
 
 /** Version by which both sides of the socket know that they are the same program. */
 const VERSION = versionText("").trim();
+
+function explainVersions(running: string, command: string): string {
+  return `The running relayer is ${running}, this command ${command}: restart the relayer, so that both are the new one.`;
+}
 
 /** Time in which a running program answers what takes no time, ms. */
 const ANSWER_WITHIN_MS = 60_000;
@@ -179,10 +179,10 @@ const ANSWER_WITHIN_MS = 60_000;
 /** Asks the running program; `undefined`: none runs. @throws {CommandRefusal | ControlFault} */
 async function ask<Output>(
   { askRunning, signal }: Pick<OperationRun<unknown>, "askRunning" | "signal">,
-  { name, isLong }: Pick<Operation<unknown, never, Output>, "name" | "isLong">,
+  { name, needs }: Pick<Operation<unknown, never, Output>, "name" | "needs">,
   given: readonly unknown[],
-): Promise<{ readonly output: Output } | undefined> {
-  const afterMs = isLong === true ? undefined : ANSWER_WITHIN_MS;
+): Promise<Answered<Output> | undefined> {
+  const afterMs = needs === "chains" ? undefined : ANSWER_WITHIN_MS;
   const text = await askRunning({ line: toRequestLine(name, given), afterMs, signal });
   if (text === undefined) return undefined;
   const answer: Answer<Output> = JSON.parse(text);
@@ -220,15 +220,14 @@ export async function answerRequest<Context>(
   try {
     const { version, operation: name, given } = readRequest(line);
     const operation = commands.find((command) => command.operation.name === name)?.operation;
-    if (version !== VERSION) {
-      throw new CommandRefusal(
-        `The running relayer is ${VERSION}, this command ${version}: restart the relayer, so that both are the new one.`,
-      );
+    // Its status is of use in any version.
+    if (version !== VERSION && operation?.needs !== "status") {
+      throw new CommandRefusal(explainVersions(VERSION, version));
     }
     if (operation === undefined) throw new CommandRefusal(`The running relayer has no operation ${name}.`);
     const level = operation.needs === "status" ? "debug" : "info";
     context.log[level]("operator_request", { operation: name, input: given });
-    return JSON.stringify({ output: await operation.work(context, given, signal) });
+    return JSON.stringify({ version: VERSION, output: await operation.work(context, given, signal) });
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     if (error instanceof CommandRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
@@ -295,8 +294,6 @@ export const defineStatus = <Context extends Watched<Status>, Status extends Pro
     name: "status",
     description: "Shows what the relayer does now, and what is in its way.",
     needs: "status",
-    isWatched: true,
-    naming: "own",
     work: ({ status }: Context) => {
       const found = status();
       if (found === undefined) throw new CommandRefusal("The running relayer has no status.");

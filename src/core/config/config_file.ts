@@ -20,14 +20,14 @@ type OfBoth = "stateMachine" | "consensusStateId" | "signer";
 type NodeKey = "rpcWs" | "maxRpcPayloadSizeBytes" | "maxConcurrentQueries";
 
 /** An account of an EVM chain. */
-export interface EvmSignerAccount
+interface EvmSignerAccount
   extends Pick<EvmValues, OfBoth | "rpcUrls" | "ismpHost" | "gasPriceBufferPercent" | "clientType"> {
   /** Name of the section in the file. */
   readonly section: string;
 }
 
 /** An account of a Substrate chain. */
-export interface SubstrateSignerAccount extends Pick<SubstrateValues, OfBoth | NodeKey | "hashing"> {
+interface SubstrateSignerAccount extends Pick<SubstrateValues, OfBoth | NodeKey | "hashing"> {
   readonly section: string;
 }
 

@@ -74,8 +74,8 @@ export interface Section<V> {
   /** Whole sentences for operators. */
   readonly description: string;
   readonly keys: Keys<V>;
-  /** Names of sections inside of this one. */
-  readonly inner?: readonly string[];
+  /** Sections inside of this one, by their names. */
+  readonly inner?: Readonly<Record<string, Section<unknown>>>;
   /** Advice for problems of a key that have none of their own; `undefined`: none. */
   readonly hintFor?: (key: string) => string | undefined;
 }
@@ -209,15 +209,29 @@ function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }:
   return name;
 }
 
+/** What is meant by keys of the other program's file, and of the network's own relayer. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    "it belongs in the file of causeway":
+      "minimum_profit_percentage delivery_endpoints module_filter retry_modules withdrawal_frequency",
+    "it belongs in the file of causeway-consensus, as its `config init` writes it":
+      "consensus consensus_chains maximum_update_intervals enable_hub_consensus",
+    "only EVM chains in the file of causeway-consensus have it": "host",
+    "write `inbound_only = true` in the sections of chains to which nothing is delivered": "outbound",
+    "EVM chains have `rpc_urls`, Substrate chains `rpc_ws`, the hub of causeway-consensus in [hub.substrate]":
+      "rpc_urls rpc_ws",
+  }).flatMap(([hint, keys]) => keys.split(" ").map((key) => [key, hint] as const)),
+);
+
 function warnOfUnknownKeys(table: TomlTable, location: SourceLocation, section: Section<unknown>): void {
   const known = new Set([
-    ...section.inner ?? [],
+    ...Object.keys(section.inner ?? {}),
     ...allKeys(section).flatMap(({ name, alias }) => alias === undefined ? [name] : [name, alias]),
   ]);
   for (const key of Object.keys(table)) {
     if (known.has(key)) continue;
     const meant = nearestWord(key, known);
-    const hint = meant && `did you mean \`${meant}\`?`;
+    const hint = ELSEWHERE.get(key) ?? (meant && `did you mean \`${meant}\`?`);
     location.child(key).warning("an unknown key, which is ignored", undefined, hint);
   }
 }
@@ -247,17 +261,32 @@ export interface JsonSchema {
   readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-/** The schema of a file. */
-export function writeSchema(title: string, body: JsonSchema): string {
-  const head = { $schema: "https://json-schema.org/draft/2020-12/schema", title, type: "object" };
-  return `${JSON.stringify({ ...head, ...body }, undefined, 2)}\n`;
+/** The schema of a file: of its two sections with fixed names, and of those of chains. */
+export function writeSchema(
+  title: string,
+  { hub, relayer, chains, required }: {
+    readonly hub: Section<unknown>;
+    readonly relayer: Section<unknown>;
+    readonly chains: readonly JsonSchema[];
+    readonly required?: readonly string[];
+  },
+): string {
+  const schema = {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title,
+    type: "object",
+    properties: { hub: objectOf(hub), hyperbridge: objectOf(hub), relayer: objectOf(relayer) },
+    required,
+    additionalProperties: objectByType(chains),
+  };
+  return `${JSON.stringify(schema, undefined, 2)}\n`;
 }
 
 /**
  * A section of one of several kinds, by its `type`: of a mistake an editor names the key in the kind that is meant, not
  * what each of them would have.
  */
-export function objectByType(kinds: readonly JsonSchema[]): Readonly<Record<string, unknown>> {
+function objectByType(kinds: readonly JsonSchema[]): Readonly<Record<string, unknown>> {
   const typesOf = ({ properties }: JsonSchema): readonly unknown[] => {
     const types: unknown = properties["type"]?.["enum"];
     return Array.isArray(types) ? types : [];
@@ -273,8 +302,8 @@ export function objectByType(kinds: readonly JsonSchema[]): Readonly<Record<stri
   };
 }
 
-/** A section as an object; keys that other names stand for are listed under both. */
-export function objectOf(section: Section<unknown>, inner: JsonSchema["properties"] = {}): JsonSchema {
+/** A section as an object with those inside of it; keys that other names stand for are listed under both. */
+export function objectOf(section: Section<unknown>): JsonSchema {
   const keys = allKeys(section);
   const properties = keys.flatMap(({ name, alias, type, fallback, description, example }) => {
     const examples = example === undefined ? {} : { examples: [example] };
@@ -283,12 +312,13 @@ export function objectOf(section: Section<unknown>, inner: JsonSchema["propertie
     const property = { description, ...type.json, ...usual, ...examples };
     return alias === undefined ? [[name, property]] : [[name, property], [alias, property]];
   });
+  const inner = Object.entries(section.inner ?? {}).map(([name, each]) => [name, objectOf(each)]);
   const isAlwaysNeeded = ({ fallback, idle, alias }: Key<unknown>): boolean =>
     fallback === undefined && idle === undefined && alias === undefined;
   return {
     type: "object",
     description: section.description,
-    properties: { ...Object.fromEntries(properties), ...inner },
+    properties: { ...Object.fromEntries(properties), ...Object.fromEntries(inner) },
     required: keys.filter(isAlwaysNeeded).map(({ name }) => name),
     additionalProperties: false,
   };

@@ -142,15 +142,13 @@ export function readInner<V extends object>(
   return { location, partial: {}, complete: undefined };
 }
 
-/** Reads a section inside of a section, where it is there; `undefined`: it is wrong. */
+/** Reads a section inside of a section, where it is there; `undefined`: it is not, or it is wrong. */
 export function readOptional<V extends object>(
   outer: NamedTable,
   inner: InnerSection<V>,
   document: ConfigDocument,
-): { readonly location?: SourceLocation; readonly config: V | undefined } | undefined {
-  if (outer.table[inner.name] === undefined) return { config: undefined };
-  const { location, complete } = readInner(outer, inner, document);
-  return complete && { location, config: complete };
+): V | undefined {
+  return outer.table[inner.name] === undefined ? undefined : readInner(outer, inner, document).complete;
 }
 
 /** All sections that are not reserved; that there is none is reported. */

@@ -17,14 +17,6 @@ export interface ConsensusMessage {
   readonly signer: Uint8Array;
 }
 
-/** Two contradicting proofs. */
-export interface FraudProofMessage {
-  readonly proof1: Uint8Array;
-  readonly proof2: Uint8Array;
-  readonly consensusStateId: ConsensusStateId;
-  readonly signer: Uint8Array;
-}
-
 /** Post requests with the proof that their source dispatched them; all share one proof height. */
 export interface RequestMessage {
   readonly requests: readonly PostRequest[];
@@ -32,28 +24,10 @@ export interface RequestMessage {
   readonly signer: Uint8Array;
 }
 
-/** Get requests of the target host with a proof of the values of their keys. */
-export interface ResponseMessage {
-  readonly requests: readonly GetRequest[];
-  readonly proof: Proof;
-  readonly signer: Uint8Array;
-}
-
-/** Requests that were not delivered in time. Timeouts of GET requests follow the host's own clock and need no proof. */
-export type TimeoutMessage =
-  | {
-    readonly tag: "Post";
-    readonly value: { readonly requests: readonly PostRequest[]; readonly timeoutProof: Proof };
-  }
-  | { readonly tag: "Get"; readonly value: { readonly requests: readonly GetRequest[] } };
-
-/** An element of the argument of `Ismp.handle_unsigned`. */
+/** An element of the argument of `Ismp.handle_unsigned`, of the kinds that relayers send. */
 export type IsmpMessage =
   | { readonly tag: "Consensus"; readonly value: ConsensusMessage }
-  | { readonly tag: "FraudProof"; readonly value: FraudProofMessage }
-  | { readonly tag: "Request"; readonly value: RequestMessage }
-  | { readonly tag: "Response"; readonly value: ResponseMessage }
-  | { readonly tag: "Timeout"; readonly value: TimeoutMessage };
+  | { readonly tag: "Request"; readonly value: RequestMessage };
 
 /** Get requests with proofs of their dispatch and of the requested values; the hub creates the responses. */
 export interface GetRequestsWithProof {
@@ -73,14 +47,6 @@ export const consensusMessageCodec: Codec<ConsensusMessage> = Struct({
   signer: bytes,
 });
 
-/** SCALE of {@link FraudProofMessage}. */
-const fraudProofMessageCodec: Codec<FraudProofMessage> = Struct({
-  proof1: bytes,
-  proof2: bytes,
-  consensusStateId: consensusStateIdCodec,
-  signer: bytes,
-});
-
 /** SCALE of {@link RequestMessage}. */
 export const requestMessageCodec: Codec<RequestMessage> = Struct({
   requests: list(postRequestCodec),
@@ -88,27 +54,11 @@ export const requestMessageCodec: Codec<RequestMessage> = Struct({
   signer: bytes,
 });
 
-/** SCALE of {@link ResponseMessage}. */
-const responseMessageCodec: Codec<ResponseMessage> = Struct({
-  requests: list(getRequestCodec),
-  proof: proofCodec,
-  signer: bytes,
-});
-
-/** SCALE of {@link TimeoutMessage}. */
-const timeoutMessageCodec: Codec<TimeoutMessage> = Enum({
-  Post: Struct({ requests: list(postRequestCodec), timeoutProof: proofCodec }),
-  Get: Struct({ requests: list(getRequestCodec) }),
-});
-
 /** SCALE of {@link IsmpMessage}; the indexes are explicit upstream and never move. */
 export const ismpMessageCodec: Codec<IsmpMessage> = Enum({
   Consensus: consensusMessageCodec,
-  FraudProof: fraudProofMessageCodec,
   Request: requestMessageCodec,
-  Response: responseMessageCodec,
-  Timeout: timeoutMessageCodec,
-});
+}, [0, 2]);
 
 /** SCALE `Vec<Message>`. */
 export const ismpMessagesCodec: Codec<readonly IsmpMessage[]> = list(ismpMessageCodec);

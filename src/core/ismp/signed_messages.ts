@@ -5,6 +5,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as sr25519 from "@scure/sr25519";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { CodedError } from "../encoding/coded_error.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
 import { type PostRequest, postRequestCodec } from "./message.ts";
@@ -14,11 +15,8 @@ import { type StateMachine, stateMachineCodec } from "./state_machine.ts";
 export type SignatureErrorCode = "bad_key" | "bad_signature";
 
 /** A key or signature of the wrong form. */
-export class SignatureError extends Error {
+export class SignatureError extends CodedError<SignatureErrorCode> {
   override readonly name = "SignatureError";
-  constructor(readonly code: SignatureErrorCode, options?: ErrorOptions) {
-    super(`Signature: ${code}`, options);
-  }
 }
 
 /** Bytes to sign, and their keccak256, which the key signs. */
@@ -160,24 +158,16 @@ export function sr25519PublicKey(key: Uint8Array): Uint8Array {
 }
 
 /**
- * Signs bytes with context `substrate`.
+ * `Signature::Sr25519` of a digest, whose 32 bytes are the message, with context `substrate`.
  * @param random 32 bytes of fresh randomness; the nonce also depends on key and message.
- * @returns 64 bytes.
  */
-export function signSr25519(message: Uint8Array, key: Uint8Array, random: Uint8Array): Uint8Array {
-  return sr25519.sign(sr25519Secret(key), message, random);
-}
-
-/** `Signature::Sr25519` of a digest: the 32 bytes of the digest are the message. */
 export function sr25519Signature(
   digest: Hash256,
   key: Uint8Array,
   random: Uint8Array,
 ): Extract<Signature, { tag: "Sr25519" | "Ed25519" }> {
-  return {
-    tag: "Sr25519",
-    value: { publicKey: sr25519PublicKey(key), signature: signSr25519(fromHex(digest), key, random) },
-  };
+  const signature = sr25519.sign(sr25519Secret(key), fromHex(digest), random);
+  return { tag: "Sr25519", value: { publicKey: sr25519PublicKey(key), signature } };
 }
 
 /** The bytes that identify the signer in hub storage: EVM address or public key. */

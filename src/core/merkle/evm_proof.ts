@@ -4,6 +4,7 @@
  */
 import type { Hash256, Hex } from "../encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { CodedError, mapError } from "../encoding/coded_error.ts";
 import { locateSlot } from "../evm/host_storage.ts";
 import type { EvmStateProof } from "../ismp/proof.ts";
 import { TrieError, TrieNodes } from "./trie_nodes.ts";
@@ -25,20 +26,22 @@ export type EvmProofErrorCode =
   | "invalid_account_proof"
   /** The account nodes show that there is no such account. */
   | "account_not_present"
-  /** The account leaf is not RLP of (nonce, balance, storage root, code hash). */
+  /** The account leaf is not RLP of (nonce, balance, storage root, code hash); on Substrate the record is none of a contract. */
   | "account_malformed"
   /** The storage nodes do not decide a slot; `cause` is a `TrieError`. */
   | "storage_unreadable"
   /** An answer of `eth_getProof` or an address is not hex of the right length. */
-  | "malformed_answer";
+  | "malformed_answer"
+  /** Substrate: the nodes of the main trie do not decide a record or the root of a child trie; `cause` is a `TrieError`. */
+  | "main_trie_unreadable"
+  /** Substrate: the contract stores nothing: there is no child trie, and absence cannot be proved. */
+  | "no_storage"
+  /** Substrate: the root of the child trie is not 32 bytes long. */
+  | "storage_root_malformed";
 
-/** State proof of an EVM chain that the hub would refuse, or an answer that contains none. */
-export class EvmProofError extends Error {
+/** State proof of contracts that the hub would refuse, or an answer that contains none. */
+export class EvmProofError extends CodedError<EvmProofErrorCode> {
   override readonly name = "EvmProofError";
-
-  constructor(readonly code: EvmProofErrorCode, options?: ErrorOptions) {
-    super(`State proof refused: ${code}`, options);
-  }
 }
 
 /** Fields of an `eth_getProof` answer (EIP-1186) that make up a state proof. */
@@ -146,8 +149,8 @@ interface SlotKey {
   readonly slot: Uint8Array;
 }
 
-/** Sorts keys by the contract they belong to. */
-function groupKeys(
+/** Sorts keys by the contract they belong to. @throws {EvmProofError} duplicate_key, unsupported_key_length */
+export function groupKeys(
   keys: readonly Uint8Array[],
   host: Uint8Array,
 ): { slots: Map<Hex, SlotKey[]>; accounts: Uint8Array[] } {
@@ -176,12 +179,8 @@ function readTrie(
   root: Hash256,
   key: Uint8Array,
 ): Uint8Array | undefined {
-  try {
-    return readPatricia(nodes, fromHex(root), keccak256(key));
-  } catch (cause) {
-    if (cause instanceof TrieError) throw new EvmProofError(code, { cause });
-    throw cause;
-  }
+  const read = (): Uint8Array | undefined => readPatricia(nodes, fromHex(root), keccak256(key));
+  return mapError(TrieError, read, (cause) => new EvmProofError(code, { cause }));
 }
 
 function requireAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Array): Uint8Array {
@@ -191,12 +190,11 @@ function requireAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Ar
 }
 
 function decodeAccount(leaf: Uint8Array): EvmAccount {
-  let item: RlpItem;
-  try {
-    item = decodeRlp(leaf);
-  } catch (cause) {
-    throw new EvmProofError("account_malformed", { cause });
-  }
+  const item = mapError(
+    TrieError,
+    () => decodeRlp(leaf),
+    (cause) => new EvmProofError("account_malformed", { cause }),
+  );
   if (!Array.isArray(item) || item.length !== 4) throw new EvmProofError("account_malformed");
   const [nonce, balance, storageRoot, codeHash] = item;
   return {
@@ -228,12 +226,11 @@ function addNodes(nodes: Set<Hex>, proofs: readonly (readonly string[])[]): void
 
 /** Lower-case hex with `0x`, of exactly `length` bytes when given. */
 function normalHex(text: string, length?: number): Hex {
-  let bytes: Uint8Array;
-  try {
-    bytes = fromHex(text);
-  } catch (cause) {
-    throw new EvmProofError("malformed_answer", { cause });
-  }
+  const bytes = mapError(
+    RangeError,
+    () => fromHex(text),
+    (cause) => new EvmProofError("malformed_answer", { cause }),
+  );
   if (length !== undefined && bytes.length !== length) throw new EvmProofError("malformed_answer");
   return toHex(bytes);
 }

@@ -1,6 +1,7 @@
 /**
  * Merkle mountain range of the hub: positions, peaks, and the check that EVM hosts make on its proofs.
  */
+import { CodedError, mapError } from "../encoding/coded_error.ts";
 import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
 
 /**
@@ -24,12 +25,8 @@ export type MmrErrorCode =
   | "MalformedHash";
 
 /** Invalid proof of the mountain range, or a request that the range cannot answer. */
-export class MmrError extends Error {
+export class MmrError extends CodedError<MmrErrorCode> {
   override readonly name = "MmrError";
-
-  constructor(readonly code: MmrErrorCode, options?: ErrorOptions) {
-    super(`Mountain range proof refused: ${code}`, options);
-  }
 }
 
 /** A leaf to prove: its index over the whole range (from 0) and its hash, on the hub the commitment. */
@@ -110,11 +107,11 @@ export function calculateMmrRoot(
  * @throws {MmrError} MalformedHash.
  */
 export function hashBytes(hash: Hash256): Uint8Array {
-  try {
-    return fromHex(toHash256(hash));
-  } catch (cause) {
-    throw new MmrError("MalformedHash", { cause });
-  }
+  return mapError(
+    RangeError,
+    () => fromHex(toHash256(hash)),
+    (cause) => new MmrError("MalformedHash", { cause }),
+  );
 }
 
 /** The conditions on the leaves that hold before any hashing, in the order of the Solidity library. */

@@ -4,8 +4,8 @@
  * SCALE form are in `../ismp/proof.ts`. Source: polytope-labs/hyperbridge:
  * modules/ismp/state-machines/evm/src/substrate_evm.rs.
  */
-import { type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
-import { locateSlot } from "../evm/host_storage.ts";
+import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import { ScaleError } from "../encoding/scale.ts";
 import type { SubstrateEvmProof } from "../ismp/proof.ts";
 import {
@@ -14,44 +14,15 @@ import {
   decodeTrieId,
   trieSlotKey,
 } from "../substrate/contract_state.ts";
+import { EvmProofError, groupKeys } from "./evm_proof.ts";
 import { readSubstrateProof } from "./substrate_proof.ts";
 import { TrieError } from "./trie_nodes.ts";
-
-/** Reason why the hub refuses a proof. */
-export type SubstrateEvmProofErrorCode =
-  /** A key is neither a slot of the host (32 bytes) nor a slot of a contract (52 bytes). */
-  | "unsupported_key_length"
-  /** A key was requested twice. */
-  | "duplicate_key"
-  /** The nodes of the main trie do not decide a record or the root of a child trie; `cause` is a `TrieError`. */
-  | "main_trie_unreadable"
-  /** The main trie shows that there is no such account. */
-  | "account_not_present"
-  /** The record of the account is none of a contract. */
-  | "account_malformed"
-  /** The main trie shows that the contract stores nothing: there is no child trie, and absence cannot be proved. */
-  | "no_storage"
-  /** The root of the child trie is not 32 bytes long. */
-  | "storage_root_malformed"
-  /** A contract of the keys has no storage proof. */
-  | "incomplete_storage_proof"
-  /** The nodes of the child trie do not decide a slot; `cause` is a `TrieError`. */
-  | "storage_unreadable";
-
-/** Proof of contract state that the hub would refuse. */
-export class SubstrateEvmProofError extends Error {
-  override readonly name = "SubstrateEvmProofError";
-
-  constructor(readonly code: SubstrateEvmProofErrorCode, options?: ErrorOptions) {
-    super(`State proof refused: ${code}`, options);
-  }
-}
 
 /**
  * Reads the values of `keys` in `proof`. Storage of contracts that no key requests is ignored.
  * @param options.host 20-byte address of the ISMP host contract.
  * @returns by hex of the key: the word in the slot, `undefined` for an empty slot.
- * @throws {SubstrateEvmProofError} any code.
+ * @throws {EvmProofError} any code.
  */
 export function readSubstrateEvmState(
   options: {
@@ -61,31 +32,26 @@ export function readSubstrateEvmState(
     readonly keys: readonly Uint8Array[];
   },
 ): Map<Hex, Uint8Array | undefined> {
-  const { stateRoot, host, proof, keys } = options;
-  const slots = keys.map((key) => {
-    const located = locateSlot(key, host);
-    if (located === undefined) throw new SubstrateEvmProofError("unsupported_key_length");
-    return { key, ...located };
-  });
+  const { stateRoot, proof } = options;
+  const { slots, accounts } = groupKeys(options.keys, options.host);
+  if (accounts.length > 0) throw new EvmProofError("unsupported_key_length");
   const values = new Map<Hex, Uint8Array | undefined>();
-  for (const [contract, ofContract] of Map.groupBy(slots, (each) => toHex(each.contract))) {
-    const [{ contract: address } = { contract: host }] = ofContract;
-    const storageRoot = readStorageRoot(proof.mainProof, stateRoot, address);
+  for (const [contract, ofContract] of slots) {
+    const storageRoot = readStorageRoot(proof.mainProof, stateRoot, fromHex(contract));
     const nodes = proof.storageProof.get(contract);
-    if (nodes === undefined) throw new SubstrateEvmProofError("incomplete_storage_proof");
+    if (nodes === undefined) throw new EvmProofError("incomplete_storage_proof");
     const trieKeys = ofContract.map(({ slot }) => trieSlotKey(slot));
     const found = readTrie("storage_unreadable", { root: storageRoot, nodes, keys: trieKeys });
     for (const [at, { key }] of ofContract.entries()) {
       values.set(toHex(key), found.get(toHex(trieKeys[at] ?? new Uint8Array())));
     }
   }
-  if (values.size !== keys.length) throw new SubstrateEvmProofError("duplicate_key");
   return values;
 }
 
 /**
  * Reads the id of a contract's child trie.
- * @throws {SubstrateEvmProofError} main_trie_unreadable, account_not_present, account_malformed.
+ * @throws {EvmProofError} main_trie_unreadable, account_not_present, account_malformed.
  */
 export function readTrieId(
   mainNodes: readonly Uint8Array[],
@@ -93,18 +59,17 @@ export function readTrieId(
   address: Uint8Array,
 ): Uint8Array {
   const record = readMain(mainNodes, stateRoot, contractRecordKey(address));
-  if (record === undefined) throw new SubstrateEvmProofError("account_not_present");
-  try {
-    return decodeTrieId(record);
-  } catch (cause) {
-    if (cause instanceof ScaleError) throw new SubstrateEvmProofError("account_malformed", { cause });
-    throw cause;
-  }
+  if (record === undefined) throw new EvmProofError("account_not_present");
+  return mapError(
+    ScaleError,
+    () => decodeTrieId(record),
+    (cause) => new EvmProofError("account_malformed", { cause }),
+  );
 }
 
 /**
  * Reads the root of a contract's child trie.
- * @throws {SubstrateEvmProofError} as {@link readTrieId}, no_storage, storage_root_malformed.
+ * @throws {EvmProofError} as {@link readTrieId}, no_storage, storage_root_malformed.
  */
 export function readStorageRoot(
   mainNodes: readonly Uint8Array[],
@@ -113,8 +78,8 @@ export function readStorageRoot(
 ): Hash256 {
   const trieId = readTrieId(mainNodes, stateRoot, address);
   const root = readMain(mainNodes, stateRoot, contractTrieKey(trieId));
-  if (root === undefined) throw new SubstrateEvmProofError("no_storage");
-  if (root.length !== 32) throw new SubstrateEvmProofError("storage_root_malformed");
+  if (root === undefined) throw new EvmProofError("no_storage");
+  if (root.length !== 32) throw new EvmProofError("storage_root_malformed");
   return toHash256(root);
 }
 
@@ -130,10 +95,9 @@ function readTrie(
     readonly keys: readonly Uint8Array[];
   },
 ): Map<Hex, Uint8Array | undefined> {
-  try {
-    return readSubstrateProof({ ...trie, hasher: "Blake2" });
-  } catch (cause) {
-    if (cause instanceof TrieError) throw new SubstrateEvmProofError(code, { cause });
-    throw cause;
-  }
+  return mapError(
+    TrieError,
+    () => readSubstrateProof({ ...trie, hasher: "Blake2" }),
+    (cause) => new EvmProofError(code, { cause }),
+  );
 }

@@ -1,6 +1,7 @@
 /**
  * The nodes of a proof, found by their hash: order, repetitions and unused nodes do not matter.
  */
+import { CodedError } from "../encoding/coded_error.ts";
 import { toHex } from "../encoding/bytes.ts";
 
 /** Nodes (and raw values) of one trie proof by hash. Hashes every node once when created. */
@@ -65,10 +66,6 @@ export type TrieErrorCode =
   | "malformed_node";
 
 /** Trie proof that does not decide the value of a key. */
-export class TrieError extends Error {
+export class TrieError extends CodedError<TrieErrorCode> {
   override readonly name = "TrieError";
-
-  constructor(readonly code: TrieErrorCode, options?: ErrorOptions) {
-    super(`Trie proof refused: ${code}`, options);
-  }
 }

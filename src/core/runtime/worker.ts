@@ -8,12 +8,6 @@ import { type ExitCode, exitCodes } from "./exit_codes.ts";
 import { isAbortOf, linkedAbort, orAbort } from "./linked_abort.ts";
 import { type Backoff, endpointBackoff, nextDelayMs } from "./retry.ts";
 
-/** Unrecoverable fault: the program ends with exit code 1 (docs/protocol/messaging.md section 19.2). */
-export class FatalFault extends Error {
-  override readonly name = "FatalFault";
-  readonly code = "fatal";
-}
-
 /** Named loop. It ends when `signal` is aborted; a worker that returns earlier is finished permanently. */
 export interface Worker {
   /** Name in logs, e.g. `EVM-1 -> POLKADOT-3367`. */
@@ -45,7 +39,7 @@ export interface SupervisorOptions {
   readonly signal: AbortSignal;
   /** Time for workers to finish after an abort, ms; default 20 s. */
   readonly graceMs?: number;
-  /** True for faults besides {@link FatalFault} that end the program, e.g. a corrupted database. */
+  /** True for faults that end the program with exit code 1 (docs/protocol/messaging.md section 19.2), e.g. a corrupted database. */
   readonly isFatal?: (error: unknown) => boolean;
   /** True for transient faults (an endpoint that is down): logged as a warning instead of an error. */
   readonly isPassing?: (error: unknown) => boolean;
@@ -124,7 +118,7 @@ async function keepRunning(
     } catch (error) {
       // Another worker's fatal fault is the abort reason and is thrown by every wait.
       if (isAbortOf(signal, error)) return;
-      if (error instanceof FatalFault || isFatal?.(error) === true) {
+      if (isFatal?.(error) === true) {
         log.error("worker_failed", { worker: worker.name, error });
         throw error;
       }

@@ -45,22 +45,14 @@ export const eventAreas = {
   "Fees": feeEvents,
 } as const satisfies Record<string, Record<string, EventText>>;
 
-const declared = {
-  ...programEvents,
-  ...endpointEvents,
-  ...chainEvents,
-  ...updateEvents,
-  ...hubProofEvents,
-  ...messageEvents,
-  ...feeEvents,
-} as const;
-
-type Declared = typeof declared;
+type CodesIn<Area> = {
+  [E in keyof Area & string]: Area[E] extends { readonly codes: infer C } ? `${E}.${keyof C & string}` : E;
+}[keyof Area & string];
 
 /** Event as it is logged, with its code where it has several: `batch_sent`, `host_unusable.frozen`. */
-export type EventCode = {
-  [E in keyof Declared]: Declared[E] extends { readonly codes: infer C } ? `${E}.${keyof C & string}` : E;
-}[keyof Declared];
+export type EventCode = { [A in keyof typeof eventAreas]: CodesIn<typeof eventAreas[A]> }[
+  keyof typeof eventAreas
+];
 
 /** Event about a wait. */
 export type WaitEvent = Extract<EventCode, `long_wait.${string}`>;
@@ -75,7 +67,7 @@ export interface EventDescription extends Omit<EventText, "codes"> {
 
 /** Description of each event as it is logged. */
 export const events = Object.fromEntries(
-  Object.entries<EventText>(declared).flatMap(([event, { codes, ...own }]) =>
+  Object.values(eventAreas).flatMap(Object.entries<EventText>).flatMap(([event, { codes, ...own }]) =>
     codes === undefined ? [[event, { event, ...own }]] : Object.entries(codes).map(([code, text]) => [
       `${event}.${code}`,
       { ...own, ...typeof text === "string" ? { text } : text, event, code },

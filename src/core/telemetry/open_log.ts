@@ -3,7 +3,7 @@ import type { ChainNames } from "../config/chain_names.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { dropOldest } from "../runtime/slices.ts";
 import { type EventCode, events, type Log, type LogFields, type LogLevel, logLevels } from "./log.ts";
-import { type Entry, errorCode, explainError, humanLine, humanText, jsonLine } from "./line_format.ts";
+import { type Entry, errorCode, humanLine, humanText, jsonLine } from "./line_format.ts";
 import { createRedactor } from "./redactor.ts";
 import { endsTrouble } from "./troubles.ts";
 
@@ -16,16 +16,6 @@ export interface RecentWarning {
   readonly text: string;
   /** When an event said that it is over, Unix milliseconds; absent: none has. */
   readonly endedAtMs?: number;
-}
-
-/** Something that a newer chain, contract or node has and this program does not know; it was skipped. */
-export interface UnknownThing {
-  /** Chain that it belongs to; empty: none. */
-  readonly chain: string;
-  /** Its kind and name, the same words every time. */
-  readonly what: string;
-  /** Consequence of skipping it. */
-  readonly cost: string;
 }
 
 /** Format of lines: for people, or one JSON object each. */
@@ -54,10 +44,8 @@ export interface LogOptions {
 export interface LogObserver {
   /** Takes each warning and error that is written, with its values. */
   noteWarning?(line: RecentWarning, fields: LogFields): void;
-  /** Takes every event of whatever level; `said` gives its explanation. */
-  noteEvent?(event: EventCode, fields: LogFields, said: () => string): void;
-  /** Takes what `unknown_met` names; false: it was named before, and is not written again. */
-  noteUnknown?(thing: UnknownThing, nowMs: number): boolean;
+  /** Takes every event of whatever level, and what removes secrets from its texts; false: it is not to be written. */
+  noteEvent?(event: EventCode, fields: LogFields, redact: (text: string) => string): boolean;
 }
 
 /** Log of a program, whose owner changes what it shows. */
@@ -89,17 +77,10 @@ export function openLog(options: LogOptions): OpenLog {
       fields,
     );
   };
-  const isKnown = ({ chain = "", what, cost }: LogFields, nowMs: number): boolean =>
-    observer?.noteUnknown?.(
-      { chain: String(chain), what: redact(String(what)), cost: redact(String(cost)) },
-      nowMs,
-    ) ===
-      false;
   const take: TakeEvent = (level, event, fields) => {
-    observer?.noteEvent?.(event, fields, () => redact(explain(fields)));
+    if (observer?.noteEvent?.(event, fields, redact) === false) return;
     if (logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
     const timeMs = clock.now();
-    if (event === "unknown_met" && isKnown(fields, timeMs)) return;
     const { event: name, code, text: message, reaction, action } = events[event];
     const next = level === "error" ? { reaction, advice: fields.advice ?? action } : {};
     const entry = { timeMs, level, event: name, code, message, fields: { ...fields, ...next } };
@@ -132,12 +113,6 @@ function createLog(bound: LogFields, take: TakeEvent): Log {
     error: at("error"),
     with: (fields) => createLog({ ...bound, ...fields }, take),
   };
-}
-
-/** Why something happened, a clause; empty: the values do not say. */
-function explain({ explanation, detail, because, error }: LogFields): string {
-  const why = explanation ?? detail ?? because ?? (error instanceof Error ? explainError(error) : "");
-  return String(why).replace(/\.$/, "");
 }
 
 /** Text of an entry after its time and level. */

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../runtime/clock.ts";
 import type { EventText } from "./events/event_text.ts";
+import { explainError } from "./line_format.ts";
 import { type EventCode, events, type LogFields } from "./log.ts";
 import { type FoundReason, toSentence } from "./readiness.ts";
 
@@ -46,8 +47,8 @@ export class StandingTroubles {
     this.#clock = clock;
   }
 
-  /** Takes an event of any level. @param said gives its explanation without secrets, a clause; empty: there is none */
-  note(event: EventCode, fields: LogFields, said: () => string): void {
+  /** Takes an event of any level. @param redact removes secrets from its explanation */
+  note(event: EventCode, fields: LogFields, redact: (text: string) => string): void {
     this.#standing = this.#standing.filter((each) => !endsTrouble({ event, fields }, each));
     if (events[event].endedBy === undefined) return;
     const before = this.#standing.find((each) => isSameTrouble(each, { event, fields }));
@@ -56,7 +57,7 @@ export class StandingTroubles {
     const nextMs = typeof againInMs === "number" ? atMs + againInMs : Date.parse(String(until));
     const sinceMs = before?.sinceMs ?? atMs;
     const next = Number.isNaN(nextMs) ? undefined : nextMs;
-    const latest = { event, fields, said: said(), sinceMs, loggedMs: atMs, nextMs: next };
+    const latest = { event, fields, said: redact(explain(fields)), sinceMs, loggedMs: atMs, nextMs: next };
     // The findings of one check stand together, and replace those of the check before.
     const others = this.#standing.filter((each) =>
       !isSameTrouble(each, latest) ||
@@ -89,6 +90,12 @@ export class StandingTroubles {
       };
     });
   }
+}
+
+/** Why something happened, a clause; empty: the values do not say. */
+function explain({ explanation, detail, because, error }: LogFields): string {
+  const why = explanation ?? detail ?? because ?? (error instanceof Error ? explainError(error) : "");
+  return String(why).replace(/\.$/, "");
 }
 
 /** Different words for one trouble end in the same way. */

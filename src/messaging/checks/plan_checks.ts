@@ -12,7 +12,7 @@ import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Fetch } from "../../core/rpc/http_exchange.ts";
 import type { MessagingConfig } from "../config/schema.ts";
-import { listPriceQuotes } from "../../core/pricing/price_quotes.ts";
+import { listPriceQuotes } from "../../core/pricing/price_source.ts";
 import type { ConfiguredChain } from "../session.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { PriceFailureCode } from "../../core/evm/native_price.ts";
@@ -25,8 +25,8 @@ export interface CheckSubjects {
   readonly chains: readonly ConfiguredChain[];
   /** For price sources. */
   readonly fetch: Fetch;
-  /** Row about the configuration. */
-  readonly configured: CheckRow;
+  /** Row about the configuration that was read last; absent: none is checked. */
+  readonly configured?: (() => CheckRow) | undefined;
   /** Rows about the database. */
   readonly databaseRows: readonly CheckRow[];
   readonly findNonce: (chain: StateMachine, account: string) => KnownNonce;
@@ -40,7 +40,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...ofHub.jobs,
     ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
     ...chains.flatMap((entry) => planChain(subjects, entry)),
-    ...knownRows([configured, ...subjects.databaseRows]),
+    ...knownRows([...configured === undefined ? [] : [configured()], ...subjects.databaseRows]),
   ];
 }
 

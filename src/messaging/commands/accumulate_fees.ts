@@ -27,9 +27,6 @@ stay on the hub and add up.`,
     130: "stopped by a second signal",
   },
   needs: "chains",
-  isLong: true,
-  isLogged: true,
-  naming: "full",
   addOptions: (parser) =>
     void parser
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")

@@ -1,10 +1,10 @@
 /** `backup`: a copy of the database, made by the command itself, so that a running relayer is not held up by it. */
-import { CommandRefusal, defineCommand } from "../../core/commands/command.ts";
+import { type Command, CommandRefusal } from "../../core/commands/command.ts";
 import { LedgerFault } from "../ledger/fault.ts";
 import type { MessagingRun } from "./command.ts";
 
 /** The command. */
-export const backupCommand = defineCommand({
+export const backupCommand: Command<MessagingRun> = {
   name: "backup",
   description: "Writes a consistent copy of the database to a new file.",
   examples: ["backup /backups/relayer-2026-01-31.db"],
@@ -21,4 +21,4 @@ when it is complete, and can be read by its owner only. A running relayer relays
       throw error instanceof LedgerFault ? new CommandRefusal(error.message) : error;
     }
   },
-});
+};

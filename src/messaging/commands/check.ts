@@ -16,15 +16,15 @@ run beside the relayer. Without --db everything but the database is checked.`,
     const { runChecks } = await import("../../core/checks/check_row.ts");
     const { printReport } = await import("../../core/checks/print_report.ts");
     const { deps, config } = run;
-    const { clock, database: path, checks } = deps;
+    const { clock, database: path, board } = deps;
     const { hub, chains } = deps.connect(config);
     try {
       const isAnswered = (): Promise<boolean> => isRelayerAnswering(run);
       const database = path === "" ? noDatabase : await inspectForChecks(path, clock, { chains, isAnswered });
       deps.dropWriteAccess();
-      const jobs = planChecks({ ...deps, config, hub, chains, configured: deps.configured(), ...database });
+      const jobs = planChecks({ ...deps, config, hub, chains, ...database });
       const rows = await runChecks({ clock }, jobs, run.signal);
-      return printReport([...rows, ...checks?.board.unknown ?? []], config, run);
+      return printReport([...rows, ...board?.unknown ?? []], config, run);
     } finally {
       await Promise.allSettled([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));
     }

@@ -1,5 +1,4 @@
 /** What the messaging relayer hands to its commands, and what their operations work with: here or in the running relayer. */
-import type { CheckRow } from "../../core/checks/check_row.ts";
 import { CommandRefusal } from "../../core/commands/command.ts";
 import type { LevelSetter, OperationNeed, OperationRun } from "../../core/commands/operation.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
@@ -17,8 +16,6 @@ import { readStatus, type RelayStatus } from "../status/relay_status.ts";
 export interface CommandDeps extends RunDeps {
   /** Path of the database file; empty: the command works without one. */
   readonly database: string;
-  /** Row about the configuration that was read last. */
-  readonly configured: () => CheckRow;
   /** Drops the right to write files, as `openLedger` does. */
   readonly dropWriteAccess: () => void;
   /** Opens the database for reading only, also beside a running relayer. */

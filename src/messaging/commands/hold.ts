@@ -92,9 +92,8 @@ release is printed.`,
   work: (context: OperationContext, [text]: readonly [string?]) => {
     const subject = text === undefined ? undefined : toSubject(context, text);
     const holds = releaseHolds(context, subject);
-    const { ledger, config: { hub, chains } } = context;
-    const targets = chains.map(({ stateMachine }) => stateMachine);
-    const pairs = releaseSuspended({ ledger, hub: hub.stateMachine, chains: targets }, subject);
+    const { ledger, config: { chains } } = context;
+    const pairs = releaseSuspended(ledger, chains.map(({ stateMachine }) => stateMachine), subject);
     const gated = releaseGated(context, subject);
     context.wake();
     return {
@@ -144,11 +143,8 @@ function releaseGated(context: OperationContext, subject: HoldSubject | undefine
 
 /** Releases suspended pairs, in a transaction of its own, and clears their failures; their messages are due again. */
 export function releaseSuspended(
-  { ledger, hub, chains }: {
-    readonly ledger: Ledger;
-    readonly hub: StateMachine;
-    readonly chains: readonly StateMachine[];
-  },
+  ledger: Ledger,
+  chains: readonly StateMachine[],
   subject: HoldSubject | undefined,
 ): readonly SuspensionRow[] {
   return ledger.transaction(() => {
@@ -157,9 +153,7 @@ export function releaseSuspended(
     // Those of other pairs are held again when they are attempted.
     for (const pair of meant) {
       ledger.suspensions.remove(pair);
-      for (const reason of ["suspended", "not_executed"] as const) {
-        ledger.messages.wake(hub, pair.target, reason);
-      }
+      ledger.messages.wakeMatching({ target: pair.target, reasons: ["suspended", "not_executed"] });
     }
     return meant;
   });

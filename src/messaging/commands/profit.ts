@@ -6,7 +6,7 @@ import { wastedResults } from "../ledger/spending.ts";
 import { defineOperation } from "../../core/commands/operation.ts";
 import type { OperationContext } from "./command.ts";
 import { toSince } from "./message_filter.ts";
-import { dollarsText } from "./message_view.ts";
+import { dollarsText, timeText } from "./message_view.ts";
 import { Option } from "commander";
 
 /** What the sums are made by. */
@@ -130,9 +130,17 @@ function* listCosts(ledger: OperationContext["ledger"], sinceMs: number): Genera
   }
 }
 
+/** Groups of whole transactions. */
+const groupOf: Readonly<Record<Exclude<ProfitGroup, "module">, (cost: MinedCost) => string>> = {
+  chain: ({ chain }) => chain,
+  day: ({ minedAtMs }) => timeText(minedAtMs).slice(0, 10),
+  route: ({ legSource, chain, purpose }) =>
+    legSource === undefined ? `${purpose} on ${chain}` : `${legSource} -> ${chain}`,
+};
+
 /** Parts of a transaction. @param carried lists its messages, which share it by module */
 function split(by: ProfitGroup, cost: MinedCost, carried: () => readonly CarriedMessage[]): readonly Part[] {
-  if (by !== "module") return [{ ...cost, group: nameOf(by, cost) }];
+  if (by !== "module") return [{ ...cost, group: groupOf[by](cost) }];
   const messages = carried();
   if (messages.length === 0) {
     return [{ ...cost, group: cost.purpose === "delivery" ? "older" : cost.purpose }];
@@ -150,19 +158,6 @@ function split(by: ProfitGroup, cost: MinedCost, carried: () => readonly Carried
       revenueUsd18: isHandled && cost.result === "delivered" ? offeredUsd18 : 0n,
     };
   });
-}
-
-function nameOf(by: Exclude<ProfitGroup, "module">, cost: MinedCost): string {
-  switch (by) {
-    case "chain":
-      return cost.chain;
-    case "day":
-      return new Date(cost.minedAtMs).toISOString().slice(0, 10);
-    case "route":
-      return cost.legSource === undefined
-        ? `${cost.purpose} on ${cost.chain}`
-        : `${cost.legSource} -> ${cost.chain}`;
-  }
 }
 
 function usdText(amount18: bigint): string {

@@ -23,7 +23,6 @@ export const scanCommand = defineOperation({
 read them before, and records those that are missing: there should be none.`,
   exitStatus: { 0: "done", 1: "blocks could not be read" },
   needs: "chains",
-  isLong: true,
   addOptions: (parser) =>
     void parser.argument("<chain>", "configured chain or the hub: its section's name, or e.g. EVM-1")
       .requiredOption("--from <block>", "first block", toHeightText)

@@ -1,8 +1,8 @@
 /** The messaging relayer's file, for the commands that both programs have. */
 import type { ConfigFileKind } from "../../core/config/config_file.ts";
 import { readMessagingConfig } from "./read.ts";
-import { FLEET_SECTION, messagingSections } from "./schema.ts";
-import { noFiles, objectByType, objectOf, writeSchema } from "../../core/config/schema.ts";
+import { messagingSections } from "./schema.ts";
+import { noFiles, objectOf, writeSchema } from "../../core/config/schema.ts";
 import {
   type InitAnswers,
   type InitChain,
@@ -27,24 +27,9 @@ export const messagingFile: ConfigFileKind = {
 
 /** Also at `docs/configuration/messaging.schema.json`. */
 export function writeMessagingSchema(): string {
-  const sections = messagingSections(noFiles);
-  const hub = objectOf(sections.hub);
-  return writeSchema("Configuration file of causeway", {
-    properties: {
-      hub,
-      hyperbridge: hub,
-      relayer: objectOf(sections.relayer, {
-        [FLEET_SECTION]: objectOf(sections.fleet),
-        notify: objectOf(sections.notify),
-      }),
-    },
-    required: ["relayer"],
-    additionalProperties: objectByType([
-      objectOf(sections.evm),
-      objectOf(sections.substrate_evm),
-      objectOf(sections.substrate),
-    ]),
-  });
+  const { hub, relayer, evm, substrate_evm: substrateEvm, substrate } = messagingSections(noFiles);
+  const chains = [evm, substrateEvm, substrate].map(objectOf);
+  return writeSchema("Configuration file of causeway", { hub, relayer, chains, required: ["relayer"] });
 }
 
 /** The nodes of a chain: of Polkadot Hub the Substrate node is recognized by its scheme. */

@@ -100,12 +100,12 @@ function readRelayer(
   const { partial, complete } = readSection(resolved, location, relayer);
   const outer = { name: "relayer", table };
   const share = readOptional(outer, { name: FLEET_SECTION, section: fleet }, document);
+  checkFleet(share, document.diagnostics.section(outer.name, FLEET_SECTION));
   const posting = readOptional(outer, { name: "notify", section: notify }, document);
-  checkFleet(share);
   const config = complete && {
     ...complete,
-    fleet: share?.config,
-    ...posting?.config && { notify: posting.config },
+    fleet: share,
+    ...posting && { notify: posting },
     moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
   };
   return { partial, config, listing: location.child("delivery_endpoints"), listed };
@@ -120,10 +120,10 @@ function resolveNames(listed: TomlValue | undefined, { sections }: ConfigDocumen
   });
 }
 
-function checkFleet(fleet: ReturnType<typeof readOptional<FleetConfig>>): void {
-  if (fleet?.config === undefined || fleet.config.index < fleet.config.count) return;
-  const { index, count } = fleet.config;
-  fleet.location?.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
+function checkFleet(fleet: FleetConfig | undefined, location: SourceLocation): void {
+  if (fleet === undefined || fleet.index < fleet.count) return;
+  const { index, count } = fleet;
+  location.child("index").problem(`${index}`, `an integer from 0 to ${count - 1}, below count`);
 }
 
 function readChain(

@@ -227,6 +227,13 @@ const FOR_MESSAGES = 'a type of the consensus relayer; for messages write type =
 /** Name of the fleet's section within `[relayer]`. */
 export const FLEET_SECTION = "fleet";
 
+const fleetSection = {
+  description:
+    "Only when several relayers of one operator share the messages to the hub. Deliveries to chains are shared by " +
+    "`delivery_endpoints`.",
+  keys: fleetKeys,
+};
+
 /** Defines the sections of the file. `files` is used for keys that are given as a path. */
 export const messagingSections = (files: ConfigFiles) => ({
   hub: {
@@ -236,14 +243,9 @@ export const messagingSections = (files: ConfigFiles) => ({
   relayer: {
     description: "Which messages are delivered, and what is done with their fees.",
     keys: relayerKeys,
-    inner: [FLEET_SECTION, "notify"],
+    inner: { [FLEET_SECTION]: fleetSection, notify: notifySection },
   },
-  fleet: {
-    description:
-      "Only when several relayers of one operator share the messages to the hub. Deliveries to chains are shared by " +
-      "`delivery_endpoints`.",
-    keys: fleetKeys,
-  },
+  fleet: fleetSection,
   notify: notifySection,
   evm: {
     description:

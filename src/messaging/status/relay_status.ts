@@ -81,7 +81,10 @@ export const relayGauges: SnapshotGauges<RelayStatus> = {
     ],
   }),
   ...gaugesOf(({ wallets }) => wallets, ["chain"], {
-    causeway_wallet_balance: ["Balance in whole native tokens, read every minute", ({ balance }) => balance],
+    causeway_wallet_balance: [
+      "Balance in whole native tokens, read every 5 minutes",
+      ({ balance }) => balance,
+    ],
     causeway_wallet_runway_hours: [
       "Hours until it is spent at the rate since the first cost of the last 24; absent where nothing was spent",
       ({ runwayHours }) => runwayHours,

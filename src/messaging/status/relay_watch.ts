@@ -32,6 +32,9 @@ const HISTORY_EVERY_MS = 5 * 60_000;
 /** Interval of reads that nothing else needs. */
 const READ_EVERY_MS = 60_000;
 
+/** Age from which the balance of an account that has native tokens is read again; an empty one at every round. */
+const BALANCE_EVERY_MS = 5 * 60_000;
+
 /** Chains of a session. */
 interface WatchedChains<Hub, Entry> {
   readonly hub: Hub;
@@ -190,9 +193,13 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       }
     };
     const { hub, chains = [] } = this.#session ?? {};
+    const due = chains.filter(({ id }) => {
+      const { value, atMs } = this.#chains.read(id.stateMachine).balanceWei ?? { value: 0n, atMs: 0 };
+      return value === 0n || this.clock.now() - atMs >= BALANCE_EVERY_MS;
+    });
     const pairs = hub === undefined ? [] : chains.flatMap((chain) => [[hub, chain], [chain, hub]] as const);
     await Promise.all([
-      ...chains.map(({ id, gas }) =>
+      ...due.map(({ id, gas }) =>
         attempt("read_failed.balance", id.stateMachine, () => gas?.fetchBalance(signal))
       ),
       ...pairs.map(([{ id: { stateMachine }, reads }, { id }]) => {

@@ -1,4 +1,41 @@
-/** Values with one change, wherever it is. */
+/** Values with one change, wherever it is, and how they are refused. */
+import assert from "node:assert/strict";
+import { ClientError } from "../../../src/consensus/spec/client_error.ts";
+
+/** Code of the refusal by the place of the change; of all below it. Other places have any code. */
+export type Codes = Readonly<Record<string, string>>;
+
+/** Code of the refusal; fails when there is none. */
+export function codeOf(work: () => unknown, what: string): string {
+  try {
+    work();
+  } catch (error) {
+    assert.ok(error instanceof ClientError, `${what}: ${error}`);
+    return error.code;
+  }
+  assert.fail(`${what} is accepted`);
+}
+
+/** Fails unless `value` is accepted, and refused with every change but those at places that do not count. */
+export function refusesChanges(
+  value: object,
+  verify: (value: never) => unknown,
+  codes: Codes,
+  free?: RegExp,
+): void {
+  verify(value as never);
+  const places = Object.keys(codes).toSorted((a, b) => b.length - a.length);
+  const seen = new Set<string>();
+  for (const [path, changed] of changedOnce(value)) {
+    if (free?.test(path)) continue;
+    const code = codeOf(() => verify(changed as never), path);
+    const place = places.find((each) => path.startsWith(each));
+    if (place === undefined) continue;
+    seen.add(place);
+    assert.equal(code, codes[place], path);
+  }
+  assert.equal(seen.size, places.length);
+}
 
 /** Every way to change one value within `value`: hex and other texts, numbers, bytes, and what is absent. */
 export function* changedOnce(value: unknown, path = ""): Generator<readonly [string, unknown]> {

@@ -2,16 +2,20 @@
 import assert from "node:assert/strict";
 import { CommandRefusal } from "../../../src/core/commands/command.ts";
 import { answerRequest, toRequestLine } from "../../../src/core/commands/operation.ts";
-import { chainWorker } from "../../../src/consensus/chain_worker.ts";
+import { chainWorker, ProvedClient } from "../../../src/consensus/chain_worker.ts";
 import { operations } from "../../../src/consensus/commands/commands.ts";
-import { proveNow, type ProveRequest, type Proving } from "../../../src/consensus/commands/prove_now.ts";
-import type { HubConsensus, ProveByHand } from "../../../src/consensus/followers/hub_consensus.ts";
-import type { ProofResult, Proven } from "../../../src/consensus/proven.ts";
+import {
+  type Proven,
+  proveNow,
+  type ProveRequest,
+  type Proving,
+} from "../../../src/consensus/commands/prove_now.ts";
+import type { HubConsensus } from "../../../src/consensus/client.ts";
 import { ProverTurns } from "../../../src/consensus/poll_loop.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { idOf, MemoryTarget } from "../../support/memory_target.ts";
+import { MemoryTarget } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedProver, updateTo } from "../../support/scripted_prover.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
@@ -19,15 +23,8 @@ import { fixedRandomness } from "../../support/seeded_randomness.ts";
 const never = new AbortController().signal;
 const chain = parseStateMachine("EVM-1");
 
-/** What a host answers. */
-const ofHost: ProofResult = {
-  outcome: "accepted",
-  text: "EVM-97 accepted it in block 5.",
-  updates: 2,
-  bytes: 700,
-  hasMore: false,
-  buildMs: 10,
-};
+/** What becomes of the proofs of a host. */
+const ofHost = { summary: "two rotations", updates: 2, bytes: 700, height: undefined };
 
 class Scene implements Proving {
   readonly clock = new FakeClock();
@@ -40,26 +37,43 @@ class Scene implements Proving {
   readonly receiveOnly = [parseStateMachine("EVM-2")];
   readonly follower = new MemoryTarget({ clock: this.clock, id: "KUSAMA-2000/PAS0" });
   readonly ofHub = new ScriptedProver(this.clock, { id: "KUSAMA-4009/PAS0" });
-  /** What hosts were asked for. */
-  readonly asked: ProveByHand[] = [];
+  /** What the host was asked for. */
+  readonly asked: string[] = [];
   readonly updates: unknown[] = [];
   readonly observer = {
     noteUpdate: (...noted: unknown[]) => void this.updates.push(noted),
     notePoll: () => {},
   };
   readonly hubConsensus: HubConsensus = {
-    hosts: [{
-      id: idOf("EVM-97/BSC0"),
-      check: () => assert.fail("nothing is checked"),
-      createWorker: () => assert.fail("no worker is wanted"),
-      prove: (options) => {
-        this.asked.push(options);
-        return Promise.resolve(ofHost);
+    followers: [{
+      check: () => Promise.resolve([]),
+      client: {
+        route: { chain: "KUSAMA-4009", target: "EVM-97" },
+        log: this.log,
+        isFree: false,
+        failures: "proofs_failed",
+        find: () =>
+          Promise.resolve({
+            kind: "updates",
+            observedAs: "hub_proofs",
+            hasMore: false,
+            tryOut: () => {
+              this.asked.push("try");
+              return Promise.resolve({ ...ofHost, result: { kind: "accepted" } });
+            },
+            submit: () => {
+              this.asked.push("submit");
+              return Promise.resolve({ ...ofHost, result: { kind: "accepted", block: 5n } });
+            },
+          }),
       },
+      close: () => Promise.resolve(),
+    }, {
+      check: () => Promise.resolve([]),
+      client: new ProvedClient({ clock: this.clock, log: this.log, hub: this.follower }, this.ofHub),
       close: () => Promise.resolve(),
     }],
     shared: [],
-    followers: [{ prover: this.ofHub, target: this.follower }],
     skipped: [parseStateMachine("EVM-10")],
     skippedText: "it verifies nothing",
   };
@@ -119,13 +133,13 @@ Deno.test("prove: the hub is proved to a chain that follows it, without a fee", 
   assert.deepEqual([scene.follower.sent, scene.hub.sent], [[7n], []]);
 });
 
-Deno.test("prove: a host proves by itself what it lacks", async () => {
+Deno.test("prove: the hub is proved to a host, and what was sent is observed", async () => {
   const scene = new Scene();
   const route = { chain: parseStateMachine("KUSAMA-4009"), to: parseStateMachine("EVM-97") };
-  assert.deepEqual(await scene.prove(true, route), { chain: "KUSAMA-4009", target: "EVM-97", ...ofHost });
-  await scene.prove(false, route);
-  assert.deepEqual(scene.asked.map(({ isDryRun }) => isDryRun), [true, false]);
-  assert.equal(scene.asked[0]?.observer, scene.observer);
+  const { outcome, target, updates } = await scene.prove(true, route);
+  assert.deepEqual([outcome, target, updates], ["possible", "EVM-97", 2]);
+  assert.equal((await scene.prove(false, route)).text, "EVM-97 accepted it in block 5.");
+  assert.deepEqual([scene.asked, scene.updates.length], [["try", "submit"], 1]);
 });
 
 Deno.test("prove: where the target is missing or unknown, the known ones are listed", async () => {

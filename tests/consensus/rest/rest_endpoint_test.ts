@@ -35,18 +35,6 @@ Deno.test("rest: paths go below the base URL, whose query and credentials are ke
   equal(node.host, "node.test:8080");
 });
 
-Deno.test("rest: an answer in either form is recognized by its content type", async () => {
-  const bytes = Uint8Array.of(1, 2, 3);
-  const node = endpoint((_url, init) => {
-    const accept = new Headers(init.headers).get("accept") ?? "";
-    ok(accept.startsWith("application/octet-stream"));
-    return new Response(bytes, { headers: octets });
-  });
-  equal(await node.fetchEither(request, { signal: never }), { kind: "octets", bytes });
-  const other = endpoint(() => Response.json([1]));
-  equal(await other.fetchEither(request, { signal: never }), { kind: "json", json: [1] });
-});
-
 Deno.test("rest: a status is a code", async () => {
   const cases = [
     [400, "refused"],

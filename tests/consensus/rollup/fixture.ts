@@ -8,6 +8,7 @@ import type { ConsensusProver } from "../../../src/consensus/prover.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { fetchRollupBlock, type NodePlace } from "../../../devnet/evm/rollup_l1.ts";
 import {
+  evmChainId,
   evmStateMachine,
   type StateMachineId,
   toConsensusStateId,
@@ -17,9 +18,12 @@ import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import { reasonOf, updatesOf } from "../findings.ts";
-import type { RecordedLog } from "../../support/recorded_log.ts";
+import type { RollupDeps } from "../../../src/consensus/rollup/claims.ts";
+import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
+import { rollupRules } from "./rollup_rules.ts";
+import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
-import type { MemoryTarget, Verdict } from "../../support/memory_target.ts";
+import { MemoryTarget, type Verdict } from "../../support/memory_target.ts";
 
 /** A signal that is never aborted. */
 export const never: AbortSignal = new AbortController().signal;
@@ -30,18 +34,55 @@ export const l1Id: StateMachineId = {
   consensusStateId: toConsensusStateId("ETH0"),
 };
 
-/** Two nodes. */
-export interface Nodes extends AsyncDisposable {
-  readonly l1: Anvil;
-  readonly l2: Anvil;
+/** How a prover differs from the plain one. */
+export interface ProverChoice<Options> {
+  readonly options?: Partial<Options>;
+  readonly l1Urls?: readonly string[];
+  readonly l2Urls?: readonly string[];
+  readonly l1Transport?: Fetch;
+  readonly l2Transport?: Fetch;
 }
 
-/** Starts an L1 and an L2 of that chain id. */
-export async function startNodes(l2ChainId: number): Promise<Nodes> {
+/** A rollup on an L1, both real nodes, and a hub that may have clients of them. */
+export interface Rollup extends AsyncDisposable {
+  readonly nodes: { readonly l1: Anvil; readonly l2: Anvil };
+  readonly hub: MemoryTarget;
+  readonly log: RecordedLog;
+  /** The hub learns of the newest L1 block. */
+  advanceL1(): Promise<bigint>;
+  /** Makes new blocks on the rollup, two seconds after one another. */
+  mineL2(blocks?: number): Promise<void>;
+  /** Makes provers that have not looked yet, with these options, of the rollup as `l2Url` shows it. */
+  provers<Own>(
+    create: (
+      deps: RollupDeps & { readonly hub: MemoryTarget },
+      options: RollupOptions & Own,
+    ) => ConsensusProver,
+    options: Own,
+    l2Url?: string,
+  ): (choice?: ProverChoice<RollupOptions & Own>) => ConsensusProver;
+}
+
+/** Starts both nodes. */
+export async function startRollup({ stateMachine, consensusStateId }: StateMachineId): Promise<Rollup> {
+  const l2ChainId = Number(evmChainId(stateMachine));
   const [l1, l2] = await Promise.all([startAnvil({ chainId: 11155111 }), startAnvil({ chainId: l2ChainId })]);
+  const hub = new MemoryTarget({ rules: rollupRules });
+  const log = new RecordedLog();
   return {
-    l1,
-    l2,
+    nodes: { l1, l2 },
+    hub,
+    log,
+    advanceL1: () => advanceL1(hub, l1),
+    mineL2: (blocks = 1) =>
+      createTestClient({ mode: "anvil", transport: http(l2.rpcUrl) }).mine({ blocks, interval: 2 }),
+    provers: (create, options, l2Url = l2.rpcUrl) => (choice = {}) =>
+      create({
+        hub,
+        log,
+        l1: readerOf(11155111, choice.l1Urls ?? [l1.rpcUrl], log, choice.l1Transport),
+        l2: readerOf(l2ChainId, choice.l2Urls ?? [l2Url], log, choice.l2Transport),
+      }, { stateMachine, consensusStateId, l1: l1Id, intervalMs: 300_000, ...options, ...choice.options }),
     [Symbol.asyncDispose]: async () => {
       await Promise.all([l1.stop(), l2.stop()]);
     },
@@ -62,7 +103,7 @@ export function readerOf(
 }
 
 /** The L1's own client moves to the newest block of a node. */
-export async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigint> {
+async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigint> {
   const { header } = await fetchRollupBlock(l1);
   const commitment = {
     timestampSec: header.timestampSec,
@@ -74,7 +115,7 @@ export async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigin
 }
 
 /** Makes a new block on the L1. */
-export async function mineL1({ l1 }: Nodes): Promise<void> {
+export async function mineL1({ l1 }: Rollup["nodes"]): Promise<void> {
   await createTestClient({ mode: "anvil", transport: http(l1.rpcUrl) }).mine({ blocks: 1 });
 }
 

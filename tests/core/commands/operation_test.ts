@@ -1,6 +1,7 @@
 /** Operations: the answer of a running program, its refusal, and what is done where none runs. */
 import assert from "node:assert/strict";
-import { CommandRefusal, parseWithCommands } from "../../../src/core/commands/command.ts";
+import { CommandRefusal } from "../../../src/core/commands/command.ts";
+import { programParser } from "../../../src/core/commands/program_parser.ts";
 import {
   answerRequest,
   defineOperation,
@@ -12,19 +13,18 @@ import {
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { ControlFault } from "../../../src/core/runtime/control_socket.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
-import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
+import type { CommonArguments } from "../../../src/core/runtime/app.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 
 const signal = new AbortController().signal;
 
 /** Says where it is. */
-const placeIn = (name: string, naming?: "own" | "full") =>
+const placeIn = (name: string, needs: OperationNeed) =>
   defineOperation({
     name,
     description: "Says where it is.",
-    needs: "read",
-    ...naming && { naming },
+    needs,
     work: (_: LevelSetter) => ({ chain: "EVM-8453" }),
     show: ({ chain }) => chain,
   });
@@ -46,10 +46,12 @@ const add = defineOperation({
 const commands = [
   logLevelCommand,
   add,
-  placeIn("where"),
-  placeIn("where-own", "own"),
-  placeIn("where-full", "full"),
+  placeIn("where", "read"),
+  placeIn("what", "status"),
 ];
+
+const texts = { name: "program", description: "", afterHelp: "", exampleFiles: "" };
+const parse = programParser<CommonArguments, OperationRun<LevelSetter>>({ ...texts, commands });
 
 /** What a command printed, and what it worked with. */
 interface Outcome {
@@ -61,12 +63,11 @@ interface Outcome {
 
 /** Runs a command line; `answer` is the running program, with `undefined` none runs. */
 async function run(args: readonly string[], answer?: (line: string) => Promise<string>): Promise<Outcome> {
-  const line = createCommandLine({ name: "program", description: "", afterHelp: "", exampleFiles: "" });
-  const asked = parseWithCommands<OperationRun<LevelSetter>>(line, commands, ["--config=x", ...args]);
-  assert.ok(asked.kind === "command");
+  const parsed = parse(["--config=x", ...args], "");
+  assert.ok(parsed.kind === "run" && parsed.command.kind === "command");
   const [shown, errors]: [string[], string[]] = [[], []];
   const needs: OperationNeed[] = [];
-  const code = await asked.run({
+  const code = await parsed.command.run({
     askRunning: (request) => answer?.(request.line) ?? Promise.resolve(undefined),
     here: (need, work) => {
       needs.push(need);
@@ -127,6 +128,13 @@ Deno.test("operation: strange lines are refused, and requests of another version
   const of = (request: unknown): Promise<string> => program(JSON.stringify(request));
   const refused = await of({ version: "0.0.9", operation: "log-level", given: ["warn"] });
   assert.match(refused, /"refusal":"The running relayer is .*, this command 0\.0\.9: restart the relayer/);
+  // The status has the same use in every version, and is printed as it came.
+  const older = await run(["what"], async (line) => {
+    const answer = await program(line.replace(/"version":"[^"]+"/, '"version":"0.0.9"'));
+    return answer.replace(/"version":"[^"]+"/, '"version":"0.0.9"');
+  });
+  assert.deepEqual([older.code, older.shown], [0, ['{"chain":"EVM-8453"}']]);
+  assert.match(older.errors.join(), /^The running relayer is 0\.0\.9, this command .*printed as JSON\.$/);
   for (const line of ["", "{", "null", '{"operation":1}', "[]"]) {
     assert.match(await program(line), /^\{"refusal":"The request is not one line of JSON/);
   }
@@ -134,7 +142,6 @@ Deno.test("operation: strange lines are refused, and requests of another version
 
 Deno.test("operation: texts have the operator's names of chains, JSON has what identifies them", async () => {
   assert.deepEqual((await run(["where"])).shown, ["base"]);
-  assert.deepEqual((await run(["where-own"])).shown, ["EVM-8453"]);
-  assert.deepEqual((await run(["where-full"])).shown, ["base (EVM-8453)"]);
+  assert.deepEqual((await run(["what"])).shown, ["EVM-8453"]);
   assert.deepEqual((await run(["where", "--json"])).shown, ['{"chain":"EVM-8453"}']);
 });

@@ -129,6 +129,9 @@ const unspoken = new Set([
   "(Vec<u8>",
 ]);
 
+/** Messages that no relayer sends. */
+const UNSENT = /^Message(?:\.|::)(?:FraudProof|Response|Timeout)/;
+
 /** Calls are encoded by a runtime's metadata: see the tests of hub_calls.ts and runtime.ts. */
 function checkExtrinsic(
   { scale, bareExtrinsicV4, bareExtrinsicHashKeccak }: typeof hub.vectors[number],
@@ -160,7 +163,10 @@ function ismpEventForm(value: unknown): unknown {
 
 for (const vector of hub.vectors) {
   const { name, type, scale, value } = vector;
-  if (unspoken.has(type) || (name.startsWith("call.") && vector.bareExtrinsicV4 === undefined)) continue;
+  if (
+    unspoken.has(type) || UNSENT.test(name) ||
+    (name.startsWith("call.") && vector.bareExtrinsicV4 === undefined)
+  ) continue;
   // Events of other pallets are read by a runtime's metadata: see the tests of runtime.ts and accepted_proofs.ts.
   if (name.startsWith("event.") && name.split(".")[2] !== "Ismp") continue;
   Deno.test(`hub SCALE vector: ${name}`, () => {
@@ -174,22 +180,10 @@ for (const vector of hub.vectors) {
 
 for (const vector of evm.types) {
   const typeName = vector.name.split(/ |::/)[0] ?? "";
-  if (unspoken.has(typeName)) continue;
+  if (unspoken.has(typeName) || UNSENT.test(vector.name)) continue;
   Deno.test(`EVM side SCALE vector: ${vector.name}`, () => {
     const checker = checks[typeName];
     if (checker === undefined) throw new Error(`No codec for ${vector.name}`);
     checker(vector.scale, vector.value, typeName);
   });
 }
-
-Deno.test("SCALE: a map in descending key order is refused", () => {
-  const proof = evmStateProofCodec.enc({
-    contractProof: [],
-    storageProof: new Map([["0x01", []], ["0x02", []]]),
-  });
-  equal(toHex(proof), "0x0008040100040200");
-  throws(
-    () => decodeStrict(evmStateProofCodec, fromHex("0x0008040200040100"), "EvmStateProof"),
-    (error) => error instanceof ScaleError && error.code === "non_canonical",
-  );
-});

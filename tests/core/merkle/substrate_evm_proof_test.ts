@@ -3,6 +3,7 @@
  * and whose tries give the roots of a real runtime (`tests/vectors/hub-mmr-and-tries.json`).
  */
 import assert from "node:assert/strict";
+import { EvmProofError, type EvmProofErrorCode } from "../../../src/core/merkle/evm_proof.ts";
 import {
   childKey,
   ContractTries,
@@ -21,11 +22,7 @@ import {
 } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict } from "../../../src/core/encoding/scale.ts";
 import { type SubstrateEvmProof, substrateEvmProofCodec } from "../../../src/core/ismp/proof.ts";
-import {
-  readSubstrateEvmState,
-  SubstrateEvmProofError,
-  type SubstrateEvmProofErrorCode,
-} from "../../../src/core/merkle/substrate_evm_proof.ts";
+import { readSubstrateEvmState } from "../../../src/core/merkle/substrate_evm_proof.ts";
 import { decodeTrieId } from "../../../src/core/substrate/contract_state.ts";
 
 const HOST: Hex = `0x${"11".repeat(20)}`;
@@ -70,8 +67,8 @@ function read(
   return keys.map((key) => values.get(toHex(key))).map((value) => value && toHex(value));
 }
 
-function refuses(code: SubstrateEvmProofErrorCode, action: () => unknown): void {
-  assert.throws(action, (error) => error instanceof SubstrateEvmProofError && error.code === code);
+function refuses(code: EvmProofErrorCode, action: () => unknown): void {
+  assert.throws(action, (error) => error instanceof EvmProofError && error.code === code);
 }
 
 const HOST_KEYS = [slotOf(0), slotOf(9), slotOf(99)].map(fromHex);

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
-import { FatalFault, superviseWorkers, type Worker } from "../../../src/core/runtime/worker.ts";
+import { superviseWorkers, type Worker } from "../../../src/core/runtime/worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
@@ -81,41 +81,35 @@ Deno.test("workers: faults that pass are warnings", async () => {
   deepEqual([log.events("error").length, log.events("warn").length], [0, 2]);
 });
 
-for (
-  const [name, fault, options] of [
-    ["a fatal fault", new FatalFault("no way"), {}],
-    ["a fault that the caller calls fatal", new RangeError("corrupt"), {
-      isFatal: (error: unknown): boolean => error instanceof RangeError,
-    }],
-  ] as const
-) {
-  Deno.test(`workers: ${name} stops the others and ends with exit code 1`, async () => {
-    const { clock, stop, deps } = newScene();
-    let hasEnded = false;
-    const calm = idle(clock);
-    const workers: Worker[] = [
-      { name: calm.name, run: (signal) => calm.run(signal).finally(() => hasEnded = true) },
-      {
-        name: "doomed",
-        run: async (signal) => {
-          await clock.sleep(5_000, signal);
-          throw fault;
-        },
+const isFatal = (error: unknown): boolean => error instanceof RangeError;
+
+Deno.test("workers: a fault that the caller calls fatal stops the others and ends with exit code 1", async () => {
+  const { clock, stop, deps } = newScene();
+  const fault = new RangeError("corrupt");
+  let hasEnded = false;
+  const calm = idle(clock);
+  const workers: Worker[] = [
+    { name: calm.name, run: (signal) => calm.run(signal).finally(() => hasEnded = true) },
+    {
+      name: "doomed",
+      run: async (signal) => {
+        await clock.sleep(5_000, signal);
+        throw fault;
       },
-    ];
-    const outcome = await clock.run(superviseWorkers(deps, workers, { ...options, signal: stop.signal }));
-    deepEqual([outcome.kind, outcome.exitCode], ["fatal", 1]);
-    equal(outcome.fault, fault);
-    ok(hasEnded);
-    equal(clock.now(), 5_000);
-  });
-}
+    },
+  ];
+  const outcome = await clock.run(superviseWorkers(deps, workers, { isFatal, signal: stop.signal }));
+  deepEqual([outcome.kind, outcome.exitCode], ["fatal", 1]);
+  equal(outcome.fault, fault);
+  ok(hasEnded);
+  equal(clock.now(), 5_000);
+});
 
 Deno.test("workers: a fatal fault is reported once, by the worker that met it", async () => {
   const { clock, log, stop, deps } = newScene();
-  const failing: Worker = { name: "doomed", run: () => Promise.reject(new FatalFault("no way")) };
+  const failing: Worker = { name: "doomed", run: () => Promise.reject(new RangeError("corrupt")) };
   const workers = [idle(clock, "a"), failing, idle(clock, "b")];
-  const outcome = await clock.run(superviseWorkers(deps, workers, { signal: stop.signal }));
+  const outcome = await clock.run(superviseWorkers(deps, workers, { isFatal, signal: stop.signal }));
   deepEqual([outcome.kind, outcome.stuck], ["fatal", []]);
   deepEqual(log.lines.map(({ level, fields }) => [level, fields.worker]), [["error", "doomed"]]);
 });

@@ -329,7 +329,9 @@ Deno.test("log: only the stream that systemd names is its journal", () => {
 Deno.test("log: what the program does not know is named once, and kept for check and status", () => {
   const board = new CheckBoard();
   const { lines, log, clock } = newScene({
-    observer: board,
+    observer: {
+      noteEvent: (event, fields, redact) => event !== "unknown_met" || board.noteUnknown(fields, redact, 0),
+    },
     secrets: ["hunter22"],
   });
   const ofChain = log.with({ chain: "EVM-1" });

@@ -127,7 +127,7 @@ function open(
 ): { readonly log: Log; readonly clock: FakeClock; readonly troubles: StandingTroubles } {
   const clock = new FakeClock(START_MS);
   const troubles = new StandingTroubles(clock);
-  const observer: LogObserver = { noteEvent: (...event) => troubles.note(...event) };
+  const observer: LogObserver = { noteEvent: (...event) => troubles.note(...event) === undefined };
   const log = openLog({ format: "human", level, write: () => {}, clock, observer, secrets: ["hunter22"] });
   return { log, clock, troubles };
 }

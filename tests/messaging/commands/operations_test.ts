@@ -1,10 +1,10 @@
 /** What operations on the database answer, as a command gets it over the socket. */
 import assert from "node:assert/strict";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { parseWithCommands } from "../../../src/core/commands/command.ts";
+import { programParser } from "../../../src/core/commands/program_parser.ts";
 import { answerRequest, type OperationRun, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
-import { createCommandLine } from "../../../src/core/runtime/command_line.ts";
+import type { CommonArguments } from "../../../src/core/runtime/app.ts";
 import type { OperationContext } from "../../../src/messaging/commands/command.ts";
 import { operations } from "../../../src/messaging/commands/commands.ts";
 import { profitCommand } from "../../../src/messaging/commands/profit.ts";
@@ -381,12 +381,15 @@ Deno.test("operations: the table of profit fits 120 columns, with 32-byte module
     ledger.spending.note(id, { result, gas, price27, revenueUsd18: result === "delivered" ? huge : 0n });
   }
   for (const by of ["chain", "route", "day", "module"]) {
-    const line = createCommandLine({ name: "causeway", description: "", afterHelp: "", exampleFiles: "" });
-    const args = ["--config=c", "profit", `--by=${by}`];
-    const asked = parseWithCommands<OperationRun<OperationContext>>(line, [profitCommand], args);
-    assert.ok(asked.kind === "command");
+    const program = { name: "causeway", description: "", afterHelp: "", exampleFiles: "" };
+    const parse = programParser<CommonArguments, OperationRun<OperationContext>>({
+      ...program,
+      commands: [profitCommand],
+    });
+    const parsed = parse(["--config=c", "profit", `--by=${by}`], "");
+    assert.ok(parsed.kind === "run" && parsed.command.kind === "command");
     let text = "";
-    await asked.run({
+    await parsed.command.run({
       askRunning: () => assert.fail("profit only reads"),
       here: (_needs, work) => work(scene),
       print: (given) => void (text += given),

@@ -358,12 +358,12 @@ Deno.test("watch: a paused leg shows why beside its messages, and its warning fa
     const fields = { leg: `${ethereum} -> ${hub}` };
     const warning = { atMs: clock.now(), level: "warn", event: "leg_paused", text: "Leg paused" } as const;
     watch.noteWarning(warning, fields);
-    watch.noteEvent("leg_paused", fields, () => "");
+    watch.noteEvent("leg_paused", fields, String);
     const paused = await (await get("/")).text();
     assert.match(paused, /<td class="text" data-name="waits for"><span><div><span class="bad">leg_paused</);
     assert.match(paused, /<span class="warn">warn<\/span>/);
     await clock.advance(10_000);
-    watch.noteEvent("leg_resumed", fields, () => "");
+    watch.noteEvent("leg_resumed", fields, String);
     await clock.advance(10_000);
     const resumed = await (await get("/")).text();
     assert.doesNotMatch(resumed, /"bad">leg_paused/);

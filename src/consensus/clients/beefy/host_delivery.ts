@@ -1,12 +1,12 @@
 /**
- * One delivery of proofs of the hub to an EVM host: what it lacks now is found, verified on its own state, and sent in a
- * transaction. The worker of the host does it again and again, an operator's `prove` once, with the same object, which
- * remembers what was sent. Start reading at {@link HostDelivery.find}.
+ * Deliveries of proofs of the hub to an EVM host: what it lacks now is found, verified on its own state, and sent in a
+ * transaction. Proofs delivered by other relayers are noticed and cost nothing. The worker of the host and an operator's
+ * `prove` use the same object, which remembers what was sent. Source: docs/protocol/hub-consensus.md sections 5.10 and
+ * 5.11. Start reading at {@link HostDelivery.find}.
  */
 import { type CheckRow, keepsOut } from "../../../core/checks/check_row.ts";
 import type { HubLightClient } from "../../../core/chains/hub_client.ts";
 import type { Chain } from "../../../core/chains/port.ts";
-import type { Refusal, Simulation } from "../../../core/chains/submission.ts";
 import {
   fittingProofs,
   learnMaxBytes,
@@ -16,7 +16,15 @@ import {
 import { type StateMachineId, toParaId } from "../../../core/ismp/state_machine.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import type { UpdateObserver, UpdateRoute } from "../../poll_loop.ts";
+import type {
+  AdvancedClient,
+  Attempt,
+  FoundUpdates,
+  NothingFound,
+  SubmitResult,
+  TryResult,
+} from "../../deliver_update.ts";
+import type { UpdateRoute } from "../../poll_loop.ts";
 import { HostWatch, judgeHost, type UsableHostView } from "../../../core/hub_proofs/host_watch.ts";
 import {
   areStillNeeded,
@@ -24,17 +32,10 @@ import {
   type FoundProofs,
   hubHeightOf,
   isHeightDelivered,
-  type NoProofs,
   ProofFinder,
 } from "./proof_finder.ts";
 import type { HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
-import {
-  type ProofsOutcome,
-  type SendDeps,
-  type SendingChain,
-  sendProofs,
-  simulateProofs,
-} from "./send_proofs.ts";
+import { type SendDeps, type SendingChain, sendProofs, simulateProofs } from "./send_proofs.ts";
 
 /** An EVM chain as deliveries see it. */
 export type HostChain = SendingChain & Pick<Chain, "check" | "close"> & {
@@ -53,128 +54,103 @@ export interface HostDeliveryDeps extends Pick<SendDeps, "loss"> {
   readonly chain: HostChain;
 }
 
-/** How proofs of others in the mempool count: as known, or not. */
-export type Counting = "pool" | "blocks";
-
 /** Proofs for the next transaction. */
-export interface TransactionProofs extends FoundProofs {
-  /** True when more proofs follow as soon as these are known. */
-  readonly hasMore: boolean;
+interface TransactionProofs extends FoundProofs {
   /** Height of the hub that the host knows now. */
   readonly knownHeight: bigint;
-  readonly counting: Counting;
+  /** How proofs of others in the mempool count: as known, or not. */
+  readonly counting: "pool" | "blocks";
 }
 
-/** What a host needs now; `unusable`: it takes no proofs, for a reason that others can remove. */
-export type HostFinding = TransactionProofs | NoProofs;
+/** Poll interval while another relayer's transaction is pending in the mempool, or our view is older than our update. */
+const SETTLING_MS = 4_000;
 
-/** Proofs of a transaction with what became of them. */
-export interface Attempted<Result> {
-  readonly result: Result;
-  /** Fewer than were found where they do not fit. */
-  readonly proofs: readonly BatchedProof[];
-}
-
-/** Observer of a delivery, and what came before it. */
-export interface DeliveryReport {
-  /** Notified of the outcome; absent: nobody observes. */
-  readonly observer: UpdateObserver | undefined;
-  /** Time that finding the proofs took, milliseconds. */
-  readonly findMs: number;
-}
+/** Consecutive polls that wait for proofs of other relayers in the mempool; after that they count as stuck. */
+const MAX_POOL_WAITS = 10;
 
 /** Maximum time for which endpoints may not show our delivery; after that a reorganisation has reverted it. */
 const SETTLE_TIMEOUT_MS = 120_000;
 
 /** Deliveries to one host. */
-export class HostDelivery {
+export class HostDelivery implements AdvancedClient {
+  readonly route: UpdateRoute;
+  readonly log: Log;
+  readonly isFree = false;
+  readonly failures = "proofs_failed";
   readonly #deps: HostDeliveryDeps;
   readonly #watch: HostWatch;
   readonly #finder: ProofFinder;
   readonly #paraId: number;
   /** Maximum size of a transaction; lower once a node has refused that size. */
   #maxBytes = MAX_TRANSACTION_BYTES;
+  /** Consecutive polls that found proofs of other relayers in the mempool. */
+  #poolWaits = 0;
   /** Our last delivery, which lagging endpoints may not show yet. */
   #delivered: { readonly blockNumber: bigint; readonly untilMs: number } | undefined;
 
   constructor(deps: HostDeliveryDeps) {
     this.#deps = deps;
+    this.log = deps.log;
+    this.route = { chain: deps.hub.stateMachine, target: deps.chain.id.stateMachine };
     this.#watch = new HostWatch(deps);
     this.#finder = new ProofFinder(deps, deps.chain.id.stateMachine);
     this.#paraId = toParaId(deps.hub.stateMachine);
   }
 
-  /** The light client that is advanced. */
-  get route(): UpdateRoute {
-    const { chain, hub } = this.#deps;
-    return { chain: hub.stateMachine, target: chain.id.stateMachine };
-  }
-
-  /** What makes endpoints or host unusable with this configuration. @throws {RpcFault} */
   async findMisfits(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { chain, hub } = this.#deps;
     return (await chain.check(hub, signal)).filter(keepsOut);
   }
 
-  /**
-   * Finds the proofs that the host needs next, as many as fit into a transaction. @throws {RpcFault} @throws
-   * {ProverFault} @throws {DeadlineFault}
-   */
-  async find(counting: Counting, signal: AbortSignal): Promise<HostFinding> {
+  /** Finds the proofs that the host needs next, as many as fit into a transaction. */
+  async find(signal: AbortSignal): Promise<NothingFound | FoundUpdates> {
     const usability = await this.#watch.fetchUsability(signal);
-    if (usability.kind === "unusable") return { kind: "unusable", reason: usability.detail };
+    if (usability.kind === "unusable") {
+      return { kind: "nothing", reason: usability.detail, lacking: "target" };
+    }
     const { view } = usability;
     // Proofs sent now would be paid no-ops.
     if (this.#isSettling(view)) {
-      return { kind: "settling", reason: "the endpoints do not show our last delivery yet" };
+      const reason = "the endpoints do not show our last delivery yet";
+      return { kind: "nothing", reason, againInMs: SETTLING_MS };
     }
     const found = await this.#finder.find(view, signal);
-    if (found.kind !== "proofs") return found;
+    const waits = this.#poolWaits;
+    this.#poolWaits = 0;
+    if (found.kind === "nothing") return found;
     const proofs = await this.#limit(found.proofs, signal);
+    const counting = waits < MAX_POOL_WAITS ? "pool" : "blocks";
     if (!areStillNeeded(proofs, view, counting)) {
-      return { kind: "pending", reason: "proofs of another relayer are in the mempool" };
+      this.#poolWaits = waits + 1;
+      this.#deps.log.debug("proofs_overtaken.pending");
+      const reason = "proofs of another relayer are in the mempool";
+      return { kind: "nothing", reason, againInMs: SETTLING_MS };
     }
     // Sources give the rotations of one transaction at most, and heights after them.
     const hasMore = found.purpose === "rotations" || proofs.length < found.proofs.length;
-    return { ...found, proofs, hasMore, knownHeight: view.hubHeight, counting };
+    return this.#toUpdates({ ...found, proofs, knownHeight: view.hubHeight, counting }, hasMore);
   }
 
-  /** Simulates the transaction; where the proofs are too large for one, fewer of them. */
-  simulate({ proofs }: TransactionProofs, signal: AbortSignal): Promise<Attempted<Simulation>> {
-    const attempt = (fewer: readonly BatchedProof[]): Promise<Simulation> =>
-      simulateProofs(this.#deps.chain, fewer.map(({ bytes }) => bytes), signal);
-    return this.#shrink(proofs, attempt);
-  }
-
-  /** Sends the proofs and follows them to their end; where they are too large for one transaction, fewer of them. */
-  async send(
-    next: TransactionProofs,
-    { observer, findMs }: DeliveryReport,
-    signal: AbortSignal,
-  ): Promise<Attempted<ProofsOutcome>> {
-    const { clock } = this.#deps;
-    const startMs = clock.now();
-    const attempt = (proofs: readonly BatchedProof[]): Promise<ProofsOutcome> =>
-      this.#send(proofs, next, signal);
-    const sent = await this.#shrink(next.proofs, attempt);
-    const { result, proofs } = sent;
-    const height = result.kind === "mined" ? this.heightOf(proofs) : undefined;
-    observer?.noteUpdate(this.route, {
-      kind: "hub_proofs",
-      result: result.kind === "mined" ? "accepted" : result.kind,
-      bytes: countBytes(proofs),
-      ...height !== undefined && { height: Number(height) },
-      findMs,
-      submitMs: clock.now() - startMs,
-      detail: describeResult(result, next.purpose),
-    });
-    this.#conclude(sent, next.purpose);
-    return sent;
-  }
-
-  /** Height of the hub that the host knows after these proofs; `undefined`: they prove none. */
-  heightOf(proofs: readonly BatchedProof[]): bigint | undefined {
-    return hubHeightOf(proofs, this.#paraId);
+  #toUpdates(next: TransactionProofs, hasMore: boolean): FoundUpdates {
+    return {
+      kind: "updates",
+      observedAs: "hub_proofs",
+      hasMore,
+      ifTooLarge: TOO_LARGE,
+      tryOut: (signal) =>
+        this.#attempt<TryResult>(next, async (proofs) => {
+          const simulation = await simulateProofs(this.#deps.chain, proofs.map(({ bytes }) => bytes), signal);
+          return simulation.kind === "accepted" ? { kind: "accepted", spent: simulation } : simulation;
+        }),
+      submit: (signal) =>
+        this.#attempt(next, async (proofs) => {
+          const result = await this.#send(proofs, next, signal);
+          this.#conclude(result, proofs, next.purpose);
+          return result.kind === "accepted"
+            ? { ...result, height: hubHeightOf(proofs, this.#paraId) }
+            : result;
+        }),
+    };
   }
 
   /** True while endpoints do not show our delivery yet. */
@@ -197,9 +173,12 @@ export class HostDelivery {
     proofs: readonly BatchedProof[],
     before: Pick<TransactionProofs, "counting" | "knownHeight">,
     signal: AbortSignal,
-  ): Promise<ProofsOutcome> {
+  ): Promise<SubmitResult> {
     const { chain, hub } = this.#deps;
-    const isStillNeeded = async (counting: Counting, inner: AbortSignal): Promise<boolean> => {
+    const isStillNeeded = async (
+      counting: TransactionProofs["counting"],
+      inner: AbortSignal,
+    ): Promise<boolean> => {
       const usability = judgeHost(await chain.hubClient.fetchConsensusView(hub, inner));
       if (usability.kind === "unusable") return false;
       const heights = { before: before.knownHeight, now: usability.view.hubHeight };
@@ -210,23 +189,31 @@ export class HostDelivery {
   }
 
   /** Attempts a transaction with the proofs; after a refusal as too large one with fewer, now and later. */
-  async #shrink<Result extends { readonly kind: string } | Refused>(
-    proofs: readonly BatchedProof[],
+  async #attempt<Result extends TryResult | SubmitResult>(
+    next: TransactionProofs,
     attempt: (proofs: readonly BatchedProof[]) => Promise<Result>,
-  ): Promise<Attempted<Result>> {
+  ): Promise<Attempt<Result>> {
+    const { proofs } = next;
     const result = await attempt(proofs);
-    const refusal = "refusal" in result ? result.refusal : undefined;
-    if (refusal?.code !== "too_large" || proofs.length === 1) return { result, proofs };
-    this.#maxBytes = learnMaxBytes(countBytes(proofs), refusal.detail);
-    const limits = { maxProofs: proofs.length - 1, maxBytes: this.#maxBytes };
-    return await this.#shrink(fittingProofs(proofs, limits), attempt);
+    const bytes = proofs.reduce((sum, proof) => sum + proof.bytes.length, 0);
+    if (result.kind === "refused" && result.refusal.code === "too_large" && proofs.length > 1) {
+      this.#maxBytes = learnMaxBytes(bytes, result.refusal.detail);
+      const limits = { maxProofs: proofs.length - 1, maxBytes: this.#maxBytes };
+      return await this.#attempt({ ...next, proofs: fittingProofs(proofs, limits) }, attempt);
+    }
+    const height = hubHeightOf(proofs, this.#paraId);
+    return { result, summary: describeProofs(next), updates: proofs.length, bytes, height };
   }
 
   /** Logs and remembers what needs nobody's attention; refusals and losses are for the caller to report. */
-  #conclude({ result, proofs }: Attempted<ProofsOutcome>, purpose: TransactionProofs["purpose"]): void {
+  #conclude(
+    result: SubmitResult,
+    proofs: readonly BatchedProof[],
+    purpose: TransactionProofs["purpose"],
+  ): void {
     const { log, clock } = this.#deps;
     if (result.kind === "overtaken") return log.info("proofs_overtaken.delivered");
-    if (result.kind !== "mined" && result.kind !== "wasted") return;
+    if (result.kind !== "accepted" && result.kind !== "wasted") return;
     const { block, transaction } = result;
     if (result.kind === "wasted") {
       return log.info("proofs_overtaken.wasted", { proofs: proofs.length, block, transaction });
@@ -238,32 +225,33 @@ export class HostDelivery {
       proofs: proofs.length,
       relayBlock: blockNumber,
       set: state.current.id,
-      hubHeight: this.heightOf(proofs),
+      hubHeight: hubHeightOf(proofs, this.#paraId),
       block,
       transaction,
     });
   }
 }
 
-interface Refused {
-  readonly kind: "refused";
-  readonly refusal: Refusal;
-}
-
-/** Bytes of proofs. */
-export function countBytes(proofs: readonly BatchedProof[]): number {
-  return proofs.reduce((sum, { bytes }) => sum + bytes.length, 0);
-}
+/** What to do about a proof that fits into no transaction: every validator set of this size has such proofs. */
+const TOO_LARGE: FoundUpdates["ifTooLarge"] = {
+  advice: "use an endpoint that accepts larger transactions, or a hub whose accepted proofs are small (SP1)",
+  result: "suspended",
+};
 
 /** What the client knows after the last of the proofs. */
-export function lastOf(proofs: readonly BatchedProof[]): BatchedProof["checked"] {
+function lastOf(proofs: readonly BatchedProof[]): BatchedProof["checked"] {
   const last = proofs.at(-1)?.checked;
   if (last === undefined) throw new Error("A transaction without proofs");
   return last;
 }
 
-function describeResult(result: ProofsOutcome, purpose: TransactionProofs["purpose"]): string {
-  if (result.kind === "lost") return result.reason;
-  if (result.kind === "refused") return result.refusal.detail ?? result.refusal.code;
-  return purpose;
+/** Says what the proofs contain. */
+function describeProofs({ purpose, knownHeight, proofs }: TransactionProofs): string {
+  const { blockNumber, state } = lastOf(proofs);
+  const rotations = proofs.filter(({ checked }) => checked.rotates).length;
+  const sets = rotations === 0
+    ? `authority set ${state.current.id}`
+    : `${rotations} ${rotations === 1 ? "rotation" : "rotations"} to authority set ${state.current.id}`;
+  const why = purpose === "messages" ? ", a block with messages" : "";
+  return `${sets}, relay chain block ${blockNumber}${why}; the host knows block ${knownHeight} of the hub`;
 }

@@ -10,6 +10,7 @@ import { DeadlineFault, withDeadline } from "../../../core/runtime/retry.ts";
 import { runInSlices } from "../../../core/runtime/slices.ts";
 import { awaitLogged, WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
+import type { NothingFound } from "../../deliver_update.ts";
 import { ProverFault } from "../../prover.ts";
 import type { UsableHostView } from "../../../core/hub_proofs/host_watch.ts";
 import type { HostProofSource, ProofsForHost } from "../../../core/hub_proofs/accepted_source.ts";
@@ -29,17 +30,6 @@ export interface FoundProofs {
   readonly kind: "proofs";
   readonly proofs: readonly BatchedProof[];
   readonly purpose: Extract<ProofsForHost, { kind: "proofs" }>["purpose"];
-}
-
-/** There are none to send now. */
-export interface NoProofs {
-  /**
-   * `unable`: some are needed, and no source has them. `settling`: endpoints do not show our last delivery yet.
-   * `pending`: another relayer's are in the mempool. `unusable`: the host takes none.
-   */
-  readonly kind: "nothing" | "unable" | "settling" | "pending" | "unusable";
-  /** A sentence without a full stop. */
-  readonly reason: string;
 }
 
 /** Timeout of one source: building a proof reads thousands of values. */
@@ -65,7 +55,7 @@ export class ProofFinder {
    * The fault of a source is thrown when no other source helps. @throws {RpcFault} @throws {ProverFault} @throws
    * {DeadlineFault}
    */
-  async find(view: UsableHostView, signal: AbortSignal): Promise<FoundProofs | NoProofs> {
+  async find(view: UsableHostView, signal: AbortSignal): Promise<FoundProofs | NothingFound> {
     const reasons: string[] = [];
     const unable: Unable[] = [];
     let fault: unknown;
@@ -128,7 +118,7 @@ export class ProofFinder {
   }
 
   /** Logs that there are no proofs; returns why. */
-  #reportNothing(reasons: readonly string[], unable: readonly Unable[]): NoProofs {
+  #reportNothing(reasons: readonly string[], unable: readonly Unable[]): NothingFound {
     const { log } = this.#deps;
     const [first] = unable;
     if (first === undefined) {
@@ -145,7 +135,7 @@ export class ProofFinder {
     }
     this.#reportedUnable = first.detail;
     this.#notices.waiting("proofs", { event: "long_wait.hub_proofs", fields: { reason: first.detail } });
-    return { kind: "unable", reason: first.detail };
+    return { kind: "nothing", reason: first.detail, lacking: "updates" };
   }
 }
 

@@ -8,10 +8,8 @@ import type { Replacement, ReplacementDecision, ReplacementState } from "../../.
 import { decideReplacement, MAX_REPLACEMENTS, MAX_TIMES_MARKET } from "../../../core/chains/replacement.ts";
 import type {
   Delivery,
-  Refusal,
   SignedSubmission,
   Simulation,
-  SpentGas,
   SubmissionOutcome,
 } from "../../../core/chains/submission.ts";
 import { highestPriceWei, lowest, TRANSFER_GAS } from "../../../core/chains/evm/gas.ts";
@@ -20,6 +18,7 @@ import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import { awaitLogged } from "../../../core/runtime/waiting.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
+import type { SubmitResult } from "../../deliver_update.ts";
 import { delayAbort, SHUTDOWN_GRACE_MS } from "../../poll_loop.ts";
 import type { DailyLoss } from "./daily_loss.ts";
 
@@ -47,24 +46,6 @@ export interface ProofsToSend {
   readonly isStillNeeded: (counting: "blocks" | "pool", signal: AbortSignal) => Promise<boolean>;
 }
 
-/** A transaction that was mined. */
-interface MinedProofs {
-  readonly block: bigint;
-  readonly transaction: string;
-  /** Absent: transactions are free, or the node does not say. */
-  readonly spent?: SpentGas;
-}
-
-/** Outcome of the proofs. */
-export type ProofsOutcome =
-  | { readonly kind: "mined" } & MinedProofs
-  /** Mined after another relayer's: it was paid for and changed nothing. */
-  | { readonly kind: "wasted" } & MinedProofs
-  /** Another relayer has delivered it; nothing was paid, or only for a cancellation. */
-  | { readonly kind: "overtaken" }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
-  | { readonly kind: "lost"; readonly reason: string };
-
 /** Interval between two polls of a transaction. */
 const POLL_MS = 2_000;
 
@@ -76,7 +57,7 @@ export async function sendProofs(
   deps: SendDeps,
   { proofs, isStillNeeded }: ProofsToSend,
   signal: AbortSignal,
-): Promise<ProofsOutcome> {
+): Promise<SubmitResult> {
   const { chain, loss } = deps;
   const delivery = toDelivery(proofs);
   const simulation = await simulateProofs(chain, proofs, signal);
@@ -145,7 +126,7 @@ class NonceSubmissions {
     this.#broadcastAtMs = this.#sentAtMs;
   }
 
-  async follow(signal: AbortSignal): Promise<ProofsOutcome> {
+  async follow(signal: AbortSignal): Promise<SubmitResult> {
     const awaited = { event: "long_wait.proofs_inclusion" } as const;
     const last = delayAbort(this.#deps.clock, signal, SHUTDOWN_GRACE_MS);
     try {
@@ -161,7 +142,7 @@ class NonceSubmissions {
     }
   }
 
-  async #watch(signal: AbortSignal): Promise<ProofsOutcome> {
+  async #watch(signal: AbortSignal): Promise<SubmitResult> {
     for (;;) {
       await this.#deps.clock.sleep(POLL_MS, signal);
       try {
@@ -177,7 +158,7 @@ class NonceSubmissions {
   }
 
   /** Reads the outcome of the transactions of this nonce; `undefined`: still pending. */
-  async #poll(signal: AbortSignal): Promise<ProofsOutcome | undefined> {
+  async #poll(signal: AbortSignal): Promise<SubmitResult | undefined> {
     let isOpen = false;
     for (const submission of this.#submissions.toReversed()) {
       const outcome = await this.#deps.chain.outcomes.fetchOutcome(submission, signal);
@@ -191,7 +172,7 @@ class NonceSubmissions {
   #included(
     submission: SignedSubmission,
     outcome: Extract<SubmissionOutcome, { kind: "included" }>,
-  ): ProofsOutcome {
+  ): SubmitResult {
     const result = this.#resultOf(submission, outcome);
     if (outcome.spent !== undefined) {
       const { dataCostWei, gasPriceWei, gasUsed } = outcome.spent;
@@ -208,12 +189,12 @@ class NonceSubmissions {
   #resultOf(
     submission: SignedSubmission,
     outcome: Extract<SubmissionOutcome, { kind: "included" }>,
-  ): ProofsOutcome {
+  ): SubmitResult {
     if (this.#cancelling.has(submission)) {
       return { kind: "lost", reason: "it was cancelled" };
     }
     if (outcome.succeeded) {
-      const kind = outcome.advancedClient === false ? "wasted" : "mined";
+      const kind = outcome.advancedClient === false ? "wasted" : "accepted";
       const { block, spent } = outcome;
       return { kind, block: block.height, transaction: submission.hash, ...spent && { spent } };
     }

@@ -22,13 +22,7 @@ import {
   type OpStackConsensusState,
 } from "./spec/update.ts";
 import { requireGame } from "./spec/verify_update.ts";
-import {
-  type ClaimKind,
-  ClaimRefusal,
-  readL1,
-  type RollupClaim,
-  type RollupDeps,
-} from "../../rollup/claims.ts";
+import { type ClaimKind, ClaimRefusal, type RollupClaim, type RollupDeps } from "../../rollup/claims.ts";
 import { accountNodesOf, provenStorageRoot, slotNodesOf } from "../../rollup/spec/l1_storage.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
@@ -60,7 +54,7 @@ export interface GameOptions {
 
 /** The games of one rollup; of all types, since the hub may list more types later. */
 export function disputeGames(
-  { l2 }: Pick<RollupDeps, "l2">,
+  { l2, log }: Pick<RollupDeps, "l2" | "log">,
   options: GameOptions,
   { state, rules }: { readonly state: OpStackConsensusState; readonly rules: DisputeGameRules },
 ): ClaimKind<FoundGame, Candidate> {
@@ -90,9 +84,15 @@ export function disputeGames(
         fetchHead(l2, signal),
       ]);
       const types = gameTypes.map((config, index) => ({ config, implementation: words[index] }));
-      const judged = listed.map((game, index) =>
-        judgeGame(game, { details: details[index], types, head, chain: options.stateMachine })
-      );
+      const judged = listed.map((game, index) => {
+        const answer = details[index];
+        if (answer !== undefined) {
+          return judgeGame(game, { details: answer, types, head, chain: options.stateMachine });
+        }
+        const explanation = "it answers as no game does";
+        log.warn("rollup_claim_skipped", { claim: game.name, explanation, l1: l1.hosts.join(", ") });
+        return "at an address that answers as no game does";
+      });
       const isOther = ({ gameType }: Candidate): number => gameType === options.respectedGameType ? 0 : 1;
       const candidates = judged.filter((each) => typeof each !== "string").toSorted((a, b) =>
         isOther(a) - isOther(b) || Number(b.estimate - a.estimate)
@@ -130,8 +130,7 @@ export function disputeGames(
 
 /** What games are judged by. */
 interface GameFacts {
-  /** `undefined`: its contract does not answer as games do. */
-  readonly details: Details | undefined;
+  readonly details: Details;
   /** Listed types, with the words of their implementations in the factory, as the L1's state has them. */
   readonly types: readonly {
     readonly config: GameTypeConfig;
@@ -144,7 +143,7 @@ interface GameFacts {
 /** Selects by type, implementation and claim; otherwise the reason to skip the game. */
 function judgeGame(game: FoundGame, { details, types, head, chain }: GameFacts): Candidate | string {
   const { config, implementation } = types.find((each) => each.config.gameType === game.gameType) ?? {};
-  if (config === undefined || details === undefined) return "unreadable";
+  if (config === undefined) return "of a type that the hub does not list";
   const found = implementation === undefined ? "none" : toAddress(fromHex(implementation).subarray(12));
   if (found !== config.expectedImplementation) {
     return `of type ${game.gameType} with implementation ${found}, and the hub expects ` +
@@ -168,7 +167,7 @@ async function fetchDetails(
   const results = await l1.fetchCalls(calls, signal);
   return games.map((_, index) => {
     const [data, time] = results.slice(2 * index, 2 * index + 2);
-    return data === undefined || time === undefined ? undefined : readL1(l1, () => decodeDetails(data, time));
+    return data === undefined || time === undefined ? undefined : decodeDetails(data, time);
   });
 }
 

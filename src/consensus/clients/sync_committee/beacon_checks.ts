@@ -251,8 +251,11 @@ export function adviseOnNodes(chain: string, nodes: readonly ProbedNode[]): read
   const may = (test: (routes: ServedRoutes) => boolean): boolean => nodes.some(({ routes }) => test(routes));
   const hasLightClient = may(({ lightClient }) => lightClient !== "no");
   if (hasLightClient && may(({ stateProofs, isGloas }) => stateProofs !== "no" || isGloas)) {
+    if (may(({ updates }) => updates !== "no")) return [];
     const found = `${where} serve no light_client/updates: a change of the period is read from a state`;
-    return may(({ updates }) => updates !== "no") ? [] : [ok("light_client_updates_missing", found)];
+    return may(({ states }) => states !== "no")
+      ? [ok("light_client_updates_missing", found)]
+      : [warning("light_client_updates_missing", `${found}, which none of them serves. ${LIGHT_CLIENTS}`)];
   }
   if (!may(({ states }) => states !== "no")) {
     const found =

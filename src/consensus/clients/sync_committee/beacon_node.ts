@@ -4,7 +4,7 @@
  * apis/{beacon,debug,node}; ChainSafe/lodestar: packages/api/src/beacon/routes.
  */
 import * as z from "zod";
-import { fromHex, type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
+import { type Hash256, type Hex, toHash256 } from "../../../core/encoding/bytes.ts";
 import { type BeaconNetwork, forkNames } from "./spec/beacon_network.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import { readForkSchedule } from "./spec/fork_schedule.ts";
@@ -24,7 +24,7 @@ import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Json } from "../../../core/rpc/json.ts";
-import type { BodyReader, RestAnswer, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
+import type { BodyReader, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
 
 /** A header with its recomputed root. */
 export interface RootedHeader {
@@ -60,7 +60,6 @@ export const beaconRoutes = {
 } as const;
 
 const hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).transform((text) => toHash256(text));
-const hexBytes = z.string().regex(/^0x([0-9a-fA-F]{2})*$/).transform(fromHex);
 const uint64 = z.string().regex(/^[0-9]{1,20}$/).transform(BigInt);
 
 /** Fork of an answer, or of the first of a list (ethereum/beacon-APIs: `version` beside `data`). */
@@ -69,7 +68,7 @@ const updatesJson = z.array(z.object({ data: lightClientUpdateJson })).max(128);
 const headerJson = z.object({ root: hash, header: z.object({ message: beaconHeaderJson }) });
 const checkpointsJson = z.object({ finalized: z.object({ epoch: uint64, root: hash }) });
 const genesisJson = z.object({ genesis_validators_root: hash });
-const proofJson = z.object({ data: z.object({ leaves: z.array(hash).max(1024), descriptor: hexBytes }) });
+const proofJson = z.object({ leaves: z.array(hash).max(1024) });
 
 /**
  * Runs `read`, which may throw the errors of this chain's codecs and checks. @throws {RpcFault} `malformed` of the
@@ -180,10 +179,8 @@ export class BeaconNode {
 
   /** Fetches the leaves of a compact proof of a state. */
   async fetchStateProof(state: string, format: Hex): Promise<readonly Hash256[]> {
-    const route = beaconRoutes.stateProof;
     const path = `/eth/v0/beacon/proof/state/${state}?format=${format}`;
-    const answer = await this.endpoint.fetchEither({ route, path }, this.#conditions);
-    return believed(this.endpoint, route, () => readProof(answer));
+    return (await this.#readData(beaconRoutes.stateProof, path, proofJson)).leaves;
   }
 
   /** Streams a state: its SSZ bytes, or JSON where the body's reader accepts it. */
@@ -207,24 +204,4 @@ export class BeaconNode {
     const detail = `the beacon chain has reached fork ${reported}, which this version does not know`;
     throw this.endpoint.fault("refused", route, { detail, cause: new DerivationError("unknown_fork") });
   }
-}
-
-/** Bytes: a container of a list of roots and of the descriptor, both behind offsets. */
-function readProof(answer: RestAnswer): readonly Hash256[] {
-  if (answer.kind === "json") return proofJson.parse(answer.json).data.leaves;
-  const { bytes } = answer;
-  if (bytes.length < 8) throw new DerivationError("branch_length");
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const [start, end] = [view.getUint32(0, true), view.getUint32(4, true)];
-  if (start !== 8 || end < start || end > bytes.length || (end - start) % 32 !== 0) {
-    throw new DerivationError("branch_length");
-  }
-  return hashesIn(bytes.subarray(start, end));
-}
-
-function hashesIn(bytes: Uint8Array): Hash256[] {
-  return Array.from(
-    { length: bytes.length / 32 },
-    (_, index) => toHash256(bytes.subarray(32 * index, 32 * (index + 1))),
-  );
 }

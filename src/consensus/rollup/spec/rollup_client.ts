@@ -160,8 +160,6 @@ export function requireWord(name: string, proven: ProvenSlot): Hash256 {
 export type RollupDataErrorCode =
   /** A log has the topic of the event but does not match its ABI. */
   | "malformed_event"
-  /** The result of a contract call does not match its ABI. */
-  | "malformed_result"
   /** The block is not the one that the claim is about. */
   | "wrong_block"
   /** The claim does not follow from the rollup's own block. */
@@ -193,27 +191,23 @@ export function readEvent<const P extends readonly AbiParameter[]>(
   if (log.address.toLowerCase() !== contract || topic0?.toLowerCase() !== layout.topic0) return undefined;
   const matchesLayout = indexed.length === layout.indexedCount &&
     indexed.every((topic) => topic.length === 66);
-  if (!matchesLayout) throw new RollupDataError("malformed_event");
-  return decodeAbiStrict(layout.parameters, concatHex([...indexed, log.data]), "malformed_event");
+  const values = matchesLayout
+    ? decodeAbiStrict(layout.parameters, concatHex([...indexed, log.data]))
+    : undefined;
+  if (values === undefined) throw new RollupDataError("malformed_event");
+  return values;
 }
 
-/**
- * Decodes ABI parameters; `encoded` must be canonical, without trailing bytes or dirty padding. @throws
- * {RollupDataError} with `code`
- */
+/** Decodes ABI parameters; `undefined` unless they are canonical, without trailing bytes or dirty padding. */
 export function decodeAbiStrict<const P extends readonly AbiParameter[]>(
   parameters: P,
   encoded: Hex,
-  code: Extract<RollupDataErrorCode, "malformed_event" | "malformed_result">,
-): DecodeAbiParametersReturnType<P> {
-  let values: DecodeAbiParametersReturnType<P>;
-  let again: Hex;
+): DecodeAbiParametersReturnType<P> | undefined {
   try {
-    values = decodeAbiParameters(parameters, encoded);
-    again = encodeAbiParameters<readonly AbiParameter[]>(parameters, [...values]);
-  } catch (cause) {
-    throw new RollupDataError(code, { cause });
+    const values = decodeAbiParameters(parameters, encoded);
+    const again = encodeAbiParameters<readonly AbiParameter[]>(parameters, [...values]);
+    return again === encoded.toLowerCase() ? values : undefined;
+  } catch {
+    return undefined; // the library's errors have no code
   }
-  if (again !== encoded.toLowerCase()) throw new RollupDataError(code);
-  return values;
 }

@@ -2,7 +2,7 @@
 import { about, type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
-import { type StateMachine, stateMachineIdKey } from "../../ismp/state_machine.ts";
+import { type StateMachine, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type ChainCheckContext, type ChainChecks, formatAge } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
@@ -43,7 +43,7 @@ export function planEvmChecks(
     check: CheckJob["check"],
     run: (own: EvmContext, signal: AbortSignal) => Promise<readonly CheckRow[]>,
   ): CheckJob => job(check, async (signal) => await run(await findAnswering(signal), signal));
-  const jobs = [
+  const jobs: readonly (CheckJob | undefined)[] = [
     job("endpoint", (signal) =>
       checkEndpoints(endpoints, {
         clock,
@@ -59,31 +59,33 @@ export function planEvmChecks(
       const rows = await checkChain(own, hub, signal);
       return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
     }),
-    answered("host_view", async (own, signal) => {
-      const client = new EvmHubClient(own);
-      const view = await client.fetchConsensusView(hub, signal);
-      const kind = await client.fetchClientKind(view.consensusClient, signal);
-      return [judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
-    }),
+    answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
     answered("state_proof", async (_, signal) => {
       const height = await fetchKnownHeight(signal);
       return height === undefined ? [] : await probe(height, signal);
     }),
-  ];
-  const paying = [
-    answered("balance", checkBalance),
-    ...judgeNonces === undefined ? [] : [
-      answered(
-        "nonce",
-        async (own, signal) => [judgeNonces(await new EvmReplacement(own).fetchNonces(signal))],
-      ),
-    ],
+    context.signs ? answered("balance", checkBalance) : undefined,
+    judgeNonces && answered("nonce", async (own, signal) => {
+      return [judgeNonces(await new EvmReplacement(own).fetchNonces(signal))];
+    }),
   ];
   return {
-    jobs: context.signs ? [...jobs, ...paying] : jobs,
+    jobs: jobs.filter((each) => each !== undefined),
     fetchRouterPrice: async (signal) =>
       await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
   };
+}
+
+async function checkHostView(
+  own: EvmContext,
+  hub: StateMachineId,
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const client = new EvmHubClient(own);
+  const view = await client.fetchConsensusView(hub, signal);
+  const kind = await client.fetchClientKind(view.consensusClient, signal);
+  const chain = own.at.id.stateMachine;
+  return [judgeHostView(view, { chain, hub: stateMachineIdKey(hub), isRouter: kind === "router" })];
 }
 
 async function checkBalance(own: EvmContext, signal: AbortSignal): Promise<readonly CheckRow[]> {

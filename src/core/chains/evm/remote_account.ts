@@ -94,7 +94,6 @@ export class RemoteAccount implements SigningAccount {
       return await retry({ clock, randomness, signal }, conditions, () => this.#askObserved(message, signal));
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
-      this.#publicKey = undefined;
       throw this.#noteSilence(error);
     }
   }

@@ -9,13 +9,8 @@ import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts"
 import { u64 } from "../../encoding/scale.ts";
 import { substrateEvmProofCodec } from "../../ismp/proof.ts";
 import { otherKeys } from "../../ismp/storage_keys.ts";
-import {
-  readStorageRoot,
-  readSubstrateEvmState,
-  readTrieId,
-  SubstrateEvmProofError,
-  type SubstrateEvmProofErrorCode,
-} from "../../merkle/substrate_evm_proof.ts";
+import { EvmProofError, type EvmProofErrorCode } from "../../merkle/evm_proof.ts";
+import { readStorageRoot, readSubstrateEvmState, readTrieId } from "../../merkle/substrate_evm_proof.ts";
 import { RpcFault } from "../../rpc/call.ts";
 import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
@@ -116,7 +111,7 @@ interface ContractSlots {
 }
 
 /** What the main trie shows where a contract has no slots to prove: retrying does not help. */
-const UNPROVABLE: ReadonlySet<SubstrateEvmProofErrorCode> = new Set<SubstrateEvmProofErrorCode>([
+const UNPROVABLE: ReadonlySet<EvmProofErrorCode> = new Set<EvmProofErrorCode>([
   "account_not_present",
   "account_malformed",
   "no_storage",
@@ -202,7 +197,7 @@ export class ContractProver implements SlotProver {
     try {
       return read();
     } catch (cause) {
-      if (!(cause instanceof SubstrateEvmProofError)) throw cause;
+      if (!(cause instanceof EvmProofError)) throw cause;
       if (UNPROVABLE.has(cause.code)) {
         throw new UnprovableKeyError("account_not_present", undefined, { cause });
       }

@@ -45,7 +45,7 @@ export function applyOutcomes(
   items: readonly { readonly item: SubmissionItemRow; readonly outcome: DeliveryOutcome }[],
 ): void {
   const { ledger: { submissions } } = context;
-  const { row, seen } = work;
+  const { row, seen, ourself } = work;
   const messagesOf = (outcome: DeliveryOutcome): readonly MessageRow[] =>
     items.filter((each) => each.outcome === outcome).map(({ item }) => readMessageRow(context, item));
   const settle = (messages: readonly MessageRow[], outcome: ItemOutcome): void => {
@@ -61,7 +61,16 @@ export function applyOutcomes(
   const [ours, theirs] = [messagesOf("delivered"), messagesOf("delivered_by_other")];
   const failed = messagesOf("not_executed");
   if (ours.length > 0) {
-    recordOwn(context, ours, work);
+    if (seen.kind === "included") {
+      recordDeliveries(context, ours, {
+        relayer: ourself,
+        txHash: hash,
+        block: seen.block,
+        isFinal: seen.isFinal,
+      });
+    } else {
+      for (const message of ours) recordFoundReceipt(context, message, { relayer: ourself, head: seen.head });
+    }
     noteExecuted(context, ours, row.createdAtMs);
   }
   settle(ours, "handled");
@@ -84,26 +93,6 @@ function holdNotExecuted(context: TargetContext, row: SubmissionRow, message: Me
     detail: "mined, but the host recorded no delivery: the receiving module failed",
     notBeforeMs,
   });
-}
-
-function recordOwn(
-  context: TargetContext,
-  messages: readonly MessageRow[],
-  { seen, row, ourself }: OutcomeSource,
-): void {
-  if (seen.kind === "receipt") {
-    for (const message of messages) {
-      recordFoundReceipt(context, message, { relayer: ourself, head: seen.head });
-    }
-  } else {
-    const { block, isFinal } = seen;
-    recordDeliveries(context, messages, {
-      relayer: ourself,
-      txHash: row.submission.hash,
-      block,
-      isFinal,
-    });
-  }
 }
 
 /** True when the message waits for this submission and for no other one. */

@@ -6,7 +6,7 @@ import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts
 import { memoryText } from "../../../../src/consensus/persisted_text.ts";
 import { oneDollar } from "../../../../src/core/pricing/price_quote.ts";
 import { createPriceSource } from "../../../../src/core/pricing/price_source.ts";
-import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
+import { clientWorker } from "../../../../src/consensus/chain_worker.ts";
 import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
 import type { HostProofSource, ProofTarget } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -236,7 +236,7 @@ export function relay(
 ): RunningRelayer {
   const { delivery, log, clock } = deliveryTo(hub, target, options);
   const stop = new AbortController();
-  const worker = hostWorker({ clock, random: fixedRandomness(0), log, delivery, intervalMs: 2_000 });
+  const worker = clientWorker({ clock, random: fixedRandomness(0), intervalMs: 2_000 }, delivery);
   let fault: unknown;
   const running = worker.run(stop.signal).catch((error: unknown) => {
     if (!stop.signal.aborted) fault = error;

@@ -1,7 +1,6 @@
 /** Proofs of the hub that an operator asks for, for a host with the live client: tried, and sent. */
 import assert from "node:assert/strict";
-import { proveHost } from "../../../../src/consensus/clients/beefy/host_worker.ts";
-import type { ProofResult } from "../../../../src/consensus/proven.ts";
+import { type ProofResult, proveClient } from "../../../../src/consensus/commands/prove_now.ts";
 import type { ObservedUpdate } from "../../../../src/consensus/poll_loop.ts";
 import { CommandRefusal } from "../../../../src/core/commands/command.ts";
 import { deliveryTo, type FollowingHost, onFixture, relay, type RelayerOptions } from "./fixture.ts";
@@ -25,7 +24,9 @@ function operator(hub: ProvenHub, target: FollowingHost, options: RelayerOptions
     notePoll: () => {},
   };
   const { delivery, clock } = deliveryTo(hub, target, options);
-  return { prove: (isDryRun) => proveHost({ clock, delivery }, { isDryRun, observer }, signal), updates };
+  const prove = (isDryRun: boolean): Promise<ProofResult> =>
+    proveClient({ clock, observer }, { client: delivery, isDryRun }, signal);
+  return { prove, updates };
 }
 
 test("prove to a host: a dry run says what would be sent and its cost, and sends nothing", async ({ hub, target }) => {
@@ -111,7 +112,7 @@ test("prove to a host: what stands in the way is said, and nothing is sent", asy
             found: "it serves EVM-5",
           }]),
       }),
-  }, /^No proof of KUSAMA-4009 for EVM-31337: it serves EVM-5\.$/);
+  }, /^No update of KUSAMA-4009 on EVM-31337: it serves EVM-5\.$/);
   await refused({
     chain: (chain) =>
       withMethods(chain, {

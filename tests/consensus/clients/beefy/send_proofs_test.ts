@@ -1,11 +1,8 @@
 /** What becomes of a transaction with proofs, with a chain whose every answer is scripted. */
 import assert from "node:assert/strict";
 import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
-import {
-  type ProofsOutcome,
-  type SendingChain,
-  sendProofs,
-} from "../../../../src/consensus/clients/beefy/send_proofs.ts";
+import { type SendingChain, sendProofs } from "../../../../src/consensus/clients/beefy/send_proofs.ts";
+import type { SubmitResult } from "../../../../src/consensus/deliver_update.ts";
 import { memoryText } from "../../../../src/consensus/persisted_text.ts";
 import type {
   BroadcastResult,
@@ -125,7 +122,7 @@ interface Scene {
   readonly stop: AbortController;
   readonly log: RecordedLog;
   isNews: boolean;
-  send(): Promise<ProofsOutcome>;
+  send(): Promise<SubmitResult>;
 }
 
 /** @param limitMicroUsd `maximum_daily_loss`; a wei is a micro-dollar here */
@@ -176,7 +173,7 @@ Deno.test("beefy: a transaction is followed through faults of endpoints to its b
   await made.clock.advance(7_000);
   made.chain.outcome = () => mined;
   const result = await made.clock.run(sending);
-  assert.equal(result.kind, "mined");
+  assert.equal(result.kind, "accepted");
   assert.deepEqual(made.chain.log, ["sign", "send at 100"]);
 });
 
@@ -219,7 +216,7 @@ Deno.test("beefy: nothing is signed that maximum_daily_loss does not cover, with
   for (let sent = 0; sent < 2; sent++) {
     // A nonce of its own for each.
     made.chain.nonce = BigInt(sent);
-    assert.equal((await made.clock.run(made.send())).kind, "mined");
+    assert.equal((await made.clock.run(made.send())).kind, "accepted");
   }
   made.chain.nonce = 2n;
   const refused = await made.clock.run(made.send());
@@ -227,7 +224,7 @@ Deno.test("beefy: nothing is signed that maximum_daily_loss does not cover, with
   assert.match(refused.refusal.detail ?? "", /^maximum_daily_loss: 0.0002 of 0.00025 dollars/);
   assert.equal(made.chain.log.filter((line) => line === "sign").length, 2);
   await made.clock.advance(86_400_000);
-  assert.equal((await made.clock.run(made.send())).kind, "mined");
+  assert.equal((await made.clock.run(made.send())).kind, "accepted");
 });
 
 Deno.test("beefy: replacements and cancellations stay within maximum_gas_price and maximum_daily_loss", async () => {
@@ -271,7 +268,7 @@ Deno.test("beefy: what waits too long and is no longer needed is cancelled at on
   assert.deepEqual(made.chain.log.filter((line) => !line.startsWith("send")), ["sign", "cancel"]);
   const [first] = made.chain.prices.keys();
   made.chain.outcome = ({ hash }) => hash === first ? mined : { kind: "replaced" };
-  assert.equal((await made.clock.run(sending)).kind, "mined");
+  assert.equal((await made.clock.run(sending)).kind, "accepted");
 });
 
 Deno.test("beefy: a transaction that no node knows any more is sent again", async () => {
@@ -284,7 +281,7 @@ Deno.test("beefy: a transaction that no node knows any more is sent again", asyn
   await made.clock.advance(60_000);
   assert.equal(sent(), 4);
   made.chain.outcome = () => mined;
-  assert.equal((await made.clock.run(sending)).kind, "mined");
+  assert.equal((await made.clock.run(sending)).kind, "accepted");
 });
 
 Deno.test("beefy: a nonce that another program has used is a loss, not a fault; a pool's word for it is none", async () => {
@@ -294,7 +291,7 @@ Deno.test("beefy: a nonce that another program has used is a loss, not a fault; 
   const used = scene();
   used.chain.broadcasting = () => ({ kind: "nonceUsed" });
   used.chain.outcome = () => mined;
-  assert.equal((await used.clock.run(used.send())).kind, "mined");
+  assert.equal((await used.clock.run(used.send())).kind, "accepted");
 });
 
 Deno.test("beefy: a failed transaction is reported with its reason", async () => {
@@ -311,7 +308,7 @@ Deno.test("beefy: a stopping program waits some seconds for what it has sent", a
   made.stop.abort(new ShutdownRequested("SIGTERM"));
   await made.clock.advance(2_000);
   made.chain.outcome = () => mined;
-  assert.equal((await made.clock.run(sending)).kind, "mined");
+  assert.equal((await made.clock.run(sending)).kind, "accepted");
   const late = scene();
   const waiting = late.send();
   await late.clock.advance(3_000);

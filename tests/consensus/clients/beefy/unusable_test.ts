@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { AcceptedSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { HubWork } from "../../../../src/core/hub_proofs/hub_work.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
-import { hostWorker } from "../../../../src/consensus/clients/beefy/host_worker.ts";
+import { clientWorker } from "../../../../src/consensus/chain_worker.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { idOf } from "../../../support/memory_target.ts";
@@ -51,7 +51,7 @@ class Scene implements AsyncDisposable {
       sources: [source],
       chain: { id: idOf("EVM-1/ETH0"), hubClient } as unknown as HostChain,
     });
-    const worker = hostWorker({ clock, log, random: fixedRandomness(0), delivery, intervalMs: 10_000 });
+    const worker = clientWorker({ clock, random: fixedRandomness(0), intervalMs: 10_000 }, delivery);
     this.#end = worker.run(this.#stop.signal).catch((error: unknown) => error);
   }
 

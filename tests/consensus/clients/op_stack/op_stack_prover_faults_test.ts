@@ -6,6 +6,7 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
+import { lieAbout } from "../../rollup/lies.ts";
 import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
 import { updatesOf } from "../../findings.ts";
 import { never, relay } from "../../rollup/fixture.ts";
@@ -52,6 +53,21 @@ test("op stack: an L1 whose head fell below what the hub knows is waited for", a
   await fixture.advanceL1();
   await relay(hub, fixture.prover());
   assert.equal(await hub.fetchLatestHeight(prover.commitmentId), game.l2Height);
+});
+
+test("op stack: a log that names a contract that is no game is skipped", async (fixture) => {
+  const lie = lieAbout("eth_getLogs", "*.topics.1");
+  let isLying = false;
+  const prover = fixture.prover({
+    l1Transport: (...request) => (isLying ? alteringFetch(lie) : platformFetch)(...request),
+  });
+  const game = await fixture.propose();
+  await prover.next(never);
+  isLying = true;
+  await createTestClient({ mode: "anvil", transport: http(fixture.nodes.l2.rpcUrl) }).mine({ blocks: 1 });
+  await fixture.propose();
+  assert.equal(updatesOf(await prover.next(never)).height, game.l2Height);
+  assert.equal(fixture.log.linesOf("rollup_claim_skipped").length > 0, true);
 });
 
 test("op stack: without the state of the L1 block nothing can be proved, until an endpoint has it", async (fixture) => {

@@ -17,7 +17,7 @@ import { lieAbout } from "../../rollup/lies.ts";
 import { outcomeOf } from "../../rollup/outcome.ts";
 import { updatesOf } from "../../findings.ts";
 import { l1Id, mineL1, never, reasonForNothing, relay } from "../../rollup/fixture.ts";
-import { onFixture, type OpStackFixture, rollupId } from "./fixture.ts";
+import { onFixture, rollupId } from "./fixture.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -29,21 +29,16 @@ const commitmentId = commitmentIdOf({
   l1StateMachineId: l1Id,
 });
 
-/** Makes new blocks on the rollup, two seconds after one another. */
-async function mineL2({ nodes }: OpStackFixture, blocks = 1): Promise<void> {
-  await createTestClient({ mode: "anvil", transport: http(nodes.l2.rpcUrl) }).mine({ blocks, interval: 2 });
-}
-
 test("op stack: games of every kind are used while they are not contested", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const prover = fixture.prover();
   for (const gameType of Object.values(gameTypes)) {
-    await mineL2(fixture, 2);
+    await fixture.mineL2(2);
     const game = await fixture.propose({ gameType });
     assert.equal(await relay(hub, prover), game.l2Height, `type ${gameType}`);
   }
   for (const gameType of Object.values(gameTypes).filter((type) => type !== gameTypes.succinct)) {
-    await mineL2(fixture, 2);
+    await fixture.mineL2(2);
     const game = await contracts.proposeOutput(nodes.l2, { gameType });
     await contracts.challengeGame(game.proxy);
     await fixture.advanceL1();
@@ -55,13 +50,13 @@ test("op stack: games of every kind are used while they are not contested", asyn
 test("op stack: of several games the highest true one is proved, whatever else is claimed", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const older = await contracts.proposeOutput(nodes.l2);
-  await mineL2(fixture, 5);
+  await fixture.mineL2(5);
   const newest = await contracts.proposeOutput(nodes.l2);
   const wrong = { claim: older.rootClaim, gameType: gameTypes.aggregate };
   const falseOne = await contracts.proposeOutput(nodes.l2, wrong);
   await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: newest.l2Height + 1000n });
   await contracts.proposeOutput(nodes.l2, { ...wrong, l2Height: 2n ** 256n - 1n });
-  await mineL2(fixture);
+  await fixture.mineL2();
   const falseAboveAll = await fixture.propose({ claim: older.rootClaim });
 
   const prover = fixture.prover();
@@ -162,23 +157,13 @@ test("op stack: an upgrade of games on the L1 is named, and its games wait until
 test("op stack: the respected game type orders those of the hub, and leaves none out", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const succinct = await contracts.proposeOutput(nodes.l2, { gameType: gameTypes.succinct });
-  await mineL2(fixture);
+  await fixture.mineL2();
   const fault = await fixture.propose();
   const picky = fixture.prover({ options: { respectedGameType: gameTypes.succinct } });
   assert.deepEqual(await picky.check(never), []);
   assert.equal(await relay(hub, picky), succinct.l2Height);
   assert.equal(await relay(hub, picky), fault.l2Height);
   assert.deepEqual(fixture.log.events("warn"), []);
-});
-
-test("op stack: a proposer that moved to another type that the hub lists is followed", async (fixture) => {
-  const { hub } = fixture;
-  const prover = fixture.prover({ options: { respectedGameType: gameTypes.aggregate } });
-  for (let round = 0; round < 2; round++) {
-    await mineL2(fixture);
-    const { l2Height } = await fixture.propose();
-    assert.equal(await relay(hub, prover), l2Height);
-  }
   const stubborn = fixture.prover({ options: { respectedGameType: 0 } });
   assert.match(
     (await stubborn.check(never)).map(({ found }) => found).join(),
@@ -192,11 +177,11 @@ test("op stack: chains without games are proved by their output oracle", async (
   hub.put(outputOracleKey(rollupId), addressCodec.enc(toAddress(contracts.oracle)));
   const prover = fixture.prover();
   await contracts.proposeToOracle(nodes.l2);
-  await mineL2(fixture);
+  await fixture.mineL2();
   await contracts.proposeToOracle(nodes.l2);
   await fixture.advanceL1();
   const first = await relay(hub, prover);
-  await mineL2(fixture);
+  await fixture.mineL2();
   await contracts.proposeToOracle(nodes.l2, { claim: `0x${"11".repeat(32)}`, l2Height: first + 1n });
   await fixture.advanceL1();
   assert.match(await reasonForNothing(prover), /output 2: false_claim/);
@@ -221,7 +206,7 @@ test("op stack: headers that carry the message passer's root need no state of th
 test("op stack: an endpoint whose index lacks a game is named and another one asked; alone it is asked again later", async (fixture) => {
   const { contracts, hub, nodes } = fixture;
   const first = await contracts.proposeOutput(nodes.l2);
-  await mineL2(fixture);
+  await fixture.mineL2();
   const game = await fixture.propose();
   const bad = nodes.l1.rpcUrl.replace("127.0.0.1", "localhost");
   let lacking: readonly string[] = [first.proxy, game.proxy];

@@ -114,7 +114,9 @@ Deno.test("advice on beacon nodes: what one node lacks another may have, and wha
   match(text({}, {}), /^beacon nodes n0, n1 serve neither states nor proofs/);
   equal(text({ lightClient: "yes" }, { stateProofs: "yes" }), "");
   equal(text({ lightClient: "yes", isGloas: true }), "");
-  match(text({ lightClient: "yes", stateProofs: "yes", updates: "no" }), /serve no light_client\/updates/);
+  const withoutUpdates = { lightClient: "yes", stateProofs: "yes", updates: "no" } as const;
+  match(text({ ...withoutUpdates, states: "bytes" }), /serve no light_client\/updates.* from a state$/);
+  match(text(withoutUpdates), /from a state, which none of them serves/);
   equal(
     text({ lightClient: "unknown", stateProofs: "unknown", states: "unknown" }),
     "",

@@ -57,17 +57,13 @@ Deno.test("sync committee prover: a lie about any field of a finality update is 
 Deno.test("sync committee prover: a source that lies is named, and the next one serves", async () => {
   const { fixture } = await newsFor(["honest"]);
   await using _ = fixture;
-  const lie: Mischief = {
-    bytes: (path, bytes) => path.includes("/proof/state/") ? turned(bytes, 40) : bytes,
-  };
+  const lie = wrongAbout(/\/proof\/state\//, "data.leaves.1");
   fixture.spoil("liar", lie);
   const finding = await fixture.prover(["liar"]).next(never);
   ok(finding.kind === "updates");
   match(finding.summary, /by whole state of liar/);
   equal(refused(fixture), ["liar"]);
-  fixture.spoil("liar", {
-    bytes: (path, bytes) => turned(bytes, path.startsWith("/eth/v2/debug") ? 2_736_640 : 40),
-  });
+  fixture.spoil("liar", { ...lie, bytes: (_path, bytes) => turned(bytes, 2_736_640) });
   await rejects(
     fixture.prover(["liar"]).next(never),
     { name: "ProverFault", code: "bad_data", endpoint: "liar" },

@@ -201,10 +201,7 @@ Deno.test("claim events: answers of a game are read, and refused when they have 
   const encoded = encodeAbiParameters([{ type: "bytes" }], [toHex(extraData)]);
   equal(decodeDetails(encoded, word(timestampSec)), { extraData, createdAtSec: timestampSec });
   const refuses = (data: string, time: Hash256 | Hex): void =>
-    throws(() => decodeDetails(`0x${data.slice(2)}`, time), {
-      name: "RollupDataError",
-      code: "malformed_result",
-    });
+    equal(decodeDetails(`0x${data.slice(2)}`, time), undefined);
   for (const bad of ["0x", `${encoded}00`, encoded.slice(0, -2), word(2n ** 200n)]) {
     refuses(bad, word(timestampSec));
   }

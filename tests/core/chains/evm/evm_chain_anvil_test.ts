@@ -40,7 +40,6 @@ import {
   postTo,
   proveFromHub,
   signed,
-  twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
@@ -372,29 +371,6 @@ test("evm chain: a competitor's delivery that waits in the pool is noticed when 
   });
   await host.node.dropTransaction({ hash: submission.hash });
   assert.equal((await chain.sender.sign(delivery, { simulation, ...noHints }, never)).kind, "signed");
-});
-
-test("evm chain: a submission is pending or unknown as the chain says", async ({ host }) => {
-  const { chain } = chainOf(host, twoUrls(host));
-  const messages = [postTo(host, 1n)];
-  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-  const submission = await signed(chain, delivery);
-  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "unknown" });
-  await host.node.setAutomine(false);
-  assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "sent" });
-  assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "alreadyKnown" });
-  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "pending" });
-  await host.node.dropTransaction({ hash: submission.hash });
-  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "unknown" });
-  await host.node.setAutomine(true);
-  await host.transact(DEVNET_ACCOUNTS.relayer, {
-    to: DEVNET_ACCOUNTS.user.address,
-    data: "0x",
-    valueWei: 1n,
-  });
-  const late = "some endpoints show a transaction later than the nonce that it used";
-  assert.deepEqual(await chain.outcomes.fetchOutcome(submission, never), { kind: "pending" }, late);
-  assert.deepEqual(await chain.sender.broadcast(submission, never), { kind: "nonceUsed" });
 });
 
 test("evm chain: signing refuses what the account cannot pay and notices another handler", async ({ host, chain }) => {

@@ -61,11 +61,6 @@ const wrongFields: readonly (readonly [field: string, values: readonly unknown[]
   ["removed", ["false", 0, {}]],
 ];
 
-Deno.test("logs: as many as an answer may hold keep their order", () => {
-  const many = Array.from({ length: 2_001 }, (_, index) => ({ ...log, logIndex: `0x${index.toString(16)}` }));
-  assert.deepEqual(readLogs(many).map(({ logIndex }) => Number(logIndex)), [...many.keys()]);
-});
-
 Deno.test("logs: what is not of the form is named by its place", () => {
   for (const [field, values] of wrongFields) {
     for (const value of values) {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { zstdDecompressSync } from "node:zlib";
 import type { RelayerHubCall } from "../../../../src/core/chains/hub.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { encodeHubCall } from "../../../../src/core/chains/substrate/hub_calls.ts";
@@ -15,15 +14,7 @@ import {
 import { getRequestsWithProofCodec } from "../../../../src/core/ismp/ismp_message.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { ismpKeys, otherKeys } from "../../../../src/core/ismp/storage_keys.ts";
-import {
-  bool,
-  bytes,
-  type Codec,
-  decodeStrict,
-  Struct,
-  u32,
-  u64,
-} from "../../../../src/core/encoding/scale.ts";
+import { bool, type Codec, decodeStrict, u64 } from "../../../../src/core/encoding/scale.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
@@ -227,26 +218,14 @@ Deno.test("hub calls: what exceeds the size limit is refused without asking", as
   assert.equal(node.exchanges.some(({ methods }) => methods.includes("state_call")), false);
 });
 
-Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed, and unpacks to itself", async () => {
+Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed", async () => {
   const { proof } = accumulate;
-  const large: RelayerHubCall = {
-    kind: "accumulate",
-    proof: { ...proof, sourceProof: { ...proof.sourceProof, proof: new Uint8Array(5_000).fill(9) } },
-  };
+  const sourceProof = { ...proof.sourceProof, proof: new Uint8Array(5_000).fill(9) };
+  const large = { kind: "accumulate", proof: { ...proof, sourceProof } } as const;
   const { chain, run } = scriptHub({ chain_getHeader: () => headerJson(77) });
   const call = decodeBareExtrinsic((await run(chain.hubCalls.prepareCall(large, signal))).raw);
   // Pallet CallDecompressor of nexus, call decompress_call.
   assert.deepEqual([...call.slice(0, 2)], [54, 0]);
-  const { compressed, size } = decodeStrict(
-    Struct({ compressed: bytes, size: u32 }),
-    call.slice(2),
-    "decompress_call",
-  );
-  const plain = new Uint8Array(zstdDecompressSync(compressed));
-  assert.equal(plain.length, size);
-  const { specName, specVersion, metadata } = hubMetadata("nexus-head");
-  const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
-  assert.equal(toHex(plain), toHex(encodeHubCall(runtime, large)));
 });
 
 const [request] = argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec).requests;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
 import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
-import { fromHex, type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   contractSlotKey,
   epochRelayerSlot,
@@ -16,15 +16,7 @@ import {
   consensusClaimMessage,
   requestClaimMessage,
 } from "../../../../src/core/ismp/signed_messages.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
-import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
-import {
-  authoritySetOf,
-  encodeConsensusState,
-  initialConsensusState,
-  signHubProof,
-} from "../../../../devnet/evm/hub_proof.ts";
-import { commitSender, post, receiver, sender, startTestHub } from "../../../../devnet/hub/deliveries.ts";
+import { commitSender, post, receiver, sender } from "../../../../devnet/hub/deliveries.ts";
 import {
   askQuestions,
   commitBlock,
@@ -39,7 +31,6 @@ import {
   withdrawal,
 } from "../../../../devnet/hub/relayer_work.ts";
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
-import { ownHeaderOf, type SubmittedProof } from "../../../../devnet/hub/own_proofs.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
 import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
@@ -127,20 +118,6 @@ test("relayer hub: refused claims have the pallet's error and the reason behind 
   hub.advanceTime(601_000);
   hub.produceBlock();
   assert.equal(await refusalOf(chain, accumulate(good)), "taken");
-});
-
-test("relayer hub: of two claims for one request the second fails in its block, and says why", async ({ hub, chain }) => {
-  const work = await paidWork(hub, [1n, 2n]);
-  const [first = payee] = work.commitments;
-  // Another set of requests is another tag: the pool takes both.
-  const both = await send(chain, accumulate(await work.prove()));
-  const one = await send(chain, accumulate(await work.prove([first])));
-  hub.produceBlock();
-  assert.equal((await chain.outcomes.fetchOutcome(both, signal)).kind, "included");
-  const outcome = await chain.outcomes.fetchOutcome(one, signal);
-  assert.ok(outcome.kind === "included");
-  assert.equal(outcome.succeeded, false);
-  assert.deepEqual(outcome.refusal, { code: "unknown_message", detail: "Relayer.MissingCommitments" });
 });
 
 test("relayer hub: a beneficiary is credited by the deliverer's signature over the nonce of the hub", async ({ hub, chain }) => {
@@ -330,72 +307,6 @@ test("relayer hub: the reward of a request of the hub is listed by module and cl
   assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
   assert.equal(await chain.rewards.fetchIsRequestClaimed(commitment, signal), true);
   assert.equal(await refusalOf(chain, call), "duplicate Relayer.OutboundRequestAlreadyClaimed");
-});
-
-const authority = DEVNET_ACCOUNTS.oracle;
-
-/** Lets the hub accept a proof of its newest final block; with `rotatesTo` by the set before, handing over. */
-async function prove(
-  hub: Hub,
-  relayBlock: bigint,
-  rotatesTo?: bigint,
-): Promise<readonly [SubmittedProof, string]> {
-  void hub.dispatchPost({
-    dest: hub.identity.stateMachine,
-    from: new Uint8Array(8),
-    to: new Uint8Array(8),
-    body: new Uint8Array(),
-    timeoutSec: 0n,
-  });
-  hub.produceBlock();
-  hub.produceBlock();
-  const own = ownHeaderOf(hub.finalizedHeader);
-  assert.ok(own !== undefined);
-  const proof = await signHubProof({
-    validatorSetId: rotatesTo ?? 1n,
-    blockNumber: relayBlock,
-    nextAuthoritySet: authoritySetOf(authority.address, (rotatesTo ?? 1n) + 1n),
-    commitments: [{ paraId: 4009n, height: BigInt(hub.finalized.number), ...own }],
-  }, authority);
-  const submitting = hub.ownProofs.submitProof(fromHex(proof));
-  submitting.catch(() => undefined);
-  hub.produceBlock();
-  return [await submitting, proof];
-}
-
-Deno.test("relayer hub: accepted proofs are listed, and their bytes are found", async () => {
-  await using hub = await startTestHub();
-  void hub.ownProofs.initializeState(fromHex(encodeConsensusState(initialConsensusState(authority.address))));
-  hub.produceBlock();
-  const [messaging, messagingBytes] = await prove(hub, 5n);
-  const [rotation, rotationBytes] = await prove(hub, 6n, 2n);
-  hub.produceBlock();
-  const expected = { rotations: new Map([[2n, rotation.height]]), messaging: [messaging.height] };
-  await using connection = connect(hub);
-  const { chain } = connection;
-  const list = (): Promise<unknown> => chain.acceptedProofs.fetchAcceptedIndex(signal);
-  assert.deepEqual(await list(), expected);
-  const bytesOf = async (
-    proof: { height: bigint; newSetId: bigint | undefined },
-  ): Promise<string | undefined> => {
-    const bytes = await chain.acceptedProofs.fetchProofBytes(proof, signal);
-    return bytes === undefined ? undefined : toHex(bytes);
-  };
-  assert.equal(await bytesOf(messaging), messagingBytes);
-  assert.equal(await bytesOf(rotation), rotationBytes);
-  assert.equal(await bytesOf({ height: rotation.height, newSetId: undefined }), rotationBytes);
-  hub.ownProofs.forget({ setId: 2n });
-  assert.equal(await bytesOf(rotation), undefined);
-  hub.fault = ({ method }) =>
-    method === "offchain_localStorageGet"
-      ? { kind: "error", code: -32601, message: "Method not found" }
-      : undefined;
-  await using safe = connect(hub);
-  assert.deepEqual(await safe.chain.acceptedProofs.fetchAcceptedIndex(signal), expected);
-  await assert.rejects(
-    safe.chain.acceptedProofs.fetchProofBytes(messaging, signal),
-    (error: unknown) => error instanceof RpcFault && error.code === "missing_method",
-  );
 });
 
 test("relayer hub: receipts on the hub itself are proven below the root of its header", async ({ hub, chain }) => {

@@ -8,8 +8,6 @@ import {
   subscriptionCodec,
 } from "../../../../src/core/ismp/storage_keys.ts";
 import { list, u64 } from "../../../../src/core/encoding/scale.ts";
-import { startTestHub } from "../../../../devnet/hub/deliveries.ts";
-import { connect } from "./hub_connection.ts";
 import { hashOf, scriptHub } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
@@ -68,38 +66,4 @@ Deno.test("sender limits: allow list, subscriptions, seller and blocked senders 
   );
   assert.equal(hub.trips(), 1);
   await hub.chain.close();
-});
-
-Deno.test("sender limits: they are those that the hub goes by", async () => {
-  await using hub = await startTestHub({ bandwidthGate: true });
-  await using connection = connect(hub);
-  const { chain } = connection;
-  void hub.setBandwidthAllowlist(chain1, names.listed, true);
-  void hub.creditBandwidth({
-    source: chain1,
-    app: names.rich,
-    tier: "TierOne",
-    bytes: 700n,
-    durationSec: 60n,
-  });
-  hub.produceBlock();
-  const asked = [names.listed, names.rich, names.stranger];
-  assert.deepEqual(await chain.senderLimits.fetchSenderLimits(chain1, asked, signal), [
-    free,
-    metered(700n),
-    metered(0n),
-  ]);
-  hub.advanceTime(61_000);
-  hub.produceBlock();
-  assert.deepEqual(await chain.senderLimits.fetchSenderLimits(chain1, asked, signal), [
-    free,
-    metered(0n),
-    metered(0n),
-  ]);
-  const elsewhere = await chain.senderLimits.fetchSenderLimits(
-    parseStateMachine("EVM-56"),
-    [names.listed],
-    signal,
-  );
-  assert.deepEqual(elsewhere, [metered(0n)]);
 });

@@ -197,17 +197,18 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
   assert.equal(relayer.row(last).nextAttemptAtMs, NEVER_MS);
   fixture.two.deceivers.clear();
   const { ledger } = relayer;
-  const scope = { ledger, hub: names.hub, chains: [names.one, names.two] };
+  const release = (subject?: HoldSubject): ReturnType<typeof releaseSuspended> =>
+    releaseSuspended(ledger, [names.one, names.two], subject);
   const { sender } = toSuspensionKey(last, names.two);
   const others: readonly HoldSubject[] = [
     { kind: "route", source: undefined, dest: names.one },
     { kind: "route", source: names.one, dest: names.two },
     { kind: "module", module: "0xdead" },
   ];
-  for (const other of others) assert.deepEqual(releaseSuspended(scope, other), []);
-  const released = releaseSuspended(scope, { kind: "module", module: toHex(sender) });
+  for (const other of others) assert.deepEqual(release(other), []);
+  const released = release({ kind: "module", module: toHex(sender) });
   assert.deepEqual(released.map((pair) => pair.failures), [3]);
-  assert.deepEqual(releaseSuspended(scope, undefined), []);
+  assert.deepEqual(release(), []);
   await work(relayer);
   assert.equal(relayer.row(last).state, "delivered");
 });

@@ -87,7 +87,6 @@ function paying(dollars18: bigint): LegProfit {
           isRemembered: false,
           failures: [],
         }),
-      lastGood: undefined,
     },
   };
 }

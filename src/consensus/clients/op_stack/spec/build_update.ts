@@ -92,7 +92,7 @@ function checkClaim(block: ClaimedL2Block, { l2Height, outputRoot }: ClaimedOutp
 
 /**
  * Builds the proof of a dispute game; `factory` and `challenge` are answers of `eth_getProof` at the L1 height of the
- * update. @throws {RollupDataError} `malformed_result`, `wrong_block`, `false_claim` @throws {EvmProofError}
+ * update. @throws {RollupDataError} `wrong_block`, `false_claim` @throws {EvmProofError}
  * malformed_answer
  */
 export function buildDisputeGameProof(

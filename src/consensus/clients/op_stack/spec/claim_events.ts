@@ -79,9 +79,11 @@ export interface Details {
   readonly createdAtSec: bigint;
 }
 
-/** Decodes the results of {@link disputeGameCalls}. @throws {RollupDataError} `malformed_result` */
-export function decodeDetails(extraData: Hex, createdAt: Hex): Details {
-  const [bytes] = decodeAbiStrict([{ type: "bytes" }], extraData, "malformed_result");
-  const [createdAtSec] = decodeAbiStrict([{ type: "uint64" }], createdAt, "malformed_result");
-  return { extraData: fromHex(bytes), createdAtSec };
+/** Decodes the results of {@link disputeGameCalls}; `undefined` for results that no game has. */
+export function decodeDetails(extraData: Hex, createdAt: Hex): Details | undefined {
+  const [bytes] = decodeAbiStrict([{ type: "bytes" }], extraData) ?? [];
+  const [createdAtSec] = decodeAbiStrict([{ type: "uint64" }], createdAt) ?? [];
+  return bytes === undefined || createdAtSec === undefined
+    ? undefined
+    : { extraData: fromHex(bytes), createdAtSec };
 }

@@ -1,4 +1,3 @@
-import type { IntermediateState } from "../../../../../src/core/ismp/state_machine.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
@@ -45,19 +44,6 @@ interface Step {
 
 const stage: Step = { trusted: stateAt(0), update: staging };
 const enact: Step = { trusted: stateAt(1), update: enactment };
-
-/** Verifies updates of one extrinsic: each against the state that its predecessor leaves. */
-function verifyInTurn(
-  updates: readonly BscUpdate[],
-): { readonly consensusState: BscConsensusState; readonly commitments: readonly IntermediateState[] } {
-  let consensusState = stateAt(0);
-  const commitments = updates.map((update) => {
-    const verified = verifyBscUpdate(consensusState, update, hub);
-    consensusState = verified.consensusState;
-    return verified.commitment;
-  });
-  return { consensusState, commitments };
-}
 
 function refuses(
   { trusted, update }: Step,
@@ -111,9 +97,6 @@ Deno.test("BSC: the synthetic rotation leads through the known states", () => {
     const { consensusState } = verifyBscUpdate(trusted, update, hub);
     equal(toHex(bscConsensusStateCodec.enc(consensusState)), toHex(states[at + 1] ?? new Uint8Array(0)));
   }
-  const together = verifyInTurn([staging, enactment]);
-  equal(together.consensusState, stateAt(2));
-  equal(together.commitments.map(({ height }) => height.height), [2003n, 2010n]);
 });
 
 Deno.test("BSC: the epoch's first header as source stages the same set without ancestry", () => {
