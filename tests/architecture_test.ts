@@ -262,7 +262,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 2003,
   "core/substrate": 270,
-  "core/telemetry": 2533,
+  "core/telemetry": 2538,
   "messaging": 939,
   "messaging/checks": 283,
   "messaging/commands": 1746,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_089,
+  "lines of src": 73_094,
   "lines of devnet": 31_164,
   "lines of tests": 86_536,
   "lines of the longest function of src": 72,
