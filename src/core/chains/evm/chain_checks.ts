@@ -127,7 +127,7 @@ async function findAnsweringEndpoint(
 async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {
   const { id: { stateMachine: chain }, host } = context.at;
   const { handler, feeToken, hyperbridge } = await context.hostParams.read(signal);
-  const decimals = await new EvmFees(context).fetchFeeTokenDecimals(signal);
+  const { decimals } = await new EvmFees(context).fetchFees([], signal);
   const found =
     `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
   return about(chain).ok("host", found);
