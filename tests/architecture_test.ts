@@ -251,8 +251,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 447,
   "core/chains": 12_144,
   "core/checks": 1225,
-  "core/commands": 1544,
-  "core/config": 3091,
+  "core/commands": 1545,
+  "core/config": 3078,
   "core/encoding": 579,
   "core/evm": 1702,
   "core/hub_proofs": 736,
@@ -262,7 +262,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 1990,
   "core/substrate": 270,
-  "core/telemetry": 2533,
+  "core/telemetry": 2538,
   "messaging": 937,
   "messaging/checks": 283,
   "messaging/commands": 1735,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_815,
+  "lines of src": 72_808,
   "lines of devnet": 31_038,
   "lines of tests": 86_377,
   "lines of the longest function of src": 72,

@@ -4,7 +4,7 @@ import { type Command, configGroup, nothingWritten, type StandaloneRun, writeNew
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitChain } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
-import { isKeystore, isRemote, shownText } from "../config/redact.ts";
+import { KEYSTORE_PREFIX, REMOTE_PREFIX, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { readUrl } from "../config/values.ts";
 import { dirname } from "node:path";
@@ -142,8 +142,9 @@ function completeChain(run: StandaloneRun, options: InitOptions, chain: NamedCha
   const signer = one("Key file, or keystore: or web3signer: and its place, of the account", options.signer);
   const account = {
     signer,
-    ...isRemote(signer ?? "") && { signer_address: one("Address of the account", options.signerAddress) },
-    ...isKeystore(signer ?? "") &&
+    ...signer?.startsWith(REMOTE_PREFIX) &&
+      { signer_address: one("Address of the account", options.signerAddress) },
+    ...signer?.startsWith(KEYSTORE_PREFIX) &&
       { keystore_password_file: one("File with the password of the keystore", options.passwordFile) },
   };
   return { ...chain, urls, account };

@@ -144,18 +144,8 @@ export class EndpointUrl {
 /** Before the URL of a Web3Signer in `signer`. */
 export const REMOTE_PREFIX = "web3signer:";
 
-/** True for a text that means a Web3Signer. */
-export function isRemote(given: string): boolean {
-  return given.startsWith(REMOTE_PREFIX);
-}
-
 /** Before the path of an encrypted keystore in `signer`. */
 export const KEYSTORE_PREFIX = "keystore:";
-
-/** True for a text that means an encrypted keystore. */
-export function isKeystore(given: string): boolean {
-  return given.startsWith(KEYSTORE_PREFIX);
-}
 
 /** A remote signer: where it is, and which of its accounts signs. */
 export class RemoteSigner extends EndpointUrl {

@@ -7,7 +7,7 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
 import type { Checked, EffectiveValue, Statement } from "./diagnostics.ts";
-import { isKeystore, isRemote, KEYSTORE_PREFIX, REMOTE_PREFIX, RemoteSigner, Secret } from "./redact.ts";
+import { KEYSTORE_PREFIX, REMOTE_PREFIX, RemoteSigner, Secret } from "./redact.ts";
 import { readAddress, readUrl, text } from "./values.ts";
 import { type AccountKind, openKeystoreFile, readPassword } from "./keystores/keystore_file.ts";
 import { type Key, optional, type Type } from "./schema.ts";
@@ -52,7 +52,7 @@ export function evmSigner(files: ConfigFiles): Type<EvmSigner> {
   const type = text<EvmSigner>(
     EXPECTED.evm,
     (given, section) =>
-      isRemote(given.trim())
+      given.trim().startsWith(REMOTE_PREFIX)
         ? readRemoteSigner(given.trim(), section)
         : readLocalKey(files, "evm", { section, given: given.trim() }),
   );
@@ -68,7 +68,7 @@ export function substrateSigner(files: ConfigFiles): Type<Secret<Hex>> {
   const type = text<Secret<Hex>>(
     EXPECTED.substrate,
     (given, section) =>
-      isRemote(given.trim())
+      given.trim().startsWith(REMOTE_PREFIX)
         ? { found: "a remote signer", hint }
         : readLocalKey(files, "substrate", { section, given: given.trim() }),
   );
@@ -101,13 +101,10 @@ function readAccount(given: string): Checked<Hex> {
 }
 
 /** Says why a key has no effect: it belongs to a kind of signer that the section does not have. */
-function idleUnless(
-  isMeant: (signer: string) => boolean,
-  advice: string,
-): NonNullable<Key<undefined>["idle"]> {
+function idleUnless(prefix: string, advice: string): NonNullable<Key<undefined>["idle"]> {
   const reason = ({ signer }: TomlTable): string | undefined => {
     if (signer === undefined) return "the section has no signer";
-    return typeof signer === "string" && !isMeant(signer.trim()) ? advice : undefined;
+    return typeof signer === "string" && !signer.trim().startsWith(prefix) ? advice : undefined;
   };
   return { value: undefined, reason };
 }
@@ -120,7 +117,7 @@ const signerAddressKey: Key<Hex | undefined> = {
     example: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
   }),
   idle: idleUnless(
-    isRemote,
+    REMOTE_PREFIX,
     `the signer is no Web3Signer: write "${REMOTE_PREFIX}" before its URL, or remove this key`,
   ),
 };
@@ -140,7 +137,7 @@ function passwordFileKey(files: ConfigFiles): Key<string | undefined> {
         "password.",
       example: "/run/secrets/keystore-password",
     }),
-    idle: idleUnless(isKeystore, advice),
+    idle: idleUnless(KEYSTORE_PREFIX, advice),
   };
 }
 
@@ -191,7 +188,7 @@ function readLocalKey(
   { section, given }: { readonly section: TomlTable; readonly given: string },
 ): Checked<Secret<Hex>> {
   if (given === "") return { found: "an empty text" };
-  if (isKeystore(given)) {
+  if (given.startsWith(KEYSTORE_PREFIX)) {
     const path = given.slice(KEYSTORE_PREFIX.length).trim();
     const opened = openKeystoreFile(files, path, { account, passwordFile: section[PASSWORD_KEY] });
     const checked = "found" in opened ? opened : checkKey(account, opened.value);
