@@ -263,19 +263,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 2003,
   "core/substrate": 270,
   "core/telemetry": 2536,
-  "messaging": 939,
+  "messaging": 934,
   "messaging/checks": 287,
   "messaging/commands": 1746,
   "messaging/config": 590,
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
-  "messaging/relay": 7084,
+  "messaging/relay": 7076,
   "messaging/status": 1068,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 73_092,
+  "lines of src": 73_079,
   "lines of devnet": 31_164,
   "lines of tests": 86_521,
   "lines of the longest function of src": 72,
