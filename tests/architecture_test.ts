@@ -263,19 +263,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/runtime": 1990,
   "core/substrate": 270,
   "core/telemetry": 2538,
-  "messaging": 937,
+  "messaging": 932,
   "messaging/checks": 283,
   "messaging/commands": 1735,
   "messaging/config": 587,
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
-  "messaging/relay": 7084,
+  "messaging/relay": 7076,
   "messaging/status": 1068,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_808,
+  "lines of src": 72_795,
   "lines of devnet": 31_038,
   "lines of tests": 86_377,
   "lines of the longest function of src": 72,

@@ -17,6 +17,7 @@ import { type CommandDeps, type MessagingRun, workHere } from "./commands/comman
 import type { MessagingConfig } from "./config/schema.ts";
 import { keepFixed, readMessagingConfig } from "./config/read.ts";
 import { connectChains } from "./connect.ts";
+import type { Ledger } from "./ledger/ledger.ts";
 import { isHeld, openLedger, openReadOnlyLedger } from "./ledger/open.ts";
 import { relay } from "./run.ts";
 import { withLedger } from "./session.ts";
@@ -81,13 +82,7 @@ export async function runProgram(
     });
   }
   const relayer = { ...deps, watch, controlSocket: () => socket, webhook: program.webhook };
-  return await program.serve(() =>
-    withLedger(
-      { deps, config, signal },
-      (ledger) =>
-        program.inRounds((current, ending) =>
-          relay({ deps: relayer, config: current, signal: ending }, ledger)
-        ),
-    )
-  );
+  const work = (ledger: Ledger): Promise<ExitCode> =>
+    program.inRounds((current, ending) => relay({ deps: relayer, config: current, signal: ending }, ledger));
+  return await program.serve(() => withLedger({ deps, config, signal }, work));
 }

@@ -127,29 +127,21 @@ async function apply(
   { replacement, newest }: { readonly replacement: Replacement; readonly newest: SubmissionRow },
   decision: ReplacementDecision,
 ): Promise<boolean> {
-  switch (decision.kind) {
-    case "wait":
-    case "look_up":
-      return false; // the next round sees what was mined
-    case "replace": {
-      const submission = await replacement.resign(newest.submission, decision.price, context.signal);
-      await sendReplacement(context, {
-        old: newest,
-        submission,
-        kind: "delivery",
-        why: `attempt ${decision.number}`,
-      });
-      return true;
-    }
-    case "cancel": {
-      const submission = await replacement.cancel(newest.submission, decision.price, context.signal);
-      await sendReplacement(context, { old: newest, submission, kind: "cancel", why: decision.why });
-      return true;
-    }
-    case "rebroadcast":
-      await context.target.sender.broadcast(newest.submission, context.signal);
-      return false;
+  const { signal } = context;
+  const { submission: old } = newest;
+  if (decision.kind === "replace") {
+    const submission = await replacement.resign(old, decision.price, signal);
+    const why = `attempt ${decision.number}`;
+    await sendReplacement(context, { old: newest, submission, kind: "delivery", why });
+    return true;
   }
+  if (decision.kind === "cancel") {
+    const submission = await replacement.cancel(old, decision.price, signal);
+    await sendReplacement(context, { old: newest, submission, kind: "cancel", why: decision.why });
+    return true;
+  }
+  if (decision.kind === "rebroadcast") await context.target.sender.broadcast(old, signal);
+  return false; // the next round sees what was mined
 }
 
 /** Transaction that replaces another one. */
