@@ -65,9 +65,11 @@ export function planEvmChecks(
       return height === undefined ? [] : await probe(height, signal);
     }),
     context.signs ? answered("balance", checkBalance) : undefined,
-    judgeNonces && answered("nonce", async (own, signal) => {
-      return [judgeNonces(await new EvmReplacement(own).fetchNonces(signal))];
-    }),
+    judgeNonces && context.signs
+      ? answered("nonce", async (own, signal) => [
+        judgeNonces(await new EvmReplacement(own).fetchNonces(signal)),
+      ])
+      : undefined,
   ];
   return {
     jobs: jobs.filter((each) => each !== undefined),
