@@ -277,8 +277,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 73_705,
-  "lines of devnet": 31_042,
-  "lines of tests": 86_866,
+  "lines of devnet": 31_000,
+  "lines of tests": 86_843,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 34,
   "files of src with one importer, in the same folder": 78,
