@@ -30,7 +30,7 @@ export function evmSignature(digest: Hash256, secretKey: Uint8Array): Extract<Si
 }
 
 /** True when the key made the signature over `message` with context `substrate`. Never throws. */
-export function verifySr25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
+function verifySr25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
   try {
     return sr25519.verify(message, signature, publicKey);
   } catch {

@@ -2,7 +2,7 @@
  * Command line of the consensus relayer. Source: docs/specification.md, "Consensus relayer command line";
  * docs/protocol/hub-consensus.md section 3.1.
  */
-import { programParser } from "../core/commands/command.ts";
+import { programParser } from "../core/commands/program_parser.ts";
 import type { ListenOptions } from "../core/runtime/command_line.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
 import type { ConsensusRun } from "./commands/command.ts";

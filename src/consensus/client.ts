@@ -4,7 +4,7 @@
  */
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { HubLightClient } from "../core/chains/hub_client.ts";
-import type { CheckJob } from "../core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../core/checks/check_row.ts";
 import type { EvmChainDeps } from "../core/chains/evm/evm_chain.ts";
 import type { SubstrateChainDeps } from "../core/chains/substrate/substrate_chain.ts";
 import type { SourceLocation } from "../core/config/diagnostics.ts";
@@ -18,7 +18,7 @@ import type { OpenSocket } from "../core/rpc/socket_link.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { EvmChainSection, FollowerConfig, HubSubstrateConfig } from "./config/keys.ts";
-import type { HubConsensus } from "./followers/hub_consensus.ts";
+import type { AdvancedClient } from "./deliver_update.ts";
 import type { PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
 import type { RelayChain } from "./relay_chain/relay_chain.ts";
@@ -121,6 +121,36 @@ export interface FollowerContext extends HubContext {
   readonly substrateChains: readonly FollowerConfig[];
   /** Client by which parachains follow the hub, whatever the type of the hub. */
   readonly parachains: ParachainClient;
+}
+
+/** A check before the first use, with the name of the chain or endpoint that it covers. */
+export interface StartCheck {
+  readonly name: string;
+  /** Finds what makes it unusable with this configuration. @throws {RpcFault} */
+  readonly check: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
+}
+
+/** A chain that follows the hub, with its light client of it. */
+export interface HubFollower extends Pick<StartCheck, "check"> {
+  readonly client: AdvancedClient;
+  /** A Substrate chain, and what proves the hub to it; absent: it is an EVM host. */
+  readonly proved?: { readonly target: ConsensusTarget; readonly prover: ConsensusProver };
+  /** Lists the checks for the operator of one round; absent: none. */
+  planChecks?(): readonly CheckJob[];
+  close(): Promise<void>;
+}
+
+/** Chains that get proofs of the hub's own finality (`enable_hub_consensus`): docs/protocol/hub-consensus.md sections 2, 5.11. */
+export interface HubConsensus {
+  readonly followers: readonly HubFollower[];
+  /** Connections that {@link followers} share. */
+  readonly shared: readonly { close(): Promise<void> }[];
+  /** Chains that cannot follow a hub of this type. */
+  readonly skipped: readonly StateMachine[];
+  /** Reason for {@link skipped}. */
+  readonly skippedText: string;
+  /** Additional start-up checks; absent: none. */
+  readonly checks?: readonly StartCheck[];
 }
 
 /** State of the hub's client on an EVM host; `undefined`: the host has another one. */

@@ -61,6 +61,8 @@ export interface Attempt<Result> {
 /** A light client that is advanced: of a chain on the hub, or of the hub on another chain. */
 export interface AdvancedClient {
   readonly route: UpdateRoute;
+  /** Names the chain in every line. */
+  readonly log: Log;
   /** Poll interval when there is nothing to do; absent: that of the hub. */
   readonly intervalMs?: number;
   /** True where the target charges nothing. */

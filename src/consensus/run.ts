@@ -22,7 +22,7 @@ import { superviseRound } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
 import type { Worker } from "../core/runtime/worker.ts";
-import type { StartCheck } from "./followers/hub_consensus.ts";
+import type { StartCheck } from "./client.ts";
 import { monitorWorker, StallFault } from "./monitor.ts";
 import { type Connections, type RunDeps, runSession } from "./session.ts";
 
@@ -110,13 +110,13 @@ interface StartedClient {
   readonly route: UpdateRoute;
   readonly check: StartCheck["check"];
   /** Creates its worker, which starts when the check has passed; absent: it is a check alone. */
-  readonly createWorker?: (deps: ClientWorkerDeps) => Worker;
+  readonly createWorker?: (deps: ClientWorkerDeps & Pick<RunDeps, "log">) => Worker;
 }
 
-/** Lists the light clients: of the chains on the hub, of the hub on its followers and hosts. */
+/** Lists the light clients: of the chains on the hub, of the hub on its followers. */
 function listRoutes({ hub, proved, hubConsensus }: Connections): readonly StartedClient[] {
   const hubName = hub.id.stateMachine;
-  const { hosts = [], followers = [], checks = [] } = hubConsensus ?? {};
+  const { followers = [], checks = [] } = hubConsensus ?? {};
   return [
     ...proved.map((prover): StartedClient => ({
       route: { chain: prover.chain, target: hubName },
@@ -126,20 +126,11 @@ function listRoutes({ hub, proved, hubConsensus }: Connections): readonly Starte
       ],
       createWorker: (deps) => chainWorker({ ...deps, hub }, prover),
     })),
-    ...hosts.map(({ client }): StartedClient => ({
+    ...followers.map(({ client, check }): StartedClient => ({
       route: client.route,
-      check: (signal) => client.findMisfits(signal),
-      createWorker: (deps) =>
-        clientWorker({ ...deps, log: deps.log.with({ chain: client.route.target }) }, client),
+      check,
+      createWorker: (deps) => clientWorker(deps, client),
     })),
-    ...followers.map(({ prover, target }): StartedClient => {
-      const { stateMachine: to } = target.id;
-      return {
-        route: { chain: hubName, target: to },
-        check: async (signal) => [...await target.check(signal), ...await checkProver(prover, signal)],
-        createWorker: (deps) => chainWorker({ ...deps, log: deps.log.with({ to }), hub: target }, prover),
-      };
-    }),
     ...checks.map(({ name, check }): StartedClient => ({ route: { chain: hubName, target: name }, check })),
   ];
 }
@@ -150,7 +141,7 @@ function planMonitor(
   { hub, hubConsensus }: Connections,
 ): readonly Worker[] {
   const limits = config.relayer.maximumUpdateIntervals;
-  const followers = hubConsensus?.followers.map(({ target }) => target) ?? [];
+  const followers = hubConsensus?.followers.flatMap(({ proved }) => proved?.target ?? []) ?? [];
   return limits.length === 0 ? [] : [monitorWorker({ clock, log, hub, followers }, limits)];
 }
 
@@ -174,25 +165,19 @@ function logStart(
     log.info("chain_limited.no_hub_proofs", { chain, explanation: hubConsensus?.skippedText });
   }
   const limits = config.relayer.maximumUpdateIntervals;
+  const followers = hubConsensus?.followers.map(({ client }) => client) ?? [];
   log.info("program_started", {
     hub: hub.id.stateMachine,
     chains: proved.map(({ chain, consensusStateId }) => `${chain} (${consensusStateId})`).join(", "),
-    followers: followerNames(hubConsensus),
+    followers: followers.map(({ route }) => route.target).join(", ") || "none",
     watched: limits.map(({ id, maxSec }) => `${stateMachineIdKey(id)} ${maxSec} s`).join(", ") || "none",
   });
-  const hosts = hubConsensus?.hosts.map(({ id }) => id.stateMachine) ?? [];
-  if (hosts.length > 0 && config.relayer.maximumDailyLoss === undefined) {
+  const paid = followers.flatMap(({ isFree, route }) => isFree ? [] : [route.target]);
+  if (paid.length > 0 && config.relayer.maximumDailyLoss === undefined) {
     const explanation =
       "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
-    log.info("configuration_note", { chains: hosts.join(", "), explanation });
+    log.info("configuration_note", { chains: paid.join(", "), explanation });
   }
-}
-
-/** Names of the chains that get proofs of the hub. */
-function followerNames(parts: Connections["hubConsensus"]): string {
-  const hosts = parts?.hosts.map((host) => host.id.stateMachine) ?? [];
-  const targets = parts?.followers.map(({ target }) => target.id.stateMachine) ?? [];
-  return [...hosts, ...targets].join(", ") || "none";
 }
 
 /**

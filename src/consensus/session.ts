@@ -2,13 +2,12 @@
  * Session shared by the relayer and `log-consensus-state`: connects the hub and the provers and always closes them; an
  * abort is a clean end.
  */
-import type { BaseState } from "./client.ts";
+import type { BaseState, HubConsensus } from "./client.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import type { Webhook } from "../core/checks/webhook.ts";
 import type { CheckBoard } from "../core/checks/check_board.ts";
 import type { CheckJob, CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusConfig } from "./config/schema.ts";
-import { closeHubConsensus, type HubConsensus } from "./followers/hub_consensus.ts";
 import type { ConsensusProver, InitialStateMaker } from "./prover.ts";
 import type { ConsensusWatch } from "./status/consensus_watch.ts";
 import type { StateMachine } from "../core/ismp/state_machine.ts";
@@ -70,11 +69,10 @@ export async function runSession(
     throw error;
   } finally {
     const { hub, proved, hubConsensus, hubState } = connections;
-    await Promise.allSettled([
-      ...proved.map((prover) => prover.close()),
-      hub.close(),
-      ...hubState === undefined ? [] : [hubState.close()],
-      ...hubConsensus === undefined ? [] : [closeHubConsensus(hubConsensus)],
-    ]);
+    const { followers = [], shared = [] } = hubConsensus ?? {};
+    const ofState = hubState === undefined ? [] : [hubState];
+    await Promise.allSettled(
+      [...proved, hub, ...ofState, ...followers, ...shared].map((each) => each.close()),
+    );
   }
 }

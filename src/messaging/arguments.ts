@@ -1,5 +1,5 @@
 /** The command line of the messaging relayer. Source: docs/specification.md, "Messaging relayer command line". */
-import { programParser } from "../core/commands/command.ts";
+import { programParser } from "../core/commands/program_parser.ts";
 import type { CommonArguments } from "../core/runtime/app.ts";
 import type { ListenOptions } from "../core/runtime/command_line.ts";
 import type { MessagingRun } from "./commands/command.ts";

@@ -13,7 +13,7 @@ import {
   findTargetProvability,
   firstObstacle,
 } from "./relay/obstacles.ts";
-import type { FindObstacle, Leg, LegProfit, RelayContext, RelayDeps, RelaySettings } from "./relay/leg.ts";
+import type { Leg, LegProfit, RelayContext, RelayDeps, RelaySettings } from "./relay/leg.ts";
 import { legWorker } from "./relay/leg_worker.ts";
 import { noteLegKnown } from "./relay/scan.ts";
 import { settleWorker } from "./relay/settle/settle_worker.ts";
@@ -21,7 +21,7 @@ import { behindGates, type ChainGate } from "../core/chains/check.ts";
 import type { ConfiguredChain, Session } from "./session.ts";
 import type { Chain } from "../core/chains/port.ts";
 import { claimsWorker } from "./fees/claims/claims_worker.ts";
-import { type FeeContext, FeeUnits, findHubKey } from "./fees/fee_context.ts";
+import { type FeeContext, FeeUnits, toFeeKey } from "./fees/fee_context.ts";
 import { HubCalls, NonceTurns } from "./fees/hub_calls.ts";
 import { rewardsWorker } from "./fees/rewards/rewards_worker.ts";
 import { withdrawalWorker } from "./fees/withdrawals/withdrawal_worker.ts";
@@ -30,8 +30,7 @@ import type { Clock } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { PriceContext } from "../core/pricing/price_quote.ts";
-import { listPriceQuotes } from "../core/pricing/price_quotes.ts";
-import { createPriceSource, type PriceSource } from "../core/pricing/price_source.ts";
+import { createPriceSource, listPriceQuotes, type PriceSource } from "../core/pricing/price_source.ts";
 import * as z from "zod";
 
 /** Input for planning legs. */
@@ -164,14 +163,10 @@ function inboundLeg(
     senderLimits: hub.senderLimits,
     answering: { hub: hub.hubCalls, chains: feeChains },
     findObstacle: firstObstacle([
-      runtimeSupportOf(context, hub),
+      findRuntimeSupport(context, hub),
       findSourceAcceptance(context, hub, entry.chain.id),
     ]),
   };
-}
-
-function runtimeSupportOf(context: RelayContext, { id, runtime }: Chain): FindObstacle | undefined {
-  return runtime && findRuntimeSupport(context, { id, runtime });
 }
 
 function outboundLeg(
@@ -190,7 +185,7 @@ function outboundLeg(
     wake: new Wake(context.clock),
     settleWake: new Wake(context.clock),
     turn: new Limit(1),
-    findObstacle: runtimeSupportOf(context, entry.chain),
+    findObstacle: findRuntimeSupport(context, entry.chain),
   };
   const { id, gas, hubClient, proofChecks } = entry.chain;
   if (entry.config.type === "substrate" || gas === undefined) return base;
@@ -238,7 +233,7 @@ export function createFeeContext(deps: RelayDeps, parts: FeePlanInput): FeeConte
     hub,
     chains: new Map(parts.chains.map(({ entry }) => [entry.chain.id.stateMachine, entry.chain])),
     isUp: (chain) => gates.get(chain)?.isOpen === true,
-    hubKey: findHubKey(hub, config.hub.signer !== undefined),
+    hubKey: config.hub.signer && toFeeKey(hub),
     calls: new HubCalls({ hub, ledger: deps.ledger, log: deps.log }),
     turns: new NonceTurns(),
     claimTurn: new Limit(1),

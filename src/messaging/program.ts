@@ -5,7 +5,7 @@ import { ChainNames } from "../core/config/chain_names.ts";
 import { platformFetch } from "../core/rpc/http.ts";
 import type { ProcessEnv } from "../core/runtime/app.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { type MayWork, obeyFence } from "../core/runtime/fence.ts";
+import { obeyFence } from "../core/runtime/fence.ts";
 import { askControl, type ControlSocket, openControlSocket } from "../core/runtime/control_socket.ts";
 import { dropWriteAccess } from "../core/runtime/file_access.ts";
 import { systemRandomness } from "../core/runtime/clock.ts";
@@ -30,7 +30,6 @@ export async function runProgram(
   const { arguments: args, command } = request;
   const names = new ChainNames();
   const watch = new RelayWatch(systemClock, names);
-  const { checks: board } = watch;
   let reading: ConfigResult<MessagingConfig>;
   const read = (): ConfigResult<MessagingConfig> => {
     reading = readMessagingConfig(world, args.config);
@@ -41,20 +40,20 @@ export async function runProgram(
   if (program === undefined) return exitCodes.failed;
   const { config, log, setLogLevel, signal } = program;
   const { fence } = args;
-  let mayWork: MayWork | undefined;
-  if (fence !== undefined) {
-    const fenced = { ...program, clock: systemClock, time: machineTime, read: () => world.readFile(fence) };
-    mayWork = obeyFence(fence, fenced);
-    if (mayWork === undefined) return exitCodes.fenced;
-  }
+  const fenced = { ...program, clock: systemClock, time: machineTime };
+  const mayWork = fence === undefined
+    ? undefined
+    : obeyFence(fence, { ...fenced, read: () => world.readFile(fence) });
+  if (fence !== undefined && mayWork === undefined) return exitCodes.fenced;
   const base = { clock: systemClock, random: systemRandomness, log, setLogLevel };
   const configured = (): CheckRow => judgeConfiguration(args.config, reading);
   const { db = "" } = args;
   const path = `${db}.sock`;
   let socket: ControlSocket | undefined;
+  using _ = { [Symbol.dispose]: (): void => socket?.close() };
   const deps: CommandDeps = {
     ...base,
-    board,
+    board: watch.checks,
     openLedger: () => {
       const isReplicated = config.relayer.leaveCheckpoints;
       const ledger = openLedger(db, { clock: systemClock, log, isReplicated });
@@ -82,17 +81,13 @@ export async function runProgram(
     });
   }
   const relayer = { ...deps, watch, controlSocket: () => socket, webhook: program.webhook };
-  try {
-    return await program.serve(() =>
-      withLedger(
-        { deps, config, signal },
-        (ledger) =>
-          program.inRounds((current, ending) =>
-            relay({ deps: relayer, config: current, signal: ending }, ledger)
-          ),
-      )
-    );
-  } finally {
-    socket?.close();
-  }
+  return await program.serve(() =>
+    withLedger(
+      { deps, config, signal },
+      (ledger) =>
+        program.inRounds((current, ending) =>
+          relay({ deps: relayer, config: current, signal: ending }, ledger)
+        ),
+    )
+  );
 }

@@ -39,8 +39,8 @@ Deno.test("arguments: log-consensus-state with its chain, before and behind the 
   ) {
     const parsed = parse(...args);
     assert.ok(parsed.kind === "run" && parsed.command.kind === "command");
-    const { name, given, isLogged } = parsed.command;
-    assert.deepEqual([name, given[0], isLogged], ["log-consensus-state", "EVM-1", false]);
+    const { name, given } = parsed.command;
+    assert.deepEqual([name, given[0]], ["log-consensus-state", "EVM-1"]);
   }
 });
 

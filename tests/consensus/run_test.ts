@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { HubConsensus } from "../../src/consensus/followers/hub_consensus.ts";
+import type { HubConsensus } from "../../src/consensus/client.ts";
 import { printConsensusState } from "../../src/consensus/initial_state.ts";
 import { type InitialStateMaker, ProverFault } from "../../src/consensus/prover.ts";
 import { type Connections, type RunDeps } from "../../src/consensus/session.ts";
@@ -241,7 +241,7 @@ Deno.test("run: with nothing but a receive-only chain it stays until it is stopp
 Deno.test("run: chains that proofs of the hub cannot serve are named in one line each", async () => {
   const scene = new Scene();
   const skipped = [parseStateMachine("EVM-97"), parseStateMachine("EVM-137")];
-  scene.hubConsensus = { hosts: [], shared: [], followers: [], skipped, skippedText: "" };
+  scene.hubConsensus = { shared: [], followers: [], skipped, skippedText: "" };
   const run = scene.run();
   await scene.clock.advance(600_000);
   const named = scene.log.lines.filter(({ event }) => event === "chain_limited.no_hub_proofs");
@@ -253,17 +253,17 @@ for (const limit of ["", "maximum_daily_loss = 50\n"]) {
   Deno.test(`run: the start says whether the costs of proofs are limited: ${limit || "no limit"}`, async () => {
     const scene = new Scene();
     const host = {
-      id: idOf("EVM-97/BSC0"),
+      check: () => Promise.resolve([]),
       client: {
         route: { chain: "KUSAMA-4009", target: "EVM-97" },
+        log: scene.log,
         isFree: false,
         failures: "proofs_failed" as const,
-        findMisfits: () => Promise.resolve([]),
         find: () => Promise.resolve({ kind: "nothing" as const, reason: "nothing is new" }),
       },
       close: () => Promise.resolve(),
     };
-    scene.hubConsensus = { hosts: [host], shared: [], followers: [], skipped: [], skippedText: "" };
+    scene.hubConsensus = { shared: [], followers: [host], skipped: [], skippedText: "" };
     const run = scene.run(GOOD_CONSENSUS_TOML.replace("[relayer]\n", `[relayer]\n${limit}`));
     await scene.clock.advance(1_000);
     const named = scene.log.linesOf("configuration_note").map(({ fields }) => fields.chains);

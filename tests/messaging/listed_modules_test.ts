@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { type ListedModules, listModules } from "../../src/messaging/run.ts";
-import { Fixture, memoryLedger, Relayer } from "./relay/fixture.ts";
+import { Fixture, Relayer, setUp } from "./relay/fixture.ts";
 
 async function withList(
   isPaid: boolean,
   test: (list: ListedModules, fixture: Fixture, relayer: Relayer) => Promise<void>,
 ): Promise<void> {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const { fixture, relayer } = setUp();
   relayer.hub.rewards.modules.set("0xABCD", 5n).set("0x01", 0n);
   const list = listModules(relayer.deps, relayer.hub, isPaid);
   const end = list.worker?.run(relayer.signal).catch((error: unknown) => error);

@@ -7,7 +7,7 @@ import type { ConsensusClientView, ConsensusTarget } from "../../core/chains/con
 import { about, type CheckJob, type CheckRow, knownRows } from "../../core/checks/check_row.ts";
 import { fromHex, toHex } from "../../core/encoding/bytes.ts";
 import { sr25519PublicKey } from "../../core/ismp/signed_messages.ts";
-import { checkAccepted, checkHubOfProver, checkProver } from "../chain_worker.ts";
+import { checkAccepted, checkHubOfProver } from "../chain_worker.ts";
 import { findUnusableReason, neverExpires } from "../target_client.ts";
 import type { ConsensusConfig } from "../config/schema.ts";
 import type { ConsensusProver } from "../prover.ts";
@@ -23,15 +23,12 @@ export interface CheckSubjects extends Connections {
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, proved, hubConsensus, configured, config } = subjects;
   const ofHub = hub.planChecks();
-  const followers = hubConsensus?.followers.flatMap(({ prover, target }): readonly CheckJob[] => [
-    ...target.planChecks().jobs,
-    { chain: target.id.stateMachine, check: "host_view", run: (signal) => checkProver(prover, signal) },
-  ]) ?? [];
-  const hosts = hubConsensus?.hosts.flatMap((host) => host.planChecks?.().jobs ?? []) ?? [];
-  const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : hubConsensus?.hosts ?? [];
-  const losses = unlimited.map(({ id: { stateMachine: chain } }): CheckRow => {
+  const followers = hubConsensus?.followers ?? [];
+  const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : followers;
+  const losses = unlimited.flatMap(({ client: { isFree, route: { target: chain } } }): CheckRow[] => {
+    if (isFree) return [];
     const found = "no maximum_daily_loss in [relayer]: what is spent on proofs of the hub is not limited";
-    return about(chain).ok("losses_unlimited", found);
+    return [about(chain).ok("losses_unlimited", found)];
   });
   const others = hubConsensus?.checks?.map(({ name, check: run }): CheckJob => {
     return { chain: name, check: "host_view", run };
@@ -44,9 +41,8 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...knownRows([about(stateMachine).ok("signer", found)]),
     ...proved.flatMap((prover) => planProver(hub, prover)),
     ...subjects.planEndpointChecks?.() ?? [],
-    ...hosts,
+    ...followers.flatMap((follower) => follower.planChecks?.() ?? []),
     ...knownRows(losses),
-    ...followers,
     ...others,
     ...knownRows(configured === undefined ? [] : [configured()]),
   ];

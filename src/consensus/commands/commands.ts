@@ -2,7 +2,6 @@
 import type { Command } from "../../core/commands/command.ts";
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
 import { defineStatus, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
-import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import type { ConsensusControl, ConsensusRun } from "./command.ts";
 import { logConsensusState } from "./log_consensus_state.ts";
 import { prove } from "./prove.ts";
@@ -46,5 +45,4 @@ export const commands: readonly Command<ConsensusRun>[] = [
   check,
   ...operations,
   logConsensusState,
-  ...sharedCommands,
 ];

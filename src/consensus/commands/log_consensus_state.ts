@@ -1,6 +1,6 @@
 /** `log-consensus-state`: the state with which a client of a chain, or of the hub, can be created. */
 import { findChain } from "../../core/commands/chain_name.ts";
-import { defineCommand } from "../../core/commands/command.ts";
+import type { Command } from "../../core/commands/command.ts";
 import type { ConsensusRun } from "./command.ts";
 
 const DESCRIPTION =
@@ -9,7 +9,7 @@ the hub, with which other chains can start a client of the hub) and the other ar
 creates it, then exits. Submits nothing.`;
 
 /** The command. */
-export const logConsensusState = defineCommand({
+export const logConsensusState: Command<ConsensusRun> = {
   name: "log-consensus-state",
   description: DESCRIPTION,
   examples: ["log-consensus-state EVM-1"],
@@ -23,4 +23,4 @@ standard error.`,
     const chain = findChain(provableSections(deps.config), name);
     return await printConsensusState(deps, { chain, print, isJson }, signal);
   },
-});
+};

@@ -17,9 +17,7 @@ import {
   type SubmitResult,
   type TryResult,
 } from "../deliver_update.ts";
-import type { ConsensusTarget } from "../../core/chains/consensus_target.ts";
-import { type ConsensusProver, ProverFault } from "../prover.ts";
-import type { ProofResult, Proven } from "../proven.ts";
+import { ProverFault } from "../prover.ts";
 import type { ProverTurns, UpdateObserver, UpdateRoute } from "../poll_loop.ts";
 import type { Connections } from "../session.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
@@ -42,6 +40,42 @@ export interface ProveRequest {
   readonly to?: StateMachine | undefined;
   readonly isDryRun: boolean;
 }
+
+/** Result of proving one chain to another: plain data, numbers that may not fit a double as text. */
+export interface Proven {
+  readonly chain: string;
+  /** Chain that stores the light client. */
+  readonly target: string;
+  readonly outcome: "nothing" | "possible" | "accepted" | "overtaken" | "refused" | "lost";
+  /** Sentence for the operator. */
+  readonly text: string;
+  /** What the updates contain: heights, sets of authorities. */
+  readonly summary?: string | undefined;
+  readonly updates: number;
+  readonly bytes: number;
+  /** Height that the target knows afterwards; absent: only a set of validators or authorities changes. */
+  readonly height?: string | undefined;
+  /** True when another update can follow at once. */
+  readonly hasMore: boolean;
+  /** Time for reading the chain, building and verifying, ms. */
+  readonly buildMs: number;
+  /** Transaction on the target; absent: none, or it is no EVM chain. */
+  readonly transaction?: string | undefined;
+  /**
+   * What the transaction costs, or would cost at the price of the moment; no gas: the target charges nothing. Absent:
+   * nothing was proved, refused or lost, or the node does not say.
+   */
+  readonly cost?: {
+    readonly gas: string;
+    /** Native tokens, data on another chain included. */
+    readonly native: string;
+    /** False: an estimate, nothing was sent. */
+    readonly isPaid: boolean;
+  } | undefined;
+}
+
+/** The part of it that does not name the chains. */
+export type ProofResult = Omit<Proven, "chain" | "target">;
 
 /** Builds, verifies and, unless it is a dry run, submits an update now. @throws {CommandRefusal} */
 export async function proveNow(
@@ -72,20 +106,11 @@ function findClient(proving: Proving, { chain, to }: ProveRequest): AdvancedClie
     throw new CommandRefusal(`${chain} is proved to ${hubName} only: leave out --to.`);
   }
   const prover = proved.find((each) => each.chain === chain);
-  if (prover !== undefined) return clientOf(proving, prover, hub);
+  if (prover !== undefined) return new ProvedClient(proving, prover);
   throw new CommandRefusal(
     proving.receiveOnly.includes(chain)
       ? `${chain} only receives: the hub has no client of it that this program can advance.`
       : `${chain} is not configured. Configured are ${listed(proved.map((each) => each.chain))}.`,
-  );
-}
-
-/** The light client of a prover's chain on a target. */
-function clientOf({ clock, log }: Proving, prover: ConsensusProver, target: ConsensusTarget): AdvancedClient {
-  const { chain } = prover;
-  return new ProvedClient(
-    { clock, log: log.with({ chain, to: target.id.stateMachine }), hub: target },
-    prover,
   );
 }
 
@@ -95,12 +120,10 @@ function findFollower(proving: Proving, to: StateMachine | undefined): AdvancedC
   if (hubConsensus === undefined) {
     throw new CommandRefusal(`${stateMachine} is proved to no chain: enable_hub_consensus is false.`);
   }
-  const { hosts, followers, skipped, skippedText } = hubConsensus;
-  const host = hosts.find(({ id }) => id.stateMachine === to);
-  if (host !== undefined) return host.client;
-  const follower = followers.find(({ target }) => target.id.stateMachine === to);
-  if (follower !== undefined) return clientOf(proving, follower.prover, follower.target);
-  const known = listed([...hosts, ...followers.map(({ target }) => target)].map(({ id }) => id.stateMachine));
+  const { followers, skipped, skippedText } = hubConsensus;
+  const found = followers.find(({ client }) => client.route.target === to);
+  if (found !== undefined) return found.client;
+  const known = listed(followers.map(({ client }) => client.route.target));
   if (to === undefined) {
     throw new CommandRefusal(`Name the chain that ${stateMachine} is proved to, with --to: ${known}.`);
   }
@@ -108,7 +131,7 @@ function findFollower(proving: Proving, to: StateMachine | undefined): AdvancedC
   throw new CommandRefusal(`${stateMachine} is not proved to ${to}${why}. It is proved to ${known}.`);
 }
 
-function listed(chains: readonly StateMachine[]): string {
+function listed(chains: readonly string[]): string {
   return chains.join(", ") || "none";
 }
 

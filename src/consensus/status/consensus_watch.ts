@@ -8,7 +8,7 @@ import { STARTING, toChainStatus, toProgramStatus } from "../../core/checks/prog
 import { ChainNames } from "../../core/config/chain_names.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
-import type { HubConsensus } from "../followers/hub_consensus.ts";
+import type { HubConsensus } from "../client.ts";
 import { consensusView } from "./consensus_view.ts";
 import { consensusGauges, type ConsensusStatus, findStallReasons } from "./consensus_status.ts";
 import { LightClientBoard, type PlannedProver } from "./light_client_board.ts";
@@ -61,11 +61,12 @@ export class ConsensusWatch extends ProgramWatch<ConsensusStatus> {
   plan({ hub, proved, hubConsensus }: PlannedConnections): void {
     this.forget();
     const hubName = hub.id.stateMachine;
-    const { hosts = [], followers = [] } = hubConsensus ?? {};
     this.updates.plan([
       ...proved.map((prover) => ({ chain: prover.chain, target: hubName, prover })),
-      ...hosts.map(({ id }) => ({ chain: hubName, target: id.stateMachine })),
-      ...followers.map(({ prover, target }) => ({ chain: hubName, target: target.id.stateMachine, prover })),
+      ...(hubConsensus?.followers ?? []).map(({ client, proved }) => ({
+        ...client.route,
+        ...proved && { prover: proved.prover },
+      })),
     ]);
   }
 

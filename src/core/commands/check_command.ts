@@ -1,6 +1,6 @@
 /** `check` of both programs: its place in the command line and its end; each program makes its own checks. */
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
-import { type Command, type CommandSyntax, defineCommand } from "./command.ts";
+import type { Command, CommandSyntax } from "./command.ts";
 import type { OperationRun } from "./operation.ts";
 
 /** In what the programs differ. */
@@ -13,7 +13,7 @@ export interface CheckCommandOptions<Run> extends Pick<CommandSyntax, "descripti
 export function defineCheckCommand<Run extends Pick<OperationRun<never>, "isJson" | "printError" | "signal">>(
   { description, without = [], run }: CheckCommandOptions<Run>,
 ): Command<Run> {
-  return defineCommand({
+  return {
     name: "check",
     description,
     examples: ["check"],
@@ -37,5 +37,5 @@ explains every check. The running relayer makes the same checks at its start and
         throw error;
       }
     },
-  });
+  };
 }

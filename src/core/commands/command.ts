@@ -2,25 +2,18 @@
  * Commands of both programs beside the long-running relayer: their part of the command line, and their work. A command
  * imports what it works with when it runs, so that help and mistakes do not wait for the chain libraries.
  */
-import type { Command as Parser, OptionValues } from "commander";
+import type { Command as Parser } from "commander";
 import type { ConfigFileKind } from "../config/config_file.ts";
 import { type ConfigResult, describeProblems } from "../config/diagnostics.ts";
 import { type ConfigFiles, fileFailure } from "../config/toml.ts";
 import type { CommonArguments, ProcessEnv } from "../runtime/app.ts";
 import {
   addCommand,
-  addCommonOptions,
   addGroup,
-  addListenOptions,
   type CommandDescription,
   type CommandLine,
-  createCommandLine,
   type FileOption,
-  fileOptions,
-  type ParsedCommandLine,
-  type ProgramDescription,
 } from "../runtime/command_line.ts";
-import { ControlFault } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 
 /** Commands that share their first word. */
@@ -35,8 +28,6 @@ export interface CommandSyntax extends CommandDescription {
   readonly group?: CommandGroup;
   /** Files of the program that it runs without; other commands require them all. */
   readonly without?: readonly FileOption[];
-  /** True: the log goes to standard output, as that of the program does; else to standard error, beside the result. */
-  readonly isLogged?: boolean;
   /** Adds arguments and options to the command line. */
   readonly addOptions?: (parser: Parser) => void;
 }
@@ -47,25 +38,28 @@ export class CommandRefusal extends Error {
   readonly code = "refused";
 }
 
+/** True for faults, whose code and message are for the operator; every other error is a defect. */
+export function isFault(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && typeof error.code === "string";
+}
+
 /** What every run of a command has. */
-interface AnyRun {
+export interface AnyRun {
   /** Writes a text and a line break to standard error. */
   readonly printError: (text: string) => void;
 }
 
-/** A command. `Run` is what the program hands to it, `Given` its arguments, then the values of its options. */
-export interface CommandDefinition<Run extends AnyRun, Given extends readonly unknown[]>
-  extends CommandSyntax {
+/** A command; `Run` is what the program hands to it. */
+export interface Command<Run extends AnyRun> extends CommandSyntax {
   /**
-   * Does the work; returns the exit status, or nothing instead of 0. Its last argument is the parser of the command.
-   * @throws {CommandRefusal | ControlFault} which are printed, with status 1
+   * Does the work with its arguments, then the values of its options, then its parser; returns the exit status, or nothing
+   * instead of 0. Faults are printed, with status 1.
    */
-  readonly run: (run: Run, ...given: Given) => Promise<ExitCode | void> | ExitCode | void;
+  readonly run: (run: Run, ...given: never[]) => Promise<ExitCode | void> | ExitCode | void;
 }
 
 /** Command of a command line, with what was given. */
-interface ChosenCommand<Kind, Run> extends Required<Pick<CommandSyntax, "isLogged" | "without">> {
-  readonly kind: Kind;
+interface ChosenCommand<Run> extends Required<Pick<CommandSyntax, "without">> {
   /** Its words. */
   readonly name: string;
   readonly given: readonly unknown[];
@@ -77,87 +71,35 @@ export type ProgramCommand<Run> =
   /** Relays until it is stopped. */
   | { readonly kind: "relay" }
   /** Does one thing with a valid configuration, then exits. */
-  | ChosenCommand<"command", Run>
+  | { readonly kind: "command" } & ChosenCommand<Run>
   /** Does one thing without a valid configuration, then exits. */
-  | ChosenCommand<"standalone", StandaloneRun>;
-
-/** Command that can be added to the command line of a program. */
-export interface Command<Run> {
-  readonly addTo: (line: CommandLine, choose: (command: ProgramCommand<Run>) => void) => void;
-}
-
-/** A program as its command line shows it. */
-export interface ProgramSyntax<Run> extends ProgramDescription {
-  /** Adds the options that only this program has. */
-  readonly addOptions?: (parser: Parser) => void;
-  /** In the order of the help. */
-  readonly commands: readonly Command<Run>[];
-}
-
-/**
- * Makes the parser of the arguments behind a program's name, which prints nothing; options that a command does without may
- * be missing.
- */
-export const programParser = <Arguments extends OptionValues, Run>(
-  { addOptions, commands, ...program }: ProgramSyntax<Run>,
-) =>
-(args: readonly string[], version: string): ParsedCommandLine<Arguments, ProgramCommand<Run>> => {
-  const line = createCommandLine(program);
-  addOptions?.(line.command);
-  addListenOptions(line.command);
-  addCommonOptions(line.command, version);
-  let command: ProgramCommand<Run> = { kind: "relay" };
-  for (const each of commands) {
-    each.addTo(line, (chosen) => {
-      command = chosen;
-    });
-  }
-  const listNeeded = (): readonly FileOption[] =>
-    fileOptions.filter((file) => command.kind === "relay" || !command.without.includes(file));
-  return line.parse(args, listNeeded) ?? { kind: "run", arguments: line.command.opts<Arguments>(), command };
-};
-
-/** Defines a command that works with a valid configuration. */
-export function defineCommand<Run extends AnyRun, Given extends readonly unknown[]>(
-  definition: CommandDefinition<Run, Given>,
-): Command<Run> {
-  return { addTo: (line, choose) => addSyntax(line, "command", definition, choose) };
-}
-
-/** Defines a command that works without a valid configuration, log or connection; any program can have it. */
-export function defineStandalone<Given extends readonly unknown[]>(
-  definition: CommandDefinition<StandaloneRun, Given>,
-): Command<unknown> {
-  return { addTo: (line, choose) => addSyntax(line, "standalone", definition, choose) };
-}
+  | { readonly kind: "standalone" } & ChosenCommand<StandaloneRun>;
 
 /** Adds a command to the command line, below its group. */
-function addSyntax<Kind, Run extends AnyRun, Given extends readonly unknown[]>(
+export function addToLine<Run extends AnyRun>(
   { command: program, exampleFiles }: CommandLine,
-  kind: Kind,
-  definition: CommandDefinition<Run, Given>,
-  choose: (chosen: ChosenCommand<Kind, Run>) => void,
+  command: Command<Run>,
+  choose: (chosen: ChosenCommand<Run>) => void,
 ): void {
-  const { group, without = [], isLogged = false, run } = definition;
+  const { group, without = [] } = command;
   const parent = group === undefined ? program : addGroup(program, group);
-  const name = group === undefined ? definition.name : `${group.name} ${definition.name}`;
+  const name = group === undefined ? command.name : `${group.name} ${command.name}`;
   const files = without.includes("config") ? "" : ` ${exampleFiles}`;
-  const parser = addCommand(parent, definition, `${program.name()}${files}`).action(
-    (...all: readonly unknown[]) => {
-      const given = all as Given; // as the command's own options say
-      const runRefusable = async (of: Run): Promise<ExitCode> => {
+  const parser = addCommand(parent, command, `${program.name()}${files}`).action(
+    (...given: readonly unknown[]) => {
+      const run = async (of: Run): Promise<ExitCode> => {
         try {
-          return await run(of, ...given) ?? exitCodes.ok;
+          return await command.run(of, ...given as never[]) ?? exitCodes.ok;
         } catch (error) {
-          if (!(error instanceof CommandRefusal || error instanceof ControlFault)) throw error;
+          if (!isFault(error)) throw error;
           of.printError(error.message);
           return exitCodes.failed;
         }
       };
-      choose({ kind, name, given, without, isLogged, run: runRefusable });
+      choose({ name, given, without, run });
     },
   );
-  definition.addOptions?.(parser);
+  command.addOptions?.(parser);
 }
 
 /** `config`: the first word of the commands about the configuration file. */

@@ -1,12 +1,12 @@
 /** `completion`: tab completion for shells. A short script for each asks the program itself what may come next. */
 import { Argument, type Command as Parser, type Option } from "commander";
-import { defineStandalone } from "./command.ts";
+import type { Command, StandaloneRun } from "./command.ts";
 
 /** What the scripts ask for, behind which the words of the command line stand. */
 const WORDS = "words";
 
 /** The command. */
-export const completion = defineStandalone({
+export const completion: Command<StandaloneRun> = {
   name: "completion",
   description: "Prints tab completion of this program for a shell.",
   examples: [
@@ -28,7 +28,7 @@ export const completion = defineStandalone({
       : listNext(parent, words).join("\n");
     if (text !== "") print(text);
   },
-});
+};
 
 /** Lists what the last word may become, each with a tab and its description; nothing: a file, or anything. */
 function listNext(program: Parser, words: readonly string[]): readonly string[] {

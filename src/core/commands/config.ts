@@ -1,10 +1,10 @@
 /** `config show`, `config check` and `config schema`: what the configuration file says, and whether it can be used. */
 import { countOf, type EffectiveValue, renderRemark } from "../config/diagnostics.ts";
 import { inlineToml } from "../config/toml.ts";
-import { configGroup, defineStandalone, readUsable } from "./command.ts";
+import { type Command, configGroup, readUsable, type StandaloneRun } from "./command.ts";
 
 /** The command. */
-export const configShow = defineStandalone({
+export const configShow: Command<StandaloneRun> = {
   group: configGroup,
   name: "show",
   description: "Shows the values that apply, and where each comes from. Shows no secret.",
@@ -16,7 +16,7 @@ are shown as [secret], of endpoints only scheme and host.`,
   addOptions: (parser) => void parser.option("--json", "one JSON object per key instead of TOML"),
   run: (run, { json = false }: { readonly json?: boolean }) =>
     run.print(writeEffective(readUsable(run, run.file.read).values, json ? "json" : "toml")),
-});
+};
 
 /** Writes all values in their order. */
 export function writeEffective(values: readonly EffectiveValue[], format: "toml" | "json"): string {
@@ -53,7 +53,7 @@ function describeOrigin({ origin, line, variables }: EffectiveValue): string {
 }
 
 /** The command. */
-export const configCheck = defineStandalone({
+export const configCheck: Command<StandaloneRun> = {
   group: configGroup,
   name: "check",
   description: "Checks the configuration file offline and lists everything that is wrong with it.",
@@ -68,10 +68,10 @@ read. Connects to nothing.`,
     const warnings = remarks.filter(({ kind }) => kind === "warning");
     run.print(`${path}: no problems${warnings.length === 0 ? "" : `, ${countOf(warnings, "warning")}`}`);
   },
-});
+};
 
 /** The command. */
-export const configSchema = defineStandalone({
+export const configSchema: Command<StandaloneRun> = {
   group: configGroup,
   name: "schema",
   description: "Prints the JSON schema of the configuration file, for editors.",
@@ -80,4 +80,4 @@ export const configSchema = defineStandalone({
   #:schema ./causeway.schema.json`,
   without: ["config", "db"],
   run: ({ file, print }) => print(file.writeJsonSchema().trimEnd()),
-});
+};

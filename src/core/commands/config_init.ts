@@ -1,6 +1,6 @@
 /** `config init`: writes a commented configuration for named chains. */
 import { InvalidArgumentError, Option } from "commander";
-import { configGroup, defineStandalone, nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
+import { type Command, configGroup, nothingWritten, type StandaloneRun, writeNew } from "./command.ts";
 import { type NamedChain, namedChains } from "../config/live_network.ts";
 import type { InitChain } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
@@ -24,7 +24,7 @@ interface InitOptions {
 }
 
 /** The command. */
-export const configInit = defineStandalone({
+export const configInit: Command<StandaloneRun> = {
   group: configGroup,
   name: "init",
   description: "Writes a commented configuration file for chains of the live networks. Overwrites nothing.",
@@ -53,7 +53,7 @@ together. At a terminal, what is not given is asked for; elsewhere it is left bl
       .addOption(ofChains("--password-file <chain=path>", "file with the password of a keystore"));
   },
   run: initialize,
-});
+};
 
 function initialize(run: StandaloneRun, options: InitOptions): void {
   const out = options.out ?? ask(run, "File to write: ", (text) => ({ value: text }));

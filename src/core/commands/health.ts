@@ -2,7 +2,7 @@
 import { escapeControls } from "../config/redact.ts";
 import { platformFetch } from "../rpc/http.ts";
 import { exitCodes } from "../runtime/exit_codes.ts";
-import { CommandRefusal, defineStandalone } from "./command.ts";
+import { type Command, CommandRefusal, type StandaloneRun } from "./command.ts";
 import { InvalidArgumentError } from "commander";
 
 /** Maximum wait for the answer, milliseconds. */
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 5_000;
 const SHOWN_CHARACTERS = 4_000;
 
 /** The command. */
-export const health = defineStandalone({
+export const health: Command<StandaloneRun> = {
   name: "health",
   description: "Asks a program that runs with --listen for its health, and prints the answer.",
   examples: ["health --url=http://127.0.0.1:9180", "health --url=http://127.0.0.1:9180/readyz"],
@@ -40,7 +40,7 @@ stands still, and why; restarting the program does not help against that.`,
       );
     }
   },
-});
+};
 
 /** Parses the address of a status server. @throws {InvalidArgumentError} */
 function toUrl(text: string): URL {

@@ -1,14 +1,7 @@
 /** `keys`: the accounts of the configuration and what they own; keys made, imported and encrypted. */
 import { type Command as Parser, Option } from "commander";
 import { systemClock } from "../runtime/system_clock.ts";
-import {
-  type Command,
-  defineStandalone,
-  keysGroup,
-  nothingWritten,
-  readUsable,
-  type StandaloneRun,
-} from "./command.ts";
+import { type Command, keysGroup, nothingWritten, readUsable, type StandaloneRun } from "./command.ts";
 import type { KeystoreOptions } from "./keystore_work.ts";
 
 /** What is loaded for the work. */
@@ -19,8 +12,8 @@ function defineKeystoreCommand(
   texts: { readonly name: string; readonly description: string },
   findKey: (work: Work, run: StandaloneRun, options: KeystoreOptions) => Uint8Array,
   addArgument: (parser: Parser) => Parser = (parser) => parser,
-): Command<unknown> {
-  return defineStandalone({
+): Command<StandaloneRun> {
+  return {
     ...texts,
     group: keysGroup,
     afterHelp: `The file is new, readable by its owner only, and an existing one is never overwritten. Without
@@ -43,7 +36,7 @@ function defineKeystoreCommand(
       const work = await import("./keystore_work.ts");
       work.writeKeystore(run, options, findKey(work, run, options));
     },
-  });
+  };
 }
 
 /** The command. */
@@ -76,7 +69,7 @@ export const keysEncrypt = defineKeystoreCommand(
 );
 
 /** The command. */
-export const keysList = defineStandalone({
+export const keysList: Command<StandaloneRun> = {
   group: keysGroup,
   name: "list",
   isDefault: true,
@@ -91,4 +84,4 @@ anyway. Balances of Substrate accounts are in the smallest unit of their chain.`
     const { listAccounts } = await import("./list_accounts.ts");
     run.print(await listAccounts(config, systemClock));
   },
-});
+};

@@ -4,7 +4,7 @@
  */
 import type { ChainEvent, ChainEvents, ChainReads } from "../chains/reads.ts";
 import type { StateMachine } from "../ismp/state_machine.ts";
-import { highest, lowest } from "../chains/evm/gas.ts";
+import { lowest } from "../chains/evm/gas.ts";
 import { RpcFault } from "../rpc/call.ts";
 import { Limit } from "../runtime/limit.ts";
 import { dropOldest } from "../runtime/slices.ts";
@@ -45,47 +45,33 @@ export class HubWork {
 
   /** True when blocks above `known` up to `upTo` hold work for `chain`, or are too many to read. */
   hasWork(chain: StateMachine, range: WorkRange, signal: AbortSignal): Promise<boolean> {
-    if (range.known >= range.upTo) return Promise.resolve(false);
+    const count = range.upTo - range.known;
+    if (count <= 0n || count > SEARCHED_BLOCKS) return Promise.resolve(count > 0n);
     return this.#turn.run(() => this.#hasWork(chain, range, signal), signal);
   }
 
   async #hasWork(chain: StateMachine, { known, upTo }: WorkRange, signal: AbortSignal): Promise<boolean> {
-    const since = highest(known, upTo - SEARCHED_BLOCKS);
-    const newest = this.#read.has(upTo) ? upTo : await this.#hub.reads.fetchFinalHeight(signal);
-    for (let to = lowest(newest, upTo); to > since;) {
-      const read = this.#read.get(to) ?? await this.#readDown(to, since, signal);
+    const final = this.#read.has(upTo) ? upTo : await this.#hub.reads.fetchFinalHeight(signal);
+    for (let from = known + 1n; from <= upTo; from++) {
+      const read = this.#read.get(from);
+      if (read?.includes(chain)) return true;
+      if (read !== undefined) continue;
+      let to = from;
+      while (to < upTo && to - from + 1n < BLOCKS_PER_READ && !this.#read.has(to + 1n)) to++;
+      const events = await this.#fetchEvents(from, to, signal);
       // A node that has pruned the events of a block cannot rule out work.
-      if (read === undefined || read.includes(chain)) return true;
-      to--;
+      if (events === undefined) return true;
+      // Blocks that are not final on the node are read again each time.
+      for (let height = from; height <= lowest(to, final); height++) {
+        const chains = events.filter(({ at }) => at.height === height)
+          .flatMap((event) => addressee(event) ?? []);
+        this.#read.set(height, chains.length === 0 ? NO_CHAINS : chains);
+      }
+      dropOldest(this.#read, KEPT_BLOCKS);
+      if (events.some((event) => addressee(event) === chain)) return true;
+      from = to;
     }
-    // Blocks that are not final on the node are read again each time.
-    const unread = highest(newest, known);
-    if (known < since && unread < since) return true;
-    for (let from = unread + 1n; from <= upTo; from += BLOCKS_PER_READ) {
-      const events = await this.#fetchEvents(from, lowest(from + BLOCKS_PER_READ - 1n, upTo), signal);
-      if (events === undefined || events.some((event) => addressee(event) === chain)) return true;
-    }
-    return known < since;
-  }
-
-  /** Reads a page of blocks down from `to`, without those that are known; returns what `to` holds. */
-  async #readDown(
-    to: bigint,
-    since: bigint,
-    signal: AbortSignal,
-  ): Promise<readonly StateMachine[] | undefined> {
-    let from = to;
-    while (from - 1n > since && to - from + 1n < BLOCKS_PER_READ && !this.#read.has(from - 1n)) from--;
-    const events = await this.#fetchEvents(from, to, signal);
-    if (events === undefined) return undefined;
-    for (let height = from; height <= to; height++) {
-      const chains = events.filter(({ at }) => at.height === height).flatMap((event) =>
-        addressee(event) ?? []
-      );
-      this.#read.set(height, chains.length === 0 ? NO_CHAINS : chains);
-    }
-    dropOldest(this.#read, KEPT_BLOCKS);
-    return this.#read.get(to);
+    return false;
   }
 
   /** Reads events; `undefined`: the node has pruned them. */
@@ -105,7 +91,7 @@ export class HubWork {
 
 const NO_CHAINS: readonly StateMachine[] = [];
 
-/** Remembered blocks: twice as many as are searched, since they are not read in order. */
+/** Remembered blocks: twice as many as are searched, since chains know different heights. */
 const KEPT_BLOCKS = Number(2n * SEARCHED_BLOCKS);
 
 /** Returns the chain that needs a newer height of the hub because of an event. */

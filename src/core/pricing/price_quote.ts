@@ -34,9 +34,6 @@ export interface PriceContext {
   readonly fetch: Fetch;
 }
 
-/** Source of prices: its quote for a chain, or `undefined` when it does not price it. */
-export type FindPriceQuote = (context: PriceContext) => PriceQuote | undefined;
-
 /** Maximum size of a response of Etherscan, bytes; real ones have a few hundred. */
 const MAX_ANSWER_BYTES = 65_536;
 
@@ -64,17 +61,13 @@ export async function download(fetch: Fetch, url: string, signal: AbortSignal): 
       await response.body?.cancel();
       return { kind: "failed", code: codeOfStatus(response.status) };
     }
-    return await readLimited(response);
+    const bytes = await readBody(response, MAX_ANSWER_BYTES);
+    if (bytes === undefined) return { kind: "failed", code: "malformed" };
+    return { kind: "text", text: new TextDecoder().decode(bytes) };
   } catch {
     if (signal.aborted) throw signal.reason;
     return { kind: "failed", code: "unreachable" }; // the runtime's error text contains the URL
   }
-}
-
-async function readLimited(response: Response): Promise<Download> {
-  const bytes = await readBody(response, MAX_ANSWER_BYTES);
-  if (bytes === undefined) return { kind: "failed", code: "malformed" };
-  return { kind: "text", text: new TextDecoder().decode(bytes) };
 }
 
 function codeOfStatus(status: number): PriceFailureCode {

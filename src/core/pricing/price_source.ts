@@ -1,6 +1,6 @@
 /**
  * Price of one chain's native token for the workers: sources in order, a short cache, the last valid value. Start
- * reading here; plausibility is decided in `native_price.ts`, the sources are in `price_quotes.ts`.
+ * reading here; plausibility is decided in `native_price.ts`. Sources: docs/protocol/messaging.md section 9.3.
  */
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
@@ -9,16 +9,18 @@ import {
   type GoodPrice,
   type NativePrice,
   type Quotation,
+  quotePrice,
   type SourceQuote,
 } from "../evm/native_price.ts";
-import type { PriceQuote } from "./price_quote.ts";
+import { evmChainId, isEvm } from "../ismp/state_machine.ts";
+import { RpcFault } from "../rpc/call.ts";
+import { findEtherscanQuote } from "./etherscan.ts";
+import { oneDollar, type PriceContext, type PriceQuote, type RouterReader } from "./price_quote.ts";
 
 /** Prices of one native token. */
 export interface PriceSource {
   /** Fetches the current price; queries its sources at most once a minute. Throws only the signal's reason. */
   fetchPrice(signal: AbortSignal): Promise<NativePrice>;
-  /** Latest price from a source; worth keeping across a restart. */
-  readonly lastGood: GoodPrice | undefined;
 }
 
 /** Cache time of a price, ms. */
@@ -71,9 +73,6 @@ export function createPriceSource(
   }
 
   return {
-    get lastGood(): GoodPrice | undefined {
-      return lastGood;
-    },
     async fetchPrice(signal): Promise<NativePrice> {
       const ageMs = cached === undefined ? -1 : clock.now() - cached.sinceMs;
       if (cached !== undefined && ageMs >= 0 && ageMs < cached.keepMs) return cached.price;
@@ -85,6 +84,34 @@ export function createPriceSource(
       }
       cached = { price, sinceMs: clock.now(), keepMs: isFresh ? PRICE_CACHE_MS : PRICE_PAUSE_MS };
       return price;
+    },
+  };
+}
+
+/** Chains whose native token is a dollar: Gnosis and Chiado. */
+const DOLLAR_CHAINS: ReadonlySet<number> = new Set([100, 10200]);
+
+/** Lists the quotes for the native token of a chain, in the order in which they are asked. */
+export function listPriceQuotes(context: PriceContext): readonly PriceQuote[] {
+  const { stateMachine } = context.config;
+  if (isEvm(stateMachine) && DOLLAR_CHAINS.has(evmChainId(stateMachine))) return [oneDollar];
+  // Hosts of a test hub (`KUSAMA-`) have no pools; there the rule is one dollar.
+  const router = context.hub.startsWith("KUSAMA-") ? oneDollar : routerQuote(context.router);
+  return [findEtherscanQuote(context) ?? [], router].flat();
+}
+
+/** Price from the router that the chain's host names. */
+export function routerQuote(router: RouterReader): PriceQuote {
+  return {
+    origin: "router",
+    ask: async (signal) => {
+      try {
+        const price27 = await router.fetchRouterPrice(signal);
+        return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
+      } catch (error) {
+        if (!(error instanceof RpcFault)) throw error;
+        return { kind: "failed", code: "unreachable" };
+      }
     },
   };
 }

@@ -27,7 +27,6 @@ stay on the hub and add up.`,
     130: "stopped by a second signal",
   },
   needs: "chains",
-  isLogged: true,
   addOptions: (parser) =>
     void parser
       .option("--wait", "wait for the hub where it cannot verify a delivery yet")

@@ -1,7 +1,6 @@
 /** Every command: a new one is a file of its own and one line here. Those of both programs are in the core. */
 import type { Command } from "../../core/commands/command.ts";
 import { defineStatus, logLevelCommand, type OperationCommand } from "../../core/commands/operation.ts";
-import { sharedCommands } from "../../core/commands/shared_commands.ts";
 import type { RelayStatus } from "../status/relay_status.ts";
 import { accumulateFees } from "./accumulate_fees.ts";
 import { backupCommand } from "./backup.ts";
@@ -44,5 +43,4 @@ export const commands: readonly Command<MessagingRun>[] = [
   checkCommand,
   ...operations,
   backupCommand,
-  ...sharedCommands,
 ];

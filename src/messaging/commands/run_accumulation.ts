@@ -1,16 +1,17 @@
 /**
- * Work of `accumulate-fees`, with the connections of the running relayer or of the command. Claims go on until nothing
- * claimable is left, or with `--wait` until nothing is left to wait for; they use the same rounds as the running relayer,
- * and what an earlier run left in the journal is settled first.
+ * Work of `accumulate-fees`, with the connections of the running relayer or of the command. Fees are claimed until
+ * nothing claimable is left, or with `--wait` until nothing is left to wait for, in the same rounds as those of the running
+ * relayer; what an earlier run left in the journal is settled first.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
+import { RpcFault } from "../../core/rpc/call.ts";
 import { exitCodes } from "../../core/runtime/exit_codes.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { HubConfig } from "../config/schema.ts";
 import { routeName } from "../fees/claims/claim_pair.ts";
 import { ClaimsRounds, type PairReport } from "../fees/claims/claims_worker.ts";
-import { type FeeContext, isPassing } from "../fees/fee_context.ts";
+import type { FeeContext } from "../fees/fee_context.ts";
 import { judgePayment } from "../fees/withdrawals/withdrawal_orders.ts";
 import { type OrderReport, WithdrawalRounds } from "../fees/withdrawals/withdrawal_worker.ts";
 import { claimStates } from "../ledger/deliveries.ts";
@@ -93,7 +94,7 @@ async function repeatRounds(
     for (let failures = 0; failures < maxFailures;) {
       signal.throwIfAborted();
       const end = await round().catch((error) => {
-        if (signal.aborted || !isPassing(error)) throw error;
+        if (signal.aborted || !(error instanceof RpcFault)) throw error;
         log.warn("read_failed.claims", { failures: failures + 1, error });
         return "unanswered" as const;
       });
@@ -256,7 +257,7 @@ async function settleDeliveries(context: FeeRun): Promise<number> {
       await settleAll(settling);
       await confirmForeignReceipts(settling);
     } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error;
+      if (signal.aborted || !(error instanceof RpcFault)) throw error;
       context.log.debug("read_failed.past_deliveries", { chain, error });
     }
   }

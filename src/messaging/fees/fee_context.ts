@@ -72,25 +72,14 @@ export function findKey(
   address: Uint8Array,
 ): FeeKey | undefined {
   const { hubKey } = context;
-  if (hubKey !== undefined && equalBytes(hubKey.address, address)) return hubKey;
-  for (const chain of context.chains.values()) {
-    const { relayer } = chain;
-    if (relayer === undefined || !equalBytes(relayer, address)) continue;
-    return { address: relayer, signMessage: (message, signal) => chain.signMessage(message, signal) };
-  }
-  return undefined;
+  return [hubKey, ...context.chains.values().map(toFeeKey)]
+    .find((key) => key !== undefined && equalBytes(key.address, address));
 }
 
-/** True for temporary faults of endpoints: the work is retried later and the worker continues. */
-export function isPassing(error: unknown): error is RpcFault {
-  return error instanceof RpcFault;
-}
-
-/** Finds the key of `[hub].signer`, if configured; the hub's adapter signs with it. */
-export function findHubKey(hub: FeeHub, isConfigured: boolean): FeeKey | undefined {
-  const { relayer } = hub;
-  if (!isConfigured || relayer === undefined) return undefined;
-  return { address: relayer, signMessage: (message, signal) => hub.signMessage(message, signal) };
+/** The key that a chain's adapter signs with, if there is one: `[hub].signer` of the hub's. */
+export function toFeeKey(chain: Pick<Chain, "relayer" | "signMessage">): FeeKey | undefined {
+  const { relayer: address } = chain;
+  return address && { address, signMessage: (message, signal) => chain.signMessage(message, signal) };
 }
 
 /** Chain on which fees are paid out, with the receiving address. */
@@ -113,7 +102,7 @@ export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, acc
 }
 
 /** A chain that can be asked for the decimals of its fee token. */
-type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFeeTokenDecimals"> };
+type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFees"> };
 
 /** Decimals of fee tokens as read last, so that a log line costs no request. */
 export class FeeUnits {
@@ -121,7 +110,7 @@ export class FeeUnits {
 
   /** Reads the decimals of a chain's fee token, whatever was read before: amounts depend on it. */
   async learn(chain: UnitChain, signal: AbortSignal): Promise<number> {
-    const decimals = await chain.fees.fetchFeeTokenDecimals(signal);
+    const { decimals } = await chain.fees.fetchFees([], signal);
     this.#decimals.set(chain.id.stateMachine, decimals);
     return decimals;
   }
@@ -199,7 +188,7 @@ export class Deferred {
       return result;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
+      if (!(error instanceof RpcFault)) throw error;
       const failures = this.add(key);
       this.#context.log[failures === 3 ? "warn" : "debug"](event, { ...fields, failures, error });
       return undefined;
@@ -253,7 +242,7 @@ export function feeWorker(
         failures = 0;
       } catch (error) {
         signal.throwIfAborted();
-        if (!isPassing(error)) throw error;
+        if (!(error instanceof RpcFault)) throw error;
         failures++;
         context.log[failures === 3 ? "warn" : "debug"](`read_failed.${name}`, { failures, error });
         pauseMs = nextDelayMs(endpointBackoff, failures, context.random.fraction());

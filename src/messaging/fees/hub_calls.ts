@@ -9,10 +9,8 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Log } from "../../core/telemetry/log.ts";
+import { EXTRINSIC_PATIENCE_BLOCKS } from "../relay/settle/nonces.ts";
 import type { Ledger, SubmissionItem, SubmissionKind, SubmissionRow } from "../ledger/ledger.ts";
-
-/** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
-const PATIENCE_BLOCKS = 3n;
 
 /** Refusals that concern the hub's view of a chain, not the content of the call. */
 const ABOUT_THE_CHAIN: ReadonlySet<Refusal["code"]> = new Set<Refusal["code"]>([
@@ -101,7 +99,7 @@ export class HubCalls {
         return GONE;
       case "unknown": {
         const head = await this.#hub.reads.fetchHeight(signal);
-        return head < row.submission.madeAtHeight + PATIENCE_BLOCKS ? { state: "open" } : GONE;
+        return head < row.submission.madeAtHeight + EXTRINSIC_PATIENCE_BLOCKS ? { state: "open" } : GONE;
       }
     }
   }

@@ -201,8 +201,3 @@ export function toU64Text(value: bigint): string {
   if (value < 0n || value >= 2n ** 64n) throw new RangeError(`Not a u64: ${value}`);
   return value.toString().padStart(20, "0");
 }
-
-/** Converts an amount to decimal text. */
-export function toDecimal(value: bigint | undefined): string | undefined {
-  return value?.toString();
-}

@@ -249,13 +249,7 @@ function equations(values: Parameters): readonly string[] {
 type Bound = Readonly<Record<string, Exclude<Parameters[string], undefined>>>;
 
 function bind(parameters: Parameters): Bound {
-  if (isBound(parameters)) return parameters;
   const bound: Record<string, Bound[string]> = {};
   for (const name in parameters) bound[name] = parameters[name] ?? null;
   return bound;
-}
-
-function isBound(parameters: Parameters): parameters is Bound {
-  for (const name in parameters) if (parameters[name] === undefined) return false;
-  return true;
 }

@@ -1,7 +1,7 @@
 /** Table `delivery`: receipts of our own deliveries, from inclusion until the fee is claimed (I4, I7). */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { column, type Parameters, type Row, RowFormat, type RowOf, toDecimal, toHeight } from "./columns.ts";
+import { column, type Parameters, type Row, RowFormat, type RowOf, toHeight } from "./columns.ts";
 import { Table } from "./database.ts";
 
 /** Every {@link ClaimState}. */
@@ -129,7 +129,7 @@ export class Deliveries extends Table {
           commitment,
           dest,
           source,
-          toDecimal(fee) ?? null,
+          fee?.toString() ?? null,
           isPaid === false ? "no_fee" : "unclaimed",
         ])),
         relayer: receipt.relayer,
@@ -194,7 +194,7 @@ export class Deliveries extends Table {
 
   /** @throws {Error} a defect: no such record. */
   setFee(commitment: Hash256, dest: StateMachine, fee: bigint): void {
-    if (!this.#change("fee = :fee", byKey, { commitment, dest, fee: toDecimal(fee) })) {
+    if (!this.#change("fee = :fee", byKey, { commitment, dest, fee: fee.toString() })) {
       throw missing(commitment, dest);
     }
   }
@@ -203,7 +203,10 @@ export class Deliveries extends Table {
   setClaimState({ commitment, dest }: DeliveryKey, to: ClaimState, hubBlock?: bigint): void {
     const old = this.find(commitment, dest);
     if (old === undefined) throw missing(commitment, dest);
-    refuseUnclaiming(old, to);
+    // What the hub has paid stays paid (I7).
+    if (old.claimState === "claimed" && to !== "claimed") {
+      throw new Error(`Illegal change of a claimed delivery: ${commitment} to ${to}`);
+    }
     this.#change("claim_state = :to, claim_hub_block = coalesce(:hubBlock, claim_hub_block)", byKey, {
       commitment,
       dest,
@@ -272,11 +275,4 @@ export class Deliveries extends Table {
 
 function missing(commitment: Hash256, dest: StateMachine): Error {
   return new Error(`No delivery of ${commitment} to ${dest}`);
-}
-
-/** Refuses to change a claimed record: what the hub has paid stays paid (I7). */
-function refuseUnclaiming(row: DeliveryRow, to: ClaimState): void {
-  if (row.claimState === "claimed" && to !== "claimed") {
-    throw new Error(`Illegal change of a claimed delivery: ${row.commitment} to ${to}`);
-  }
 }

@@ -2,13 +2,12 @@
  * Durable state of the messaging relayer, as its workers see it: the only shared mutable state. Opened by `open.ts`;
  * larger tables have a file each beside this one. All calls are synchronous and short.
  */
+import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { column, RowFormat, type RowOf, toHeight } from "./columns.ts";
 import { type Database, Table } from "./database.ts";
-import { Decisions } from "./decisions.ts";
 import { Deliveries } from "./deliveries.ts";
 import { LedgerFault } from "./fault.ts";
-import { type ForeignReceipt, ForeignReceipts } from "./foreign_receipts.ts";
 import { Messages } from "./messages.ts";
 import { notedHeight, Notes, type NoteTopic } from "./notes.ts";
 import { prune, type Pruned } from "./retention.ts";
@@ -18,7 +17,6 @@ import { openStatistics, type Statistics } from "./statistics.ts";
 import { Submissions } from "./submissions.ts";
 import { Withdrawals } from "./withdrawals.ts";
 
-export type { DecisionRow } from "./decisions.ts";
 export type {
   ClaimPair,
   ClaimState,
@@ -29,7 +27,6 @@ export type {
   NewDelivery,
 } from "./deliveries.ts";
 export { LedgerFault } from "./fault.ts";
-export type { ForeignReceipt };
 export {
   type HoldReason,
   holdReasons,
@@ -49,9 +46,11 @@ export { notedHeight, type NoteTopic };
 export type { RewardKey, RewardRow } from "./rewards.ts";
 export type { Allowance, SpendingResult, SpendingRow, Spent } from "./spending.ts";
 export type { CarriedMessage, MinedCost, OpenCount, Period } from "./statistics.ts";
-export type { ItemOutcome, SubmissionItem, SubmissionItemRow } from "./submission_items.ts";
 export {
   isUnresolved,
+  type ItemOutcome,
+  type SubmissionItem,
+  type SubmissionItemRow,
   type SubmissionKind,
   type SubmissionRow,
   unresolvedSubmissionStates,
@@ -258,5 +257,87 @@ class Suspensions extends Table {
   /** Removes a pair and its failures. */
   remove({ target, sender, receiver }: SuspensionKey): void {
     this.db.remove("suspension", { target, sender, receiver });
+  }
+}
+
+const decisionFormat = new RowFormat({
+  commitment: column.hash,
+  /** Why a message was delivered (the first three) or held. */
+  verdict: column.oneOf([
+    "profitable",
+    "no_minimum",
+    "always",
+    "unprofitable",
+    "price_unknown",
+    "fee_unknown",
+    "consensus_proofs_unprofitable",
+  ]),
+  feeUsd18: column.optional(column.decimal),
+  gas: column.decimal,
+  gasPriceWei: column.decimal,
+  /** Share of what the chain charges for data elsewhere, wei. */
+  dataCostWei: column.decimal,
+  /** Dollars per native token x 10^27. */
+  price27: column.optional(column.decimal),
+  /** Source of the price, e.g. `etherscan`. */
+  priceOrigin: column.optional(column.text),
+  profitPercent: column.number,
+  costUsd18: column.optional(column.decimal),
+  requiredUsd18: column.optional(column.decimal),
+  /** Unix milliseconds. */
+  atMs: column.number,
+});
+
+/** Decision about one message. Dollars x 10^18 unless named otherwise; `undefined`: unknown at that time. */
+export type DecisionRow = RowOf<typeof decisionFormat>;
+
+/** The last decision of the profit rule about each message. Every method may throw a `LedgerFault`. */
+class Decisions extends Table {
+  /** Records decisions about messages to one target; earlier ones are replaced. Call it in a transaction. */
+  note(target: StateMachine, decisions: readonly Omit<DecisionRow, "atMs">[]): void {
+    for (const decision of decisions) {
+      const row = { target, ...decisionFormat.write({ ...decision, atMs: this.db.now() }) };
+      this.db.put("decision", ["commitment", "target"], row);
+    }
+  }
+
+  find(commitment: Hash256, target: StateMachine): DecisionRow | undefined {
+    return this.db.find("decision", { commitment, target }, decisionFormat.read);
+  }
+}
+
+const foreignFormat = new RowFormat({
+  /** Of the message. */
+  commitment: column.hash,
+  /** Height of the target at which it was seen last. */
+  height: column.height,
+  /** True when it was there again once the height was final at which it was seen first. */
+  isSeenAgain: column.flag,
+});
+
+/** Receipt that may still be removed by a reorganisation. */
+export type ForeignReceipt = RowOf<typeof foreignFormat>;
+
+/** Receipts of other relayers that ended messages of ours, until they are final. May throw a `LedgerFault`. */
+class ForeignReceipts extends Table {
+  find(commitment: Hash256, target: StateMachine): ForeignReceipt | undefined {
+    return this.db.find("foreign_receipt", { commitment, target }, foreignFormat.read);
+  }
+
+  /** Inserts the row, or replaces the one of the same message. */
+  record(target: StateMachine, receipt: ForeignReceipt): void {
+    this.db.put("foreign_receipt", ["commitment", "target"], { target, ...foreignFormat.write(receipt) });
+  }
+
+  /** Lowest height first. */
+  list(target: StateMachine, limit: number): readonly ForeignReceipt[] {
+    return this.db.rows(
+      "SELECT * FROM foreign_receipt WHERE target = :target ORDER BY height, commitment LIMIT :limit + 0",
+      { target, limit },
+    ).map(foreignFormat.read);
+  }
+
+  remove(commitment: Hash256, target: StateMachine): void {
+    this.db.remove("foreign_receipt", { commitment, target });
   }
 }

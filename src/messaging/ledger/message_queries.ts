@@ -98,7 +98,7 @@ export class MessageQueries extends Table {
     const dueAtMs = this.nextDueAt(query.source, query.target);
     // Avoids a scan of all open rows while none is due, which is most of the time.
     if (dueAtMs === undefined || dueAtMs > query.nowMs) return [];
-    const isSorted = query.refused !== undefined && this.#hasRefused(query);
+    const isSorted = query.refused !== undefined && this.#hasRefused(query, neverMs);
     if (query.refused === "only" && !(isSorted && this.#hasDueRefused(query))) return [];
     const refused = isSorted ? conditionsOfRefused[query.refused] : "";
     const { nowMs: now, targetNowSec } = query;
@@ -208,24 +208,20 @@ export class MessageQueries extends Table {
     return this.db.rows(refusedSenders, { source, target }).map((row) => column.bytes.read(row, "module"));
   }
 
-  /** True when some open row of a leg was refused: without one there is nothing to tell apart. */
-  #hasRefused({ source, target }: Pick<DueQuery, "source" | "target">): boolean {
+  /** True when some open row of a leg was refused that is due by then. */
+  #hasRefused({ source, target }: DueQuery, untilMs: number): boolean {
     return this.db.row(
+      // The plus sign keeps SQLite from reading everything of the leg that is due.
       `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
-         AND reason IN (${listOf(refusedReasons)}) LIMIT 1`,
-      { source, target },
+         AND reason IN (${listOf(refusedReasons)}) AND +next_attempt_at_ms <= :until LIMIT 1`,
+      { source, target, until: untilMs },
     ) !== undefined;
   }
 
   /** False when no row that {@link conditionsOfRefused} selects is due; most of the time they wait for a later try. */
-  #hasDueRefused({ source, target, nowMs }: DueQuery): boolean {
-    const isDue = this.db.row(
-      // The plus sign keeps SQLite from reading everything of the leg that is due.
-      `SELECT 1 AS found FROM message WHERE source = :source AND target = :target AND ${isOpen}
-         AND reason IN (${listOf(refusedReasons)}) AND +next_attempt_at_ms <= :now LIMIT 1`,
-      { source, target, now: nowMs },
-    ) !== undefined;
-    return isDue || this.listRefusedSenders(source, target).length > 0;
+  #hasDueRefused(query: DueQuery): boolean {
+    return this.#hasRefused(query, query.nowMs) ||
+      this.listRefusedSenders(query.source, query.target).length > 0;
   }
 
   /** Rows of a leg that match a condition, in the order of {@link listDue}. */

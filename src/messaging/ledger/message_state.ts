@@ -168,12 +168,3 @@ export function mayFollow(from: MessageState, to: MessageState): boolean {
 export function listPredecessors(to: MessageState): readonly MessageState[] {
   return messageStates.filter((from) => mayFollow(from, to));
 }
-
-/**
- * Returns the new state of a row when `to` is requested in state `from`.
- * @throws {Error} when the change is illegal: a defect of the caller, never to be retried.
- */
-export function nextMessageState(from: MessageState, to: MessageState): MessageState {
-  if (!mayFollow(from, to)) throw new Error(`Illegal change of a message: ${from} to ${to}`);
-  return to;
-}

@@ -1,16 +1,15 @@
 /** Table `message`: recording messages and changing their states. */
 import type { Hash256 } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { toDecimal } from "./columns.ts";
 import { isOpen, messageFormat, type MessageRow, type NewMessage } from "./message_rows.ts";
 import { MessageSearch } from "./message_search.ts";
 import { wakeFromFuture } from "./retention.ts";
 import {
   listPredecessors,
+  mayFollow,
   type MessageReason,
   type MessageState,
   messageStates,
-  nextMessageState,
 } from "./message_state.ts";
 
 /** Change of a row. `reason` and `detail` are replaced (absent clears them), the others stay when absent. */
@@ -87,7 +86,9 @@ export class Messages extends MessageSearch {
     for (const [index, old] of this.findAll(commitments, target).entries()) {
       if (old === undefined) return new Error(`No message ${commitments[index]} to ${target}`);
       // Rows that could be changed are changed until the transaction is rolled back.
-      if (old.state !== to) nextMessageState(old.state, to); // throws with the reason
+      if (old.state !== to && !mayFollow(old.state, to)) {
+        return new Error(`Illegal change of a message: ${old.state} to ${to}`);
+      }
     }
     return new Error(`Illegal change of ${commitments.length} messages to ${target}: not all may be ${to}`);
   }
@@ -102,7 +103,7 @@ export class Messages extends MessageSearch {
        WHERE target = :target AND commitment = item.value ->> 0`,
       {
         target,
-        list: JSON.stringify(offers.map((offer) => [offer.commitment, toDecimal(offer.offeredUsd18)])),
+        list: JSON.stringify(offers.map((offer) => [offer.commitment, offer.offeredUsd18.toString()])),
       },
     );
   }

@@ -57,7 +57,11 @@ export function openReadOnlyLedger(path: string, { clock }: Pick<OpenDeps, "cloc
 
 /** Opens an existing database for reading only, also while a relayer works on it. @throws {LedgerFault} */
 export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Database {
-  refuseMissing(path);
+  refuseWrongPlace(path);
+  if (findFile(path) === undefined) {
+    const text = "there is no such file. Name the relayer's database with --db";
+    throw new LedgerFault("io", { path, text });
+  }
   let version = 0;
   const db = connect({ path, clock, readOnly: true }, (opened) => {
     version = readSchemaVersion(opened, migrations);
@@ -70,15 +74,6 @@ export function openReadOnlyDatabase(path: string, clock: OpenDeps["clock"]): Da
   throw new LedgerFault("io", { path, text });
 }
 
-function refuseMissing(path: string): void {
-  refuseWrongPlace(path);
-  if (findFile(path) !== undefined) return;
-  throw new LedgerFault("io", {
-    path,
-    text: "there is no such file. Name the relayer's database with --db",
-  });
-}
-
 /** As {@link openLedger}, without the tables' queries. */
 export function openDatabase(path: string, deps: OpenDeps): Database {
   const steps = deps.migrations ?? migrations;
@@ -86,11 +81,11 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
   const file = { path, clock: deps.clock };
   // Files that are not ours are not changed, and nothing is left beside them.
   let db = connect(file, (opened) => void readSchemaVersion(opened, steps));
-  let lock: FileLock | undefined;
+  let lock: Deno.FsFile | undefined;
   try {
-    lock = takeLock(path);
+    const taken = lock = takeLock(path);
     const version = readSchemaVersion(db, steps);
-    checkAtStart(db, fileSize(path));
+    checkAtStart(db, BigInt(Deno.statSync(resolve(path)).size));
     if (version > 0 && version < steps.length) {
       const copy = `${resolve(path)}.backup-v${version}`;
       copyAndClose(db, copy);
@@ -104,11 +99,11 @@ export function openDatabase(path: string, deps: OpenDeps): Database {
       db.row(`PRAGMA wal_autocheckpoint = ${MAX_LEFT_PAGES}`);
       deps.log?.info("database_opened.replicated", { database: path });
     }
-    db.atClose(lock.release);
+    db.atClose(() => release(taken));
     return db;
   } catch (error) {
     db.close();
-    lock?.release();
+    if (lock !== undefined) release(lock);
     throw error;
   }
 }
@@ -128,18 +123,6 @@ function hasLitestream(db: Database): boolean {
   if (db.row("SELECT name FROM sqlite_schema WHERE name = '_litestream_seq'") !== undefined) return true;
   const file = Deno.realPathSync(resolve(db.path));
   return findFile(`${dirname(file)}/.${basename(file)}-litestream`) !== undefined;
-}
-
-/**
- * Opens the file of a database on which nobody works, as {@link openDatabase} does it, but without a change.
- * @throws {LedgerFault}
- */
-function openUnchanged(path: string, clock: OpenDeps["clock"]): Database {
-  return connect({ path, clock }, (db) => {
-    readSchemaVersion(db, migrations);
-    refuseHeld(path);
-    tryWriting(db);
-  });
 }
 
 /** Makes sure that this process may write now, and that no other one is writing. */
@@ -184,37 +167,25 @@ function guardOpening<T>(path: string, open: () => T): T {
   }
 }
 
-function fileSize(path: string): bigint {
-  return BigInt(Deno.statSync(resolve(path)).size);
-}
-
-/**
- * A lock by which only one program works on a database: an advisory one (flock) on a file beside it. The kernel
- * releases it when the process ends, however it ends, so the file itself means nothing and stays. SQLite's own locks
- * last no longer than a transaction: others may read and replicate the database meanwhile.
- */
-interface FileLock {
-  /** Ends it; the file stays. */
-  release(): void;
-}
-
 /** Longest content of the file that is read, bytes. */
 const MAX_CONTENT_BYTES = 256;
 
 /**
- * Takes the lock of the database at `path`, which exists; it lasts until it is released or the process dies.
+ * Takes the lock of the database at `path`, which exists, by which only one program works on it: an advisory one (flock)
+ * on a file beside it. The kernel releases it when the process ends, however it ends, so the file itself means nothing
+ * and stays. SQLite's own locks last no longer than a transaction: others may read and replicate the database meanwhile.
  * @throws {LedgerFault} `locked` at once when another process has it.
  */
-function takeLock(path: string): FileLock {
+function takeLock(path: string): Deno.FsFile {
   const place = placeOf(path);
   let file: Deno.FsFile | undefined;
   try {
-    const opened = file = openOwn(path, place);
+    file = openOwn(path, place);
     if (!file.tryLockSync(true)) throw heldFault(path, place, file);
     const note = `${Deno.pid}\nThe process that works on this database locks this file. Leave it here.\n`;
     file.truncateSync();
     file.writeSync(new TextEncoder().encode(note));
-    return { release: () => release(opened) };
+    return file;
   } catch (error) {
     file?.close();
     throw error instanceof LedgerFault ? error : toFileFault(error, path, place);
@@ -229,7 +200,8 @@ function openOwn(path: string, place: string): Deno.FsFile {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
   const found = Deno.lstatSync(place);
-  const file = isOwnFile(found) ? Deno.openSync(place, { read: true, write: true }) : undefined;
+  const isOwn = found.isFile && found.nlink === 1 && found.uid === Deno.uid(); // and it has no other name
+  const file = isOwn ? Deno.openSync(place, { read: true, write: true }) : undefined;
   const opened = file?.statSync();
   if (file !== undefined && opened?.ino === found.ino && opened.dev === found.dev) return file;
   file?.close();
@@ -278,24 +250,15 @@ function placeOf(path: string): string {
 }
 
 function heldFault(path: string, place: string, file: Deno.FsFile): LedgerFault {
-  const holder = readHolder(file);
+  const bytes = new Uint8Array(MAX_CONTENT_BYTES);
+  const count = file.readSync(bytes) ?? 0;
+  // A process in a container has a number of its own there.
+  const holder = /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
   return new LedgerFault("locked", {
     path,
     text: `another process uses it (${holder === undefined ? "it" : `process ${holder}`} locks ${place}). ` +
       "Stop the other program (a running causeway, or a manual run) and start again",
   });
-}
-
-/** Number of the process that has locked the file; one in a container has a number of its own there. */
-function readHolder(file: Deno.FsFile): string | undefined {
-  const bytes = new Uint8Array(MAX_CONTENT_BYTES);
-  const count = file.readSync(bytes) ?? 0;
-  return /^\d+/.exec(new TextDecoder().decode(bytes.subarray(0, count)))?.[0];
-}
-
-/** True for a regular file of this user that has no other name. */
-function isOwnFile({ isFile, uid, nlink }: Deno.FileInfo): boolean {
-  return isFile && nlink === 1 && uid === Deno.uid();
 }
 
 /** Owner and permission bits of the file. */
@@ -337,7 +300,11 @@ export function inspectDatabase<T>(
     const file = findFile(path);
     if (file === undefined) return { kind: "absent" };
     const newest = migrations.length;
-    const db = openUnchanged(path, clock);
+    const db = connect({ path, clock }, (opened) => {
+      readSchemaVersion(opened, migrations);
+      refuseHeld(path);
+      tryWriting(opened);
+    });
     try {
       const version = readSchemaVersion(db, migrations);
       const content = version === newest ? read(createLedger(db)) : undefined;

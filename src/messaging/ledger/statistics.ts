@@ -8,7 +8,7 @@ import type { Database } from "./database.ts";
 import { claimStates } from "./deliveries.ts";
 import { messageReasons, messageStates, terminalMessageStates } from "./message_state.ts";
 import { spendingPurposes, spendingResults } from "./spending.ts";
-import { isUnresolvedSql } from "./submission_items.ts";
+import { isUnresolvedSql } from "./submissions.ts";
 
 /** A period of time, Unix milliseconds: after `afterMs`, up to and with `untilMs`. */
 export type Period = { readonly afterMs: number; readonly untilMs: number };

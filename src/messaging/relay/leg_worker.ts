@@ -26,11 +26,8 @@ const obstacleWaits: Readonly<Record<Obstacle["reason"], WaitEvent>> = {
   runtime_unsupported: "long_wait.runtime_support",
 };
 
-/** Result of a part of a round: continue at once, idle, or waiting for something that is logged. */
-type Step = { readonly kind: "more" } | { readonly kind: "idle" } | {
-  readonly kind: "waits";
-  readonly event: WaitEvent;
-};
+/** Result of a part of a round: continue at once, idle, or what is waited for. */
+type Step = "more" | "idle" | WaitEvent;
 
 /**
  * Creates rounds in which a leg without a worker delivers the payments of our own fees, and nothing else. Each reads
@@ -77,7 +74,7 @@ class LegLoop {
       let pauseMs: number;
       try {
         pauseMs = await this.#round(leg);
-        if (this.#failures > 0) this.#logRecovery();
+        if (this.#failures >= 3) leg.log.info("leg_resumed", { leg: legName(leg) });
         this.#failures = 0;
       } catch (error) {
         signal.throwIfAborted();
@@ -103,10 +100,10 @@ class LegLoop {
     const obstacle = await this.#findObstacle(leg);
     if (obstacle !== undefined) return await this.#holdRound(leg, { obstacle, view });
     const known = view.height > 0n ? await this.#deliverKnown(leg, view) : undefined;
-    if (known?.kind === "more" || await this.#deliverProved(leg, view)) return 0;
+    if (known === "more" || await this.#deliverProved(leg, view)) return 0;
     // Messages time out even when nothing can be delivered.
-    if (known?.kind !== "idle") await expire(leg, view.nowSec);
-    if (known?.kind === "waits") return this.#waitForUpdate(known.event);
+    if (known !== "idle") await expire(leg, view.nowSec);
+    if (known !== undefined && known !== "idle") return this.#waitForUpdate(known);
     if (!this.#hasStarted) return this.#waitForUpdate("long_wait.source_height");
     this.#notices.done("update");
     return this.#untilNextPoll();
@@ -152,20 +149,15 @@ class LegLoop {
   async #deliverKnown(leg: LegRun, view: CounterpartyView): Promise<Step> {
     await this.#start(leg, view);
     const isScanned = await this.#scan(leg, view);
-    const more: Step = { kind: "more" };
-    if (view.isFrozen) {
-      return isScanned ? { kind: "waits", event: "long_wait.unfreeze" } : more;
-    }
+    if (view.isFrozen) return isScanned ? "long_wait.unfreeze" : "more";
     const proofHeight = await this.#heights.find(view, leg.source.id, leg.signal);
-    if (proofHeight === undefined) {
-      return isScanned ? { kind: "waits", event: "long_wait.challenge_period" } : more;
-    }
+    if (proofHeight === undefined) return isScanned ? "long_wait.challenge_period" : "more";
     if (proofHeight !== this.#provedBefore) wakeUnpaid(leg);
     this.#provedBefore = proofHeight;
     // Most legs have nothing to do most of the time: one question instead of one for each thing to do.
     const { source, target } = leg;
     const hasOpen = leg.ledger.messages.hasOpen(source.id.stateMachine, target.id.stateMachine);
-    if (!hasOpen) return isScanned ? { kind: "idle" } : more;
+    if (!hasOpen) return isScanned ? "idle" : "more";
     if (await target.gates?.pollHost(leg.signal)) {
       leg.ledger.messages.wake(source.id.stateMachine, target.id.stateMachine, "gated");
     }
@@ -176,7 +168,7 @@ class LegLoop {
     try {
       const { hasMore } = await deliverDue(leg, facts);
       const isMoreAsked = await answerGets(leg, facts);
-      return hasMore || isMoreAsked || !isScanned ? more : { kind: "idle" };
+      return hasMore || isMoreAsked || !isScanned ? "more" : "idle";
     } finally {
       await reading;
     }
@@ -236,10 +228,6 @@ class LegLoop {
     const level = this.#failures === 3 ? "warn" : "debug";
     this.#leg.log[level](event, { leg: legName(this.#leg), againInMs, error: fault });
     return againInMs;
-  }
-
-  #logRecovery(): void {
-    if (this.#failures >= 3) this.#leg.log.info("leg_resumed", { leg: legName(this.#leg) });
   }
 
   /** Legs of one process poll at the same time, so that they share what they read. */

@@ -153,17 +153,14 @@ export interface Transition extends Omit<MessageChange, "reason"> {
   readonly hash?: string;
 }
 
-/** Reasons that need an operator. */
-const needsOperator: ReadonlySet<Transition["reason"]> = new Set(["too_large", "poison"]);
-
 /**
  * Logs the change of a row, never as an error: races, proofs that are not final yet and throttled endpoints are normal
  * operation (docs/protocol/messaging.md section 19.1).
  */
 function logChange({ log }: RelayDeps, { state, ...row }: MessageRow, change: Transition): void {
   const { to, reason, detail, hash, requiredUsd18, offeredUsd18 } = change;
-  const level = to === "held" && needsOperator.has(reason) ? "warn" : "debug";
-  log[level](`message_changed.${to}`, {
+  const needsOperator = to === "held" && (reason === "too_large" || reason === "poison");
+  log[needsOperator ? "warn" : "debug"](`message_changed.${to}`, {
     leg: `${row.source} -> ${row.target}`,
     commitment: row.commitment,
     from: state,

@@ -4,7 +4,7 @@
  * of the target that this program does not know.
  */
 import type { Counterparties } from "../../core/chains/hub.ts";
-import type { Chain, RuntimeChecks } from "../../core/chains/port.ts";
+import type { Chain } from "../../core/chains/port.ts";
 import type { ChainReads } from "../../core/chains/reads.ts";
 import type { ProofChecks } from "../../core/chains/proofs.ts";
 import type { StateMachineId } from "../../core/ismp/state_machine.ts";
@@ -82,9 +82,9 @@ export function findSourceAcceptance(
 /** Detects, for the legs to a chain, whether its runtime is one that this program knows, also after an upgrade. */
 export function findRuntimeSupport(
   { clock, log }: ObstacleDeps,
-  { id, runtime }: Pick<Chain, "id"> & { readonly runtime: RuntimeChecks },
-): FindObstacle {
-  return remembered(
+  { id, runtime }: Pick<Chain, "id" | "runtime">,
+): FindObstacle | undefined {
+  return runtime && remembered(
     { clock, log: log.with({ chain: id.stateMachine }), everyMs: 0 },
     async (_last, signal) => {
       const detail = await runtime.findUnsupported(signal);

@@ -3,12 +3,7 @@
  * fees are claimed.
  */
 import { type ReadSince, UNSURE } from "../../core/chains/reads.ts";
-import {
-  type DeliveredMessage,
-  type DeliveryReceipt,
-  isTerminal,
-  type MessageRow,
-} from "../ledger/ledger.ts";
+import { type DeliveryReceipt, isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import { equalBytes, type Hash256, toHex } from "../../core/encoding/bytes.ts";
 import { highest } from "../../core/chains/evm/gas.ts";
 import { type Message, postRequestCodec } from "../../core/ismp/message.ts";
@@ -138,43 +133,30 @@ export async function expire(
   }
 }
 
-/** Records deliveries of ours with one receipt each and one block. Call it within a ledger transaction. */
+/**
+ * Records deliveries of ours with one receipt each and one block, and their rewards, if they have one. Call it within a
+ * ledger transaction.
+ */
 export function recordDeliveries(
-  context: RelayContext,
+  { ledger, settings: { hub, listedModules } }: RelayContext,
   messages: readonly MessageRow[],
   receipt: DeliveryReceipt,
 ): void {
-  const delivered = messages.map((message) => toDelivered(context, message, receipt));
-  context.ledger.deliveries.recordAll(delivered, receipt);
-}
-
-/** The record of a delivered message. Its reward, if it has one, is recorded at once. */
-function toDelivered(
-  context: RelayContext,
-  message: MessageRow,
-  receipt: DeliveryReceipt,
-): DeliveredMessage {
-  const { requestCommitment, target } = message;
-  const { hub } = context.settings;
-  const listed = context.settings.listedModules();
-  // Most modules have no reward, so that their messages need not be read.
-  if (message.requestSource === hub && message.kind === "post" && listed?.has(toHex(message.module))) {
-    const request = parseRow(message);
-    const payload = request.kind === "post" ? postRequestCodec.enc(request.request) : new Uint8Array();
-    const { height } = receipt.block;
-    context.ledger.rewards.record({
-      kind: "request",
-      chain: target,
-      reference: requestCommitment,
-      height,
-      payload,
-    });
-  }
-  // Only requests from chain to chain carry a fee that the hub credits.
-  const isPaid = message.kind === "post" && message.requestDest === target &&
-    message.requestSource !== hub && target !== hub;
-  const source = message.requestSource;
-  return { commitment: requestCommitment, dest: target, source, isPaid };
+  const listed = listedModules();
+  const delivered = messages.map((message) => {
+    const { requestCommitment: commitment, requestSource: source, requestDest, kind, target: dest } = message;
+    // Most modules have no reward, so that their messages need not be read.
+    if (source === hub && kind === "post" && listed?.has(toHex(message.module))) {
+      const parsed = parseRow(message);
+      const payload = parsed.kind === "post" ? postRequestCodec.enc(parsed.request) : new Uint8Array();
+      const { height } = receipt.block;
+      ledger.rewards.record({ kind: "request", chain: dest, reference: commitment, height, payload });
+    }
+    // Only requests from chain to chain carry a fee that the hub credits.
+    const isPaid = kind === "post" && requestDest === dest && source !== hub && dest !== hub;
+    return { commitment, dest, source, isPaid };
+  });
+  ledger.deliveries.recordAll(delivered, receipt);
 }
 
 /**

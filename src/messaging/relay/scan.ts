@@ -9,7 +9,7 @@ import { decideState, route } from "./decisions/route.ts";
 import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
-import { endDelivered, recordSeenDelivery } from "./receipts.ts";
+import { endDelivered, MAX_RECEIPTS_AT_ONCE, recordSeenDelivery } from "./receipts.ts";
 import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
 import { RpcFault } from "../../core/rpc/call.ts";
@@ -106,7 +106,7 @@ export async function scanLeg(
   const notices = new WaitNotices(leg);
   for await (const { events, to } of readChunks(leg, { from: first + 1n, to: view.height }, width)) {
     const funded = events.some(({ kind }) => kind === "funded");
-    const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
+    const { decimals } = funded ? await leg.source.fees.fetchFees([], leg.signal) : { decimals: 0 };
     const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
       for (const event of slice) {
         if (event.kind === "funded") reviveFunded(leg, event.commitment, toFee18(event.fee, decimals));
@@ -184,7 +184,8 @@ function recordRows(leg: Leg, work: FoundEvents): readonly Hash256[] {
     const row = toMessageRow(event.message, ends, { ...decided, seenAtHeight: event.at.height });
     if (!recordRow(leg, row)) continue;
     fresh.push(row.commitment);
-    logFound(leg, row);
+    const { commitment, state, reason } = row;
+    leg.log.debug("message_found", { leg: legName(leg), commitment, state, block: row.seenAtHeight, reason });
   }
   return fresh;
 }
@@ -231,19 +232,11 @@ function reviveFunded(leg: Leg, commitment: Hash256, fee18: bigint): void {
   messages.makeDue(row);
 }
 
-function logFound(leg: Leg, row: NewMessage): void {
-  const fields = { leg: legName(leg), commitment: row.commitment, state: row.state, block: row.seenAtHeight };
-  leg.log.debug("message_found", { ...fields, reason: row.reason });
-}
-
 /** Pause between legs, so that a round is never felt, ms. */
 const PAUSE_MS = 1_000;
 
 /** Messages whose receipts are read again on each leg: those that were found last. */
 const MAX_RECEIPTS = 500;
-
-/** Messages of one request for receipts. */
-const RECEIPTS_AT_ONCE = 100;
 
 /** Result for one leg. */
 export interface Reconciled {
@@ -261,23 +254,18 @@ export function reconciliationWorker(deps: RelayDeps, legs: readonly Leg[], ever
       while (!signal.aborted) {
         await deps.clock.sleep(everySec * 1_000, signal);
         for (const leg of legs) {
-          await reconcileQuietly({ ...leg, signal });
+          try {
+            await reconcileLeg({ ...leg, signal });
+          } catch (error) {
+            signal.throwIfAborted();
+            if (!(error instanceof RpcFault)) throw error;
+            leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error }); // the next time
+          }
           await deps.clock.sleep(PAUSE_MS, signal);
         }
       }
     },
   };
-}
-
-/** Reconciles a leg; a chain that does not answer is asked again the next time. */
-async function reconcileQuietly(leg: LegRun): Promise<void> {
-  try {
-    await reconcileLeg(leg);
-  } catch (error) {
-    leg.signal.throwIfAborted();
-    if (!(error instanceof RpcFault)) throw error;
-    leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error });
-  }
 }
 
 /**
@@ -315,7 +303,7 @@ async function endWaiting(leg: LegRun): Promise<number> {
     .filter(({ kind, nextAttemptAtMs }) => kind !== "get" && nextAttemptAtMs > leg.clock.now());
   const candidates = waiting.flatMap((row) => toCandidate(row));
   let ended = 0;
-  for (const part of partsOf(candidates, RECEIPTS_AT_ONCE)) {
+  for (const part of partsOf(candidates, MAX_RECEIPTS_AT_ONCE)) {
     const receipts = await leg.target.reads.fetchReceipts(part.map(({ message }) => message), leg.signal);
     const seen = part.filter((_, index) => receipts[index] !== undefined);
     if (seen.length > 0) ended += seen.length - (await endDelivered(leg, seen)).length;

@@ -2,16 +2,20 @@
 import assert from "node:assert/strict";
 import { CommandRefusal } from "../../../src/core/commands/command.ts";
 import { answerRequest, toRequestLine } from "../../../src/core/commands/operation.ts";
-import { chainWorker } from "../../../src/consensus/chain_worker.ts";
+import { chainWorker, ProvedClient } from "../../../src/consensus/chain_worker.ts";
 import { operations } from "../../../src/consensus/commands/commands.ts";
-import { proveNow, type ProveRequest, type Proving } from "../../../src/consensus/commands/prove_now.ts";
-import type { HubConsensus } from "../../../src/consensus/followers/hub_consensus.ts";
-import type { Proven } from "../../../src/consensus/proven.ts";
+import {
+  type Proven,
+  proveNow,
+  type ProveRequest,
+  type Proving,
+} from "../../../src/consensus/commands/prove_now.ts";
+import type { HubConsensus } from "../../../src/consensus/client.ts";
 import { ProverTurns } from "../../../src/consensus/poll_loop.ts";
 import { ProverFault } from "../../../src/consensus/prover.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { idOf, MemoryTarget } from "../../support/memory_target.ts";
+import { MemoryTarget } from "../../support/memory_target.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { ScriptedProver, updateTo } from "../../support/scripted_prover.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
@@ -41,13 +45,13 @@ class Scene implements Proving {
     notePoll: () => {},
   };
   readonly hubConsensus: HubConsensus = {
-    hosts: [{
-      id: idOf("EVM-97/BSC0"),
+    followers: [{
+      check: () => Promise.resolve([]),
       client: {
         route: { chain: "KUSAMA-4009", target: "EVM-97" },
+        log: this.log,
         isFree: false,
         failures: "proofs_failed",
-        findMisfits: () => Promise.resolve([]),
         find: () =>
           Promise.resolve({
             kind: "updates",
@@ -64,9 +68,12 @@ class Scene implements Proving {
           }),
       },
       close: () => Promise.resolve(),
+    }, {
+      check: () => Promise.resolve([]),
+      client: new ProvedClient({ clock: this.clock, log: this.log, hub: this.follower }, this.ofHub),
+      close: () => Promise.resolve(),
     }],
     shared: [],
-    followers: [{ prover: this.ofHub, target: this.follower }],
     skipped: [parseStateMachine("EVM-10")],
     skippedText: "it verifies nothing",
   };

@@ -83,7 +83,7 @@ async function readsOf(toml: string): Promise<readonly string[]> {
           proved: [prover],
           receiveOnly: [],
           hubConsensus: hubConsensus &&
-            { ...hubConsensus, followers: [], hosts: [], shared: [], checks: [] },
+            { ...hubConsensus, followers: [], shared: [], checks: [] },
           hubState: undefined,
           fetchBase: undefined,
         }),
@@ -136,10 +136,10 @@ async function plan(toml: string): Promise<readonly [hosts: readonly string[], p
   assert.ok(config !== undefined);
   const deps = { clock: new FakeClock(), random: fixedRandomness(0), log: new RecordedLog() };
   const { hub, proved, hubConsensus, hubState } = connectChains(deps, config);
-  const followers = (hubConsensus?.followers ?? []).map(({ prover }) => prover);
+  const { followers = [] } = hubConsensus ?? {};
   await Promise.all([hub, ...proved, ...followers].map((part) => part.close()));
   await hubState?.close();
-  return [(hubConsensus?.hosts ?? []).map(({ id }) => id.stateMachine), proved.map(({ chain }) => chain)];
+  return [followers.map(({ client }) => client.route.target), proved.map(({ chain }) => chain)];
 }
 
 Deno.test("consensus configuration: no proofs of the hub are sent to a chain that is only a source, and it is proved", async () => {

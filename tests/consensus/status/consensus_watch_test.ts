@@ -1,6 +1,6 @@
 /** What the status server of a consensus relayer answers, with workers on targets in memory. */
 import assert from "node:assert/strict";
-import { chainWorker } from "../../../src/consensus/chain_worker.ts";
+import { chainWorker, ProvedClient } from "../../../src/consensus/chain_worker.ts";
 import { ConsensusWatch } from "../../../src/consensus/status/consensus_watch.ts";
 import { describeFailure } from "../../../src/consensus/poll_loop.ts";
 import { formatProgramStatus } from "../../../src/core/checks/program_view.ts";
@@ -167,8 +167,11 @@ Deno.test("consensus watch: reads of light clients are noticed on hub and follow
   follower.clients.set(prover.consensusStateId, { ...seen, updatedSec: seen.updatedSec - 60n });
   hub.store(prover.commitmentId, 21n);
   follower.store(ofHub.commitmentId, 7n);
-  const followers = [{ prover: ofHub, target: follower }];
-  const rest = { hosts: [], shared: [], skipped: [], skippedText: "" };
+  const proved = { prover: ofHub, target: follower };
+  const client = new ProvedClient({ clock, log: new RecordedLog(), hub: follower }, ofHub);
+  const check = (): Promise<[]> => Promise.resolve([]);
+  const followers = [{ client, proved, check, close: () => ofHub.close() }];
+  const rest = { shared: [], skipped: [], skippedText: "" };
   watch.plan({ hub, proved: [prover], hubConsensus: { ...rest, followers } });
   const observed = watch.observe(toRecord(hub));
   assert.deepEqual(await observed.reads.fetchClient(prover.consensusStateId, "best", signal), seen);
@@ -233,7 +236,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   );
   watch.updates.notePoll(route, { kind: "failed", failure });
   await clock.advance(60_000);
-  watch.updates.notePoll(route, { kind: "nothing", againInMs: undefined }, "nothing newer");
+  watch.updates.notePoll(route, { kind: "nothing", againInMs: undefined, reason: "nothing newer" });
   watch.endpoints.noteRequest({
     chain: hub.stateMachine,
     endpointHost: "hub.example",

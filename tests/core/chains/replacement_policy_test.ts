@@ -151,24 +151,3 @@ for (
     assert.deepEqual(decideReplacement({ ...waiting, ...change }), decision);
   });
 }
-
-Deno.test("replacement: from the first transaction to the cancel the price only rises", () => {
-  let facts = waiting;
-  const seen: string[] = [];
-  let last = 1_000n;
-  for (let round = 0; round < 5; round++) {
-    const decision = decideReplacement(facts);
-    assert.ok(decision.kind === "replace" || decision.kind === "cancel");
-    seen.push(decision.kind);
-    assert.ok(decision.price.type === "legacy" && decision.price.gasPriceWei > last);
-    last = decision.price.gasPriceWei;
-    const isCancel = decision.kind === "cancel";
-    facts = {
-      ...facts,
-      price: decision.price,
-      isCancel,
-      replacements: facts.replacements + (isCancel ? 0 : 1),
-    };
-  }
-  assert.deepEqual(seen, ["replace", "replace", "replace", "cancel", "cancel"]);
-});

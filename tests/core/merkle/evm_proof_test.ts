@@ -80,23 +80,6 @@ Deno.test("EVM proof: all 7 state proofs show the value or the absence of every 
   }
 });
 
-Deno.test("EVM proof: 52-byte keys read the same slots as 32-byte keys of the host", () => {
-  for (const vector of vectors.proofs) {
-    const host = fromHex(vector.host);
-    const keys = vector.keys.map(({ slot_key }) => concatBytes(host, fromHex(slot_key)));
-    const values = readEvmState({
-      stateRoot: toHash256(vector.state_root),
-      host: new Uint8Array(20),
-      proof: proofOf(vector),
-      keys,
-    });
-    for (const [at, { trie_value }] of vector.keys.entries()) {
-      const value = values.get(toHex(keys[at] ?? new Uint8Array()));
-      assert.equal(value === undefined ? null : toHex(value), trie_value);
-    }
-  }
-});
-
 Deno.test("EVM proof: every changed, cut or dropped node and every wrong root is refused", () => {
   for (const vector of vectors.proofs) {
     const proof = proofOf(vector);
@@ -317,39 +300,5 @@ Deno.test("Patricia: agrees with @ethereumjs/mpt on presence and absence in rand
       },
     ),
     { numRuns: 150 },
-  );
-});
-
-Deno.test("EVM proof: random slots of random contracts read back, and any dropped node is noticed", async () => {
-  const slotIndex = fc.nat(60);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.uniqueArray(slotIndex, { minLength: 1, maxLength: 20 }),
-      fc.uniqueArray(slotIndex, { minLength: 1, maxLength: 6 }),
-      fc.nat(),
-      async (set, asked, pick) => {
-        const host = addressOf(1);
-        const valueOf = (index: number): Uint8Array => slotOf(index).subarray(0, 1 + index % 32);
-        const chain = await makeChain([
-          { address: host, slots: set.map((index) => [slotOf(index), valueOf(index)]) },
-          { address: addressOf(2), slots: [] },
-        ]);
-        const keys = asked.map(slotOf);
-        const { stateRoot } = chain;
-        const proof = buildEvmStateProof([await chain.answer(host, keys)]);
-        const values = readEvmState({ stateRoot, host, proof, keys });
-        for (const index of asked) {
-          const expected = set.includes(index) ? RLP.encode(valueOf(index)) : undefined;
-          assert.deepEqual(values.get(toHex(slotOf(index))), expected);
-        }
-        const nodes = proof.storageProof.get(toHex(host)) ?? [];
-        const storageProof = new Map([[toHex(host), nodes.toSpliced(pick % nodes.length, 1)]]);
-        refuses(
-          "storage_unreadable",
-          () => readEvmState({ stateRoot, host, proof: { ...proof, storageProof }, keys }),
-        );
-      },
-    ),
-    { numRuns: 30 },
   );
 });

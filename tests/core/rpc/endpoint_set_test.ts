@@ -282,21 +282,6 @@ Deno.test("endpoint set: a batch goes whole to one endpoint; the answers with fe
   assert.deepEqual([a.requests[0]?.length, b.requests[0]?.length], [2, 2]);
 });
 
-Deno.test("endpoint set: an endpoint that takes no batches gets the calls one by one, and the pool remembers", async () => {
-  const a = new Scripted("a", [fault("missing_method", "a", "batch")]);
-  const single = endpointSet([a]);
-  const calls = [head, trace, head];
-  for (let i = 0; i < 2; i++) {
-    const answers = await single.batch(calls, { signal: never });
-    assert.deepEqual(answers.map((answer) => answer.kind === "result" ? answer.result : answer.fault.code), [
-      "a eth_blockNumber",
-      "a debug_traceCall",
-      "a eth_blockNumber",
-    ]);
-  }
-  assert.deepEqual(a.requests.map((request) => request.length), [3, 1, 1, 1, 1, 1, 1]);
-});
-
 Deno.test("endpoint set: the size of batches is learned by halving", async () => {
   const a = new Scripted("a");
   const inner = a.send.bind(a);

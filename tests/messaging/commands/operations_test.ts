@@ -1,7 +1,7 @@
 /** What operations on the database answer, as a command gets it over the socket. */
 import assert from "node:assert/strict";
 import { readMessagingConfig } from "../../../src/messaging/config/read.ts";
-import { programParser } from "../../../src/core/commands/command.ts";
+import { programParser } from "../../../src/core/commands/program_parser.ts";
 import { answerRequest, type OperationRun, toRequestLine } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import type { CommonArguments } from "../../../src/core/runtime/app.ts";

@@ -10,7 +10,7 @@ import { Wake } from "../../../src/core/runtime/waiting.ts";
 import {
   type FeeContext,
   FeeUnits,
-  findHubKey,
+  toFeeKey,
   type WithdrawalSettings,
 } from "../../../src/messaging/fees/fee_context.ts";
 import { HubCalls, NonceTurns } from "../../../src/messaging/fees/hub_calls.ts";
@@ -137,7 +137,7 @@ export class Scene {
       hub: this.hub,
       chains: this.chains,
       isUp: (chain) => !this.down.has(chain),
-      hubKey: findHubKey(this.hub, this.#options.hasHubSigner ?? false),
+      hubKey: this.#options.hasHubSigner ? toFeeKey(this.hub) : undefined,
       calls: new HubCalls({ hub: this.hub, ledger, log: this.log }),
       turns: new NonceTurns(),
       claimTurn: new Limit(1),

@@ -2,6 +2,7 @@ import { deepEqual, equal, match, ok, throws } from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { createLedger } from "../../../src/messaging/ledger/ledger.ts";
 import { Database } from "../../../src/messaging/ledger/database.ts";
+import { toFileFault } from "../../../src/messaging/ledger/file_faults.ts";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
 import { checkAtStart } from "../../../src/messaging/ledger/schema.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
@@ -128,6 +129,16 @@ Deno.test("open: a read-only directory of the system", () => {
     match(error.message, /\/sys/);
     return true;
   });
+});
+
+Deno.test("open: a file system that is mounted read-only is named, with what to do", () => {
+  throwsFault(
+    () => {
+      throw toFileFault(Object.assign(new Error(), { code: "EROFS" }), "a.db", "/data");
+    },
+    "readonly",
+    /data is on a file system that is mounted read-only. Map/,
+  );
 });
 
 Deno.test("open: without permission the text names the owner and how to change it", () =>

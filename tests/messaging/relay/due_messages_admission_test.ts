@@ -3,7 +3,7 @@ import { fromHex, type Hex } from "../../../src/core/encoding/bytes.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { readBandwidth } from "../../../src/messaging/relay/limits/bandwidth.ts";
 import { inbound, mine, round } from "./rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "./fixture.ts";
+import { delivered, Fixture, names, Relayer, sender, setUp } from "./fixture.ts";
 
 const poor: Hex = "0x00000000000000000000000000000000000000dd";
 /** Bytes that one of the messages of these tests costs. */
@@ -25,7 +25,7 @@ async function play(
   bad: number,
   refuse: (fixture: Fixture, bad: readonly Message[]) => void,
 ): Promise<Course> {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   const refused = Array.from({ length: bad }, () => fixture.message({ from: fromHex(poor) }));
   refuse(fixture, refused);
   for (const message of refused) fixture.one.dispatch(message);
@@ -33,8 +33,6 @@ async function play(
   for (const message of good) fixture.one.dispatch(message);
   await fixture.blocks(1);
   await fixture.update(fixture.one, fixture.hub);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = inbound(relayer);
   let rounds = 0;
   const isOver = (): boolean => new Set(delivered(fixture.hub)).isSupersetOf(new Set(commitmentsOf(good)));
   while (!isOver()) {
@@ -100,10 +98,9 @@ Deno.test("admission: what was refused before takes a fifth of a round, fresh me
 });
 
 Deno.test("admission: a sender's bandwidth is counted over its messages; what it does not cover waits until some is bought", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   fixture.hub.meter(fromHex(sender), 2n * MESSAGE_BYTES + 100n);
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 3);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   await fixture.blocks(1);
   assert.deepEqual(delivered(fixture.hub).length, 2);
@@ -141,14 +138,12 @@ for (
   ] as const
 ) {
   Deno.test(`admission: a message with ${what} that the hub continues refusing ends as ${end}`, async () => {
-    const fixture = new Fixture();
+    const { fixture, relayer, inbound: leg } = setUp();
     fixture.hub.meter(fromHex(sender), 0n);
     const timeoutTimestampSec = timeoutInSec === 0
       ? 0n
       : BigInt(Math.floor(fixture.clock.now() / 1000) + timeoutInSec);
     const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1, { timeoutTimestampSec });
-    const relayer = new Relayer(fixture, memoryLedger(fixture));
-    const leg = inbound(relayer);
     let tries = 0;
     for (let hour = 0; hour < 31 * 24; hour++) {
       const before = relayer.ledger.messages.find(message.commitment, names.hub)?.attempts ?? 0;

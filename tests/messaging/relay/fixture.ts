@@ -294,3 +294,16 @@ export function memoryLedger(fixture: Fixture): Ledger {
 export function delivered(node: MemoryNode): Hash256[] {
   return node.deliveries().map(({ commitment }) => commitment);
 }
+
+/** The chains, a relayer between them, and its legs: from the hub to the second chain, and from the first one to the hub. */
+export function setUp(options: RelayerOptions = {}): {
+  readonly fixture: Fixture;
+  readonly relayer: Relayer;
+  readonly leg: LegRun;
+  readonly inbound: LegRun;
+} {
+  const fixture = new Fixture();
+  const relayer = new Relayer(fixture, memoryLedger(fixture), options);
+  const leg = relayer.leg(relayer.hub, relayer.two);
+  return { fixture, relayer, leg, inbound: relayer.leg(relayer.one, relayer.hub) };
+}

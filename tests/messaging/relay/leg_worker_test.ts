@@ -7,7 +7,7 @@ import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.
 import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
 import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, interrupt, memoryLedger, names, Relayer } from "./fixture.ts";
+import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until it is disposed of. */
 function withLeg(
@@ -188,9 +188,8 @@ Deno.test("leg: an endpoint that fails is asked every 15 seconds, reported once,
 });
 
 Deno.test("leg: a worker that is started again continues at its cursor, whatever initial_height says (F1)", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp({ initialHeight: 0n });
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { initialHeight: 0n });
   const worker = legWorker(outbound(relayer));
   interrupt(relayer.two, "simulate", () => {
     throw new Error("a defect");
@@ -275,9 +274,8 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
 });
 
 Deno.test("settle worker: rows that no open transaction carries are settled again after a start", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   const [journalled] = relayer.submissions(message);
   assert.ok(journalled !== undefined);

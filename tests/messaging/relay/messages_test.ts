@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { endAll, transition } from "../../../src/messaging/relay/messages.ts";
 import { inbound, round } from "./rounds.ts";
-import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import { names, setUp } from "./fixture.ts";
 
 Deno.test("message line: a change names leg, states, reason and dollars once, as a warning only where it needs an operator", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [message = fixture.message()] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   relayer.log.lines.length = 0;
   const hold = (reason: "unprofitable" | "too_large" | "poison"): void => {
@@ -30,9 +29,8 @@ Deno.test("message line: a change names leg, states, reason and dollars once, as
 });
 
 Deno.test("message line: messages that end together are one line at info, with all their hashes", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 2);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   const rows = messages.map((message) => relayer.row(message, names.hub));
   relayer.ledger.transaction(() => endAll(relayer.deps, [], { to: "delivered" }));

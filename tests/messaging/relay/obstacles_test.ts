@@ -125,15 +125,15 @@ Deno.test("obstacles: a runtime that the program does not know holds its legs at
     id,
     runtime: { findUnsupported },
   });
-  assert.equal(await find(never), undefined);
+  assert.equal(await find?.(never), undefined);
   answer = "runtime hub 2 is another";
   const obstacle = { reason: "runtime_unsupported", detail: answer };
-  assert.deepEqual(await find(never), obstacle);
+  assert.deepEqual(await find?.(never), obstacle);
   isDown = true;
-  assert.deepEqual(await find(never), obstacle, "a node that does not answer changes nothing");
+  assert.deepEqual(await find?.(never), obstacle, "a node that does not answer changes nothing");
   isDown = false;
   answer = undefined;
-  assert.equal(await find(never), undefined);
+  assert.equal(await find?.(never), undefined);
 });
 
 Deno.test("obstacles: of several the first one counts", async () => {

@@ -3,7 +3,7 @@ import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type {} from "../../../src/core/ismp/message.ts";
 import { expire } from "../../../src/messaging/relay/receipts.ts";
 import { mine, outbound, round } from "./rounds.ts";
-import { Fixture, memoryLedger, type Messages, names, Relayer } from "./fixture.ts";
+import { Fixture, memoryLedger, type Messages, names, Relayer, setUp } from "./fixture.ts";
 
 /** Messages to the second chain that time out a while after they left the hub. */
 async function sendExpiring<N extends number>(fixture: Fixture, count: N): Promise<Messages<N>> {
@@ -54,11 +54,10 @@ Deno.test("expire: a receipt of another relayer ends a message as delivered by t
 });
 
 Deno.test("expire: more messages than fit into one question end in one round, and without an answer none does", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const messages = await sendExpiring(fixture, 250);
   await fixture.clock.advance(300_000);
   await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.faults.add("fetchCertainReceipts", { kind: "throw", code: "timeout" }, { skip: 1 });
   await assert.rejects(round(relayer, outbound(relayer)));
   const ended = (): number => messages.filter((each) => relayer.row(each).state === "timed_out").length;
@@ -68,12 +67,11 @@ Deno.test("expire: more messages than fit into one question end in one round, an
 });
 
 Deno.test("expire: a node that is behind our own delivery does not make it time out, and its fee is claimed", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [message] = await sendExpiring(fixture, 1);
   await deliver(fixture, 1);
   await fixture.clock.advance(300_000);
   await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
   relayer.two.areWitnessesUp = true;
@@ -84,11 +82,10 @@ Deno.test("expire: a node that is behind our own delivery does not make it time 
 });
 
 Deno.test("expire: while no endpoint past the timeout confirms the receipts, nothing ends", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [message] = await sendExpiring(fixture, 1);
   await fixture.clock.advance(300_000);
   await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
   assert.notEqual(relayer.row(message).state, "timed_out");
@@ -98,12 +95,11 @@ Deno.test("expire: while no endpoint past the timeout confirms the receipts, not
 });
 
 Deno.test("expire: messages that wait for certain receipts neither keep the leg busy nor hold up those behind them", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const expired = await sendExpiring(fixture, 120);
   await fixture.clock.advance(300_000);
   await fixture.blocks(1);
   const [fresh] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.areWitnessesUp = false;
   const first = await round(relayer, outbound(relayer));
   assert.deepEqual(first, { sent: 1, hasMore: false });

@@ -4,12 +4,10 @@ import * as z from "zod";
 import { countGaps, reconcileLeg, reconciliationWorker } from "../../../src/messaging/relay/scan.ts";
 import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { round } from "./rounds.ts";
-import { Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
+import { memoryLedger, names, Relayer, setUp } from "./fixture.ts";
 
 Deno.test("reconciliation: a ledger that is complete has no gaps, and blocks are read again once", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
+  const { fixture, relayer, inbound: leg } = setUp();
   await fixture.sendFrom(fixture.one, fixture.hub, 3);
   await round(relayer, leg);
   const nothing = { missed: 0, ended: 0 };
@@ -22,9 +20,7 @@ Deno.test("reconciliation: a ledger that is complete has no gaps, and blocks are
 });
 
 Deno.test("reconciliation: a message that the scan has passed over is recorded, counted and logged once", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
+  const { fixture, relayer, inbound: leg } = setUp();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
   await round(relayer, leg);
   await reconcileLeg(leg);
@@ -39,9 +35,7 @@ Deno.test("reconciliation: a message that the scan has passed over is recorded, 
 });
 
 Deno.test("reconciliation: a message that is never attempted again ends when its target has a receipt", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
+  const { fixture, relayer, inbound: leg } = setUp();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   const other = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(other, other.leg(other.one, other.hub));
@@ -60,9 +54,7 @@ Deno.test("reconciliation: a message that is never attempted again ends when its
 });
 
 Deno.test("reconciliation: the worker waits its time, and a chain that does not answer is no fault", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
+  const { fixture, relayer, inbound: leg } = setUp();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
   await round(relayer, leg);
   const stop = new AbortController();

@@ -6,7 +6,7 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { noteLegKnown, scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { mine, outbound, readAgain, round, settle } from "./rounds.ts";
-import { Fixture, interrupt, memoryLedger, names, Relayer, sender } from "./fixture.ts";
+import { Fixture, interrupt, memoryLedger, names, Relayer, sender, setUp } from "./fixture.ts";
 import { faultOf } from "../../support/rpc_faults.ts";
 import { withLedgerFile } from "../../support/ledger.ts";
 
@@ -29,12 +29,10 @@ const limits = {
 };
 
 Deno.test("scan: rows and cursor appear together, and the cursor stops at what the target can verify", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 3);
   fixture.one.dispatch(fixture.message());
   await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
   await start(relayer, leg);
   assert.equal(await scan(relayer, leg), 3);
   const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
@@ -44,11 +42,9 @@ Deno.test("scan: rows and cursor appear together, and the cursor stops at what t
 });
 
 Deno.test("scan: one that takes minutes is logged with the block that it has reached", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp({ chain: limits });
   await fixture.blocks(9);
   await fixture.update(fixture.one, fixture.hub);
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { chain: limits });
-  const leg = relayer.leg(relayer.one, relayer.hub);
   const { height } = await relayer.hub.fetchView(relayer.one.id, relayer.signal);
   await start(relayer, leg);
   const fetchEvents = relayer.one.fetchEvents.bind(relayer.one);
@@ -79,10 +75,9 @@ Deno.test("scan: a chain that joins minutes after the start begins at the block 
   for (
     const [isKnown, isForgetful, found] of [[true, false, 3], [true, true, 3], [false, false, 0]] as const
   ) {
-    const fixture = new Fixture();
+    const { fixture, relayer } = setUp();
     await fixture.sendFrom(fixture.one, fixture.hub, 2);
     await fixture.blocks(10);
-    const relayer = new Relayer(fixture, memoryLedger(fixture));
     const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
     if (isKnown) noteLegKnown(leg, leg.clock.now());
     const before = fixture.one.head.height - 5n;
@@ -179,7 +174,7 @@ Deno.test("scan: when writing a row fails, the cursor stays as well", async () =
 // The first chunk is one block, later ones are as wide as the chain allows.
 for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last", 2, 3n]] as const) {
   Deno.test(`scan: a failure of the ${name} chunk leaves the cursor before it, and the next scan continues (F8)`, async () => {
-    const fixture = new Fixture();
+    const { fixture, relayer, inbound: leg } = setUp({ chain: limits });
     await fixture.blocks(1);
     for (let block = 0; block < 5; block++) {
       fixture.one.dispatch(fixture.message());
@@ -187,8 +182,6 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
     }
     fixture.hub.accept(fixture.one, 6n);
     await fixture.blocks(1);
-    const relayer = new Relayer(fixture, memoryLedger(fixture), { chain: limits });
-    const leg = relayer.leg(relayer.one, relayer.hub);
     await start(relayer, leg);
     relayer.one.faults.add("fetchEvents", { kind: "throw", code: "range_too_wide" }, { skip });
     await assert.rejects(
@@ -204,10 +197,8 @@ for (const [name, skip, cursor] of [["first", 0, 0n], ["middle", 1, 1n], ["last"
 }
 
 Deno.test("scan: the order of events and repeated events make no difference (F11)", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   const messages = await fixture.sendFrom(fixture.one, fixture.hub, 5);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
   relayer.one.alterEvents = (events) => [...events, ...events].reverse();
   await start(relayer, leg);
   assert.equal(await scan(relayer, leg), 5);
@@ -217,10 +208,8 @@ Deno.test("scan: the order of events and repeated events make no difference (F11
 });
 
 Deno.test("scan: initial_height below the cursor reads again without touching what has ended", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
   await start(relayer, leg);
   await scan(relayer, leg);
   relayer.ledger.messages.transition(message.commitment, names.hub, {
@@ -252,9 +241,8 @@ Deno.test("scan: initial_height above the cursor skips blocks and says so; a res
 });
 
 Deno.test("scan: a first start begins at the height that the target knows", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
   await start(relayer, leg);
   assert.equal(await scan(relayer, leg), 0);
@@ -282,10 +270,8 @@ Deno.test("scan: after a week without the program, blocks older than seven days 
 });
 
 Deno.test("scan: a height that goes down after a veto does not move the cursor back (F9)", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
   await start(relayer, leg);
   await scan(relayer, leg);
   const cursor = cursorOf(relayer);
@@ -354,10 +340,8 @@ for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as cons
 }
 
 Deno.test("scan: a raised fee leaves messages alone that wait for something else", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp({ settings: { retryFrequencySec: 60 } });
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec: 60 } });
-  const leg = relayer.leg(relayer.one, relayer.hub);
   await start(relayer, leg);
   await scan(relayer, leg);
   fixture.hub.dispatch(message);
@@ -377,13 +361,12 @@ Deno.test("scan: a raised fee leaves messages alone that wait for something else
 
 for (const state of ["rejected", "timed_out", "delivered_by_other"] as const) {
   Deno.test(`scan: the event of a delivery of ours becomes its record where the message counts as ${state}`, async () => {
-    const fixture = new Fixture();
+    const { fixture, relayer } = setUp();
     const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
     const before = new Relayer(fixture, memoryLedger(fixture));
     assert.equal((await round(before, outbound(before))).sent, 1);
     await fixture.blocks(1);
     // The database that knew of it is lost.
-    const relayer = new Relayer(fixture, memoryLedger(fixture));
     const ends = { source: names.hub, target: names.two };
     relayer.ledger.messages.record(toMessageRow(message, ends, { seenAtHeight: 1n, state }));
     const back = relayer.leg(relayer.two, relayer.hub);

@@ -24,7 +24,7 @@ import {
 } from "./consensus_checks.ts";
 import { asRule, type LineMatch, type RelayerProcess } from "./relayer_process.ts";
 import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
-import type { Proven } from "../../../src/consensus/proven.ts";
+import type { Proven } from "../../../src/consensus/commands/prove_now.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { runOnce, type RunResult } from "./run_once.ts";
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";

@@ -1,6 +1,5 @@
 /** Finality of a hub by BEEFY, as the registry lists it: EVM hosts follow it. */
-import { listPriceQuotes } from "../../../core/pricing/price_quotes.ts";
-import { createPriceSource } from "../../../core/pricing/price_source.ts";
+import { createPriceSource, listPriceQuotes } from "../../../core/pricing/price_source.ts";
 import { createEvmChain, type EvmChain } from "../../../core/chains/evm/evm_chain.ts";
 import { createHubChain } from "../../../core/chains/substrate/relayer_hub.ts";
 import type { SubstrateChainDeps } from "../../../core/chains/substrate/substrate_chain.ts";
@@ -9,9 +8,16 @@ import { optional, required, type SectionValues, withDefault } from "../../../co
 import { type StateMachine, toParaId } from "../../../core/ismp/state_machine.ts";
 import type { RouterReader } from "../../../core/pricing/price_quote.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
-import type { FollowerContext, HubClient, HubContext, LossOptions } from "../../client.ts";
+import type {
+  FollowerContext,
+  HubClient,
+  HubConsensus,
+  HubContext,
+  HubFollower,
+  LossOptions,
+  StartCheck,
+} from "../../client.ts";
 import { type EvmChainSection, type HubSubstrateConfig, paraId, withHubPara } from "../../config/keys.ts";
-import type { HubConsensus, HubHost, StartCheck } from "../../followers/hub_consensus.ts";
 import { RelayChain } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import { AcceptedSource, type HostProofSource } from "../../../core/hub_proofs/accepted_source.ts";
@@ -75,8 +81,7 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
   connectFollowers: (context, values) => {
     const { sources, ...others } = connectSources(context, values);
     return {
-      hosts: context.evmChains.map((chain) => connectHost(context, chain, sources)),
-      followers: [],
+      followers: context.evmChains.map((chain) => connectHost(context, chain, sources)),
       skipped: context.substrateChains.map(({ stateMachine }) => stateMachine),
       skippedText: "this program delivers BEEFY proofs to EVM hosts only",
       ...others,
@@ -125,7 +130,7 @@ function connectHost(
   { network, hub, watch, losses }: FollowerContext,
   section: EvmChainSection,
   sources: readonly HostProofSource[],
-): HubHost {
+): HubFollower {
   const own = openHost(network, section);
   const { hubClient } = own;
   const chain = { ...own, hubClient: watch?.observeHost(own.id.stateMachine, hubClient) ?? hubClient };
@@ -135,9 +140,10 @@ function connectHost(
   const loss = losses && openDailyLoss({ network, hub, log, losses }, section, own.gas);
   const delivery = new HostDelivery({ clock, log, hub: hubId, sources, chain, loss });
   return {
-    id: chain.id,
     client: delivery,
-    planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
+    check: (signal) => delivery.findMisfits(signal),
+    planChecks: () =>
+      chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }).jobs,
     close: () => chain.close(),
   };
 }

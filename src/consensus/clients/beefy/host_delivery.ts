@@ -74,6 +74,7 @@ const SETTLE_TIMEOUT_MS = 120_000;
 /** Deliveries to one host. */
 export class HostDelivery implements AdvancedClient {
   readonly route: UpdateRoute;
+  readonly log: Log;
   readonly isFree = false;
   readonly failures = "proofs_failed";
   readonly #deps: HostDeliveryDeps;
@@ -89,6 +90,7 @@ export class HostDelivery implements AdvancedClient {
 
   constructor(deps: HostDeliveryDeps) {
     this.#deps = deps;
+    this.log = deps.log;
     this.route = { chain: deps.hub.stateMachine, target: deps.chain.id.stateMachine };
     this.#watch = new HostWatch(deps);
     this.#finder = new ProofFinder(deps, deps.chain.id.stateMachine);

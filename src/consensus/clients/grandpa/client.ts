@@ -1,13 +1,13 @@
 /** Finality of a hub that GRANDPA finalizes, as the registry lists it: Substrate chains follow it. */
-import type { FollowerContext, HubClient, HubContext } from "../../client.ts";
+import type { FollowerContext, HubClient, HubContext, HubFollower } from "../../client.ts";
+import { checkProver, ProvedClient } from "../../chain_worker.ts";
 import { GrandpaProver, type GrandpaProverOptions } from "./grandpa_prover.ts";
 import { type FollowerConfig, frequencyKey, paraId, withHubPara } from "../../config/keys.ts";
-import type { HubFollower } from "../../followers/hub_consensus.ts";
 import { type ConsensusProver } from "../../prover.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
+import { createTarget } from "../../../core/chains/substrate/consensus_target.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
 import type { ConsensusClientId } from "../../../core/ismp/state_machine.ts";
@@ -45,7 +45,6 @@ export const grandpaClient: HubClient<GrandpaValues> = {
     paraIds: withHubPara(values.paraIds, hub, location.child("para_ids")),
   }),
   connectFollowers: (context, values) => ({
-    hosts: [],
     shared: [],
     followers: context.substrateChains.map((chain) => connectFollower(context, values, chain)),
     skipped: context.evmChains.map(({ stateMachine }) => stateMachine),
@@ -77,7 +76,7 @@ function connectFollower(
   const { network, hub, parachains, watch } = context;
   const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
     chain;
-  const follower = createFollowerTarget(network, {
+  const follower = createTarget(network, {
     id: { stateMachine, consensusStateId },
     ...{ hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries },
     // Updates are signed for rewards, which only the hub pays: any key will do.
@@ -88,7 +87,20 @@ function connectFollower(
   const options = toProverOptions(context, values);
   const byVotes = new GrandpaProver(deps, options);
   const byHeads = parachains.createProver(deps, { ...options, hub: hub.stateMachine });
-  return { target, prover: proverByClient({ target, byVotes, byHeads }, parachains.clientId) };
+  const prover = proverByClient({ target, byVotes, byHeads }, parachains.clientId);
+  const { clock, log } = network;
+  const check = (signal: AbortSignal): ReturnType<typeof checkProver> => checkProver(prover, signal);
+  return {
+    client: new ProvedClient({ clock, log: log.with({ to: stateMachine }), hub: target }, prover),
+    proved: { target, prover },
+    check: async (signal) => [...await target.check(signal), ...await check(signal)],
+    planChecks: () => [
+      ...target.planChecks().jobs,
+      { chain: stateMachine, check: "host_view", run: check },
+    ],
+    // The prover closes its target.
+    close: () => prover.close(),
+  };
 }
 
 /** Provers of the hub for one chain, which share their connections. */

@@ -10,7 +10,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
-import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
+import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
@@ -151,9 +151,6 @@ export interface ClaimWork {
   ) => Promise<Refusal | undefined>;
 }
 
-/** Maximum number of times that a claim is signed again because its nonce was used meanwhile. */
-const MAX_NONCE_MOVES = 3;
-
 /**
  * Claims the group, or the first part of it that the hub takes. Call it while holding the beneficiary's nonce (see
  * `NonceTurns`).
@@ -162,7 +159,6 @@ export async function claimFirst(
   work: ClaimWork,
   group: ClaimGroup,
   signal: AbortSignal,
-  nonceMoves = 0,
 ): Promise<ClaimEnd> {
   const { context, findings } = work;
   const proofs = await proveClaim(context, group, signal);
@@ -172,17 +168,14 @@ export async function claimFirst(
   findings.raised.push(...raised);
   if (rest === undefined) return { kind: "nothing_left" };
   if (rest.commitments.length < group.commitments.length) return await claimFirst(work, rest, signal);
-  const permission = await permit(context, group, signal);
-  const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails: permission?.details };
+  const beneficiaryDetails = await permit(context, group, signal);
+  const proof: WithdrawalProof = { ...proofs.proof, beneficiaryDetails };
   const call: RelayerHubCall = { kind: "accumulate", proof };
   const refusal = await context.hub.hubCalls.dryRunCall(call, signal) ??
     await work.send(group, call, proofs.fees);
   if (refusal === undefined) return { kind: "sent" };
   if (isAboutChain(refusal)) return { kind: "not_ready", detail: refusal.detail };
-  // A withdrawal may have used the nonce meanwhile.
-  const isMoved = permission !== undefined && nonceMoves < MAX_NONCE_MOVES &&
-    await readNonce(context, permission.beneficiary, signal) !== permission.nonce;
-  if (isMoved) return await claimFirst(work, group, signal, nonceMoves + 1);
+  // A withdrawal may also have used the nonce meanwhile: it is read again for each half.
   return await claimHalves(work, group, refusal, signal);
 }
 
@@ -264,39 +257,24 @@ async function proveClaim(context: FeeContext, group: ClaimGroup, signal: AbortS
   }
 }
 
-/** Permission of the delivering key to credit another account. */
-interface Permission {
-  readonly beneficiary: ClaimBeneficiary;
-  readonly nonce: bigint;
-  readonly details: NonNullable<WithdrawalProof["beneficiaryDetails"]>;
-}
-
 /** Signs the permission to credit another account; `undefined` when the delivering account is credited. */
 async function permit(
   context: FeeContext,
   group: ClaimGroup,
   signal: AbortSignal,
-): Promise<Permission | undefined> {
+): Promise<WithdrawalProof["beneficiaryDetails"]> {
   const { beneficiary } = group;
   if (beneficiary === undefined) return undefined;
   const key = findKey(context, group.relayer);
   if (key === undefined) throw new Error("A claim for a beneficiary has no key");
-  const nonce = await readNonce(context, beneficiary, signal);
-  const message = beneficiaryMessage({
+  const { nonceOf: { address, chain } } = beneficiary;
+  const nonce = await context.hub.accounts.fetchRelayerNonce(address, chain, signal);
+  const message = withdrawMessage({
     nonce,
-    sourceChain: group.source,
+    destChain: group.source,
     beneficiary: beneficiary.account,
   });
-  return { beneficiary, nonce, details: [beneficiary.account, await key.signMessage(message, signal)] };
-}
-
-/** Reads the nonce that the permission for a beneficiary is signed with. */
-function readNonce(
-  context: FeeContext,
-  { nonceOf }: ClaimBeneficiary,
-  signal: AbortSignal,
-): Promise<bigint> {
-  return context.hub.accounts.fetchRelayerNonce(nonceOf.address, nonceOf.chain, signal);
+  return [beneficiary.account, await key.signMessage(message, signal)];
 }
 
 function chainOf(context: FeeContext, name: StateMachine): Chain {

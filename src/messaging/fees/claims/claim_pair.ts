@@ -3,6 +3,7 @@
  * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
 import type { Chain } from "../../../core/chains/port.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
@@ -18,7 +19,7 @@ import {
   type RefusedRow,
   type SettledClaim,
 } from "./claim_attempt.ts";
-import { type Deferred, type FeeContext, isPassing } from "../fee_context.ts";
+import { type Deferred, type FeeContext } from "../fee_context.ts";
 import type { KnownHeights } from "../../../core/chains/matured_heights.ts";
 import type { ClaimPair, DeliveryRow } from "../../ledger/ledger.ts";
 import { toFee18 } from "../../relay/decisions/profit.ts";
@@ -75,15 +76,6 @@ export type PairOutcome =
 /** Age of a delivery from which a fee counts that its source's endpoints do not agree on, ms. */
 const MAX_UNSURE_MS = 3_600_000;
 
-/** Processes a pair once. */
-export function claimPair(
-  context: ClaimContext,
-  input: PairInput,
-  signal: AbortSignal,
-): Promise<PairOutcome> {
-  return new PairPass(context, input, signal).run();
-}
-
 /** True while a signature with this nonce is pending: a claim for a beneficiary, or a withdrawal request. */
 export function isNonceTaken(
   context: FeeContext,
@@ -115,7 +107,7 @@ const MAX_RAISED_MS = 86_400_000;
 const doubtfulEnds: readonly SettledClaim["why"][] = ["fee_is_zero", "unknown_to_hub"];
 
 /** One pass over a pair. */
-class PairPass {
+export class PairPass {
   readonly #context: ClaimContext;
   readonly #input: PairInput;
   readonly #signal: AbortSignal;
@@ -126,6 +118,7 @@ class PairPass {
     this.#signal = signal;
   }
 
+  /** Processes the pair once. */
   async run(): Promise<PairOutcome> {
     const { deferred, doubts, ledger, raised, units } = this.#context;
     const { pair, source, destHeights, sourceHeights } = this.#input;
@@ -271,7 +264,7 @@ class PairPass {
       const { fees } = await source.proofs.proveFees(commitments, where, this.#signal);
       return new Set(commitments.filter((_, index) => fees[index] === 0n));
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!(error instanceof RpcFault)) throw error;
       return new Set();
     }
   }

@@ -9,7 +9,7 @@ import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { WaitNotices } from "../../../core/runtime/waiting.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type ClaimContext, claimPair, type PairOutcome, routeName, rowKey } from "./claim_pair.ts";
+import { type ClaimContext, type PairOutcome, PairPass, routeName, rowKey } from "./claim_pair.ts";
 import { Deferred, type FeeContext, feeWorker } from "../fee_context.ts";
 import type { HubCallEnd } from "../hub_calls.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -122,7 +122,7 @@ export class ClaimsRounds {
         return known;
       };
       const [sourceHeights, destHeights] = await Promise.all([readOnce(source), readOnce(dest)]);
-      return await claimPair(context, { pair, source, dest, sourceHeights, destHeights }, signal);
+      return await new PairPass(context, { pair, source, dest, sourceHeights, destHeights }, signal).run();
     };
     const fields = { event: "read_failed.claims", pair: routeName(pair), signal } as const;
     return { pair, result: await this.#pairs.attempt(key, claim, fields) ?? "unreachable" };
@@ -187,25 +187,16 @@ async function applyFinal(
       (isPaid ? paid : unpaid).push(row);
     }
   });
-  await context.units.tryLearn(paid[0] && context.chains.get(paid[0].source), signal);
-  logClaimed(context, paid, { hubBlock, hash });
   for (const row of unpaid) context.deferred.add(rowKey(row));
-}
-
-function logClaimed(
-  context: ClaimContext,
-  rows: readonly DeliveryRow[],
-  claim: { readonly hubBlock: bigint; readonly hash: string },
-): void {
-  const [first] = rows;
+  const [first] = paid;
   if (first === undefined) return;
-  const fee = rows.reduce((sum, row) => sum + (row.fee ?? 0n), 0n);
+  await context.units.tryLearn(context.chains.get(first.source), signal);
   context.log.info("fees_claimed", {
     pair: routeName(first),
-    requests: rows.length,
-    fees: context.units.text(first.source, fee),
-    hubBlock: claim.hubBlock,
-    extrinsic: claim.hash,
+    requests: paid.length,
+    fees: context.units.text(first.source, paid.reduce((sum, row) => sum + (row.fee ?? 0n), 0n)),
+    hubBlock,
+    extrinsic: hash,
   });
 }
 

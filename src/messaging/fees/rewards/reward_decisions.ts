@@ -4,8 +4,6 @@
  * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs. Only with `[hub].signer`, the account that is
  * paid.
  */
-import type { RewardRow } from "../../ledger/ledger.ts";
-
 /** Poll interval of rewards, and pause of a refused one, ms. */
 export const REWARD_INTERVAL_MS = 600_000;
 
@@ -25,58 +23,27 @@ export function findRewardEnd(
   return offered === 0n ? { state: "refused", detail: "nothing_offered" } : undefined;
 }
 
-/** Errors of the pallet that mean that the reward is already paid. */
-const ALREADY_PAID: ReadonlySet<string> = new Set([
-  "OutboundRotationAlreadyClaimed",
-  "OutboundRequestAlreadyClaimed",
+/** Ends of rewards by the pallet's errors: they are paid already, or nothing that happens later changes it. */
+const ENDS: ReadonlyMap<string, "claimed" | "refused"> = new Map([
+  ["OutboundRotationAlreadyClaimed", "claimed"],
+  ["OutboundRequestAlreadyClaimed", "claimed"],
+  ["OutboundNoRewardConfigured", "refused"],
+  ["OutboundSignerMismatch", "refused"],
+  ["OutboundDestinationNotEvm", "refused"],
+  ["OutboundSignatureNotEvm", "refused"],
+  ["OutboundRequestNoRewardConfigured", "refused"],
+  ["OutboundRequestSignerMismatch", "refused"],
+  ["OutboundRequestNotKnown", "refused"],
+  ["OutboundRequestSourceNotHyperbridge", "refused"],
+  ["OutboundRequestModuleIdTooLong", "refused"],
+  ["OutboundRequestUnsupportedDestination", "refused"],
 ]);
-
-/** Errors of the pallet that no later attempt changes. */
-const FINAL: ReadonlySet<string> = new Set([
-  "OutboundNoRewardConfigured",
-  "OutboundSignerMismatch",
-  "OutboundDestinationNotEvm",
-  "OutboundSignatureNotEvm",
-  "OutboundRequestNoRewardConfigured",
-  "OutboundRequestSignerMismatch",
-  "OutboundRequestNotKnown",
-  "OutboundRequestSourceNotHyperbridge",
-  "OutboundRequestModuleIdTooLong",
-  "OutboundRequestUnsupportedDestination",
-]);
-
-/** Outcome for a reward whose claim was refused. */
-export type RewardRefusal =
-  | { readonly state: "claimed" | "refused" }
-  | { readonly state: "pending"; readonly attempts: number; readonly nextAttemptAtMs: number };
-
-/** Pause before a reward is read again that was paid in a block that is not final yet, ms. */
-const UNTIL_FINAL_MS = 60_000;
-
-/** Why a claim was refused. */
-export interface RefusedClaim {
-  /** Name of the pallet's error; `undefined`: the transaction pool refused without a reason. */
-  readonly error: string | undefined;
-  /** True when a final block says so; what newer ones say may be reorganised. */
-  readonly isFinal: boolean;
-}
 
 /**
- * Judges a refusal. Paid is a reward only when a final block says so: of a claim in a newer one, the database may know
- * nothing, and it would not be made again.
- * Everything that is not final is retried, because a lagging client or an empty treasury is temporary.
+ * Finds the end that a refusal of its claim means for a reward; `undefined`: it is tried again, because a lagging client
+ * or an empty treasury is temporary.
+ * @param error name of the pallet's error; `undefined`: the transaction pool refused without a reason
  */
-export function judgeRewardRefusal(
-  row: Pick<RewardRow, "attempts">,
-  { error, isFinal }: RefusedClaim,
-  nowMs: number,
-): RewardRefusal {
-  if (error !== undefined && ALREADY_PAID.has(error)) {
-    const { attempts } = row;
-    return isFinal
-      ? { state: "claimed" }
-      : { state: "pending", attempts, nextAttemptAtMs: nowMs + UNTIL_FINAL_MS };
-  }
-  if (error !== undefined && FINAL.has(error)) return { state: "refused" };
-  return { state: "pending", attempts: row.attempts + 1, nextAttemptAtMs: nowMs + REWARD_INTERVAL_MS };
+export function findRefusalEnd(error: string | undefined): "claimed" | "refused" | undefined {
+  return ENDS.get(error ?? "");
 }

@@ -6,16 +6,12 @@ import { equalBytes, type Hash256, toHash256, toHex } from "../../../core/encodi
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
+import { RpcFault } from "../../../core/rpc/call.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
-import { type FeeContext, feeWorker, isPassing } from "../fee_context.ts";
+import { type FeeContext, feeWorker } from "../fee_context.ts";
 import { findErrorName, type HubCallEnd, isAboutChain } from "../hub_calls.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
-import {
-  findRewardEnd,
-  judgeRewardRefusal,
-  REWARD_INTERVAL_MS,
-  type RewardView,
-} from "./reward_decisions.ts";
+import { findRefusalEnd, findRewardEnd, REWARD_INTERVAL_MS, type RewardView } from "./reward_decisions.ts";
 import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -126,7 +122,7 @@ export class RewardRounds {
       if (isSent) context.log.info("claim_sent.reward", { ...rewardFields(row), offered });
     } catch (error) {
       signal.throwIfAborted();
-      if (!isPassing(error)) throw error;
+      if (!(error instanceof RpcFault)) throw error;
       // The chain does not answer: retried later, not counted as a failure of the reward.
       const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS / 10;
       context.ledger.transaction(() =>
@@ -180,7 +176,7 @@ async function claimReward(
   }
   const refusal = await context.hub.hubCalls.dryRunCall(call, signal);
   if (refusal !== undefined) {
-    const state = context.ledger.transaction(() => writeRefusal(context, row, { refusal, isFinal: false }));
+    const state = context.ledger.transaction(() => writeRefusal(context, row, refusal));
     const level = state === "pending" && !isAboutChain(refusal) && row.attempts === 0 ? "warn" : "info";
     context.log[level]("reward_failed.rejected", { ...rewardFields(row), detail: refusal.detail, state });
     return false;
@@ -193,7 +189,7 @@ async function claimReward(
     onJournal: () => {},
   }, signal);
   if (refused === undefined) return true;
-  context.ledger.transaction(() => void writeRefusal(context, row, { refusal: refused, isFinal: false }));
+  context.ledger.transaction(() => void writeRefusal(context, row, refused));
   return false;
 }
 
@@ -244,14 +240,15 @@ function proofAt(chain: Chain, height: bigint, proof: Uint8Array): Proof {
 function writeRefusal(
   context: FeeContext,
   row: RewardRow,
-  { refusal, isFinal }: { readonly refusal: Refusal; readonly isFinal: boolean },
+  refusal: Refusal,
 ): "pending" | "claimed" | "refused" {
-  const judged = isAboutChain(refusal)
-    ? { state: "pending" as const, nextAttemptAtMs: context.clock.now() + REWARD_INTERVAL_MS }
-    : judgeRewardRefusal(row, { error: findErrorName(refusal), isFinal }, context.clock.now());
-  if (judged.state !== "pending") return endReward(context, row, { ...judged, detail: refusal.detail });
-  context.ledger.rewards.update(row, { ...judged, detail: refusal.detail });
-  return judged.state;
+  const { detail } = refusal;
+  const isOfChain = isAboutChain(refusal);
+  const state = isOfChain ? undefined : findRefusalEnd(findErrorName(refusal));
+  if (state !== undefined) return endReward(context, row, { state, detail });
+  const attempts = row.attempts + (isOfChain ? 0 : 1);
+  const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS;
+  return context.ledger.rewards.update(row, { state: "pending", attempts, nextAttemptAtMs, detail }).state;
 }
 
 /**
@@ -282,8 +279,7 @@ async function settleRewards(context: FeeContext, signal: AbortSignal): Promise<
       if (row === undefined || end.state === "dropped") return;
       if (end.state === "final") ledger.rewards.update(row, { state: "claimed" });
       else {
-        const refusal = { code: "unspecified", detail: end.detail } as const;
-        writeRefusal(context, row, { refusal, isFinal: true });
+        writeRefusal(context, row, { code: "unspecified", detail: end.detail });
       }
     });
     if (row !== undefined && end.state === "final") {

@@ -53,9 +53,16 @@ interface Order extends OrderInput {
 }
 
 function orderOne(context: FeeContext, order: Order, signal: AbortSignal): Promise<OrderResult> {
-  const owner = { address: order.account.address, chain: order.paying.name };
+  const { paying: { name: chain, chain: payer }, account: { address }, isAskedFor } = order;
+  const owner = { address, chain };
   return context.turns.run(owner, async () => {
-    const decision = await decide(context, order, signal);
+    const [available, hubMinimum, feeTokenDecimals] = await Promise.all([
+      context.hub.accounts.fetchFeeBalance(chain, address, signal),
+      context.hub.accounts.fetchMinimumWithdrawal(chain, signal),
+      context.units.learn(payer, signal),
+    ]);
+    const { minimumAmount } = context.withdrawals;
+    const decision = decideWithdrawal({ available, feeTokenDecimals, minimumAmount, hubMinimum, isAskedFor });
     if (decision.skip !== undefined) {
       logSkip(context, order, decision);
       return "skipped";
@@ -63,20 +70,6 @@ function orderOne(context: FeeContext, order: Order, signal: AbortSignal): Promi
     if (isNonceTaken(context, owner)) return "busy";
     return await sendOrder(context, { ...order, amount: decision.available }, signal);
   }, signal);
-}
-
-async function decide(
-  context: FeeContext,
-  { paying, account, isAskedFor }: Order,
-  signal: AbortSignal,
-): Promise<WithdrawalDecision> {
-  const [available, hubMinimum, feeTokenDecimals] = await Promise.all([
-    context.hub.accounts.fetchFeeBalance(paying.name, account.address, signal),
-    context.hub.accounts.fetchMinimumWithdrawal(paying.name, signal),
-    context.units.learn(paying.chain, signal),
-  ]);
-  const { minimumAmount } = context.withdrawals;
-  return decideWithdrawal({ available, feeTokenDecimals, minimumAmount, hubMinimum, isAskedFor });
 }
 
 async function sendOrder(

@@ -6,50 +6,14 @@
  * `minimum_profit_percentage` of the specification is percent. Start reading at {@link decideProfit}, then
  * {@link decideBatch}.
  */
-import type { Message } from "../../../core/ismp/message.ts";
-import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { rescale } from "../../../core/encoding/bytes.ts";
 import { unitPrice27 } from "../../../core/evm/native_price.ts";
-import { findDestination, toRequest } from "./route.ts";
-
-/** Class of a message by how its delivery is paid. */
-export type PaymentClass =
-  /** Pays out our own fees: the amount limits the cost of its delivery. */
-  | "own_withdrawal"
-  /** From a rewarded module of the hub: the hub's reward replaces the fee. */
-  | "listed_hub_request"
-  /** From another module of the hub, accepted by `module_filter`: it has no fee. */
-  | "filtered_hub_request"
-  /** A user's request; the fee is recorded on its source chain. */
-  | "request"
-  /** Answer to a user's request; the fee is paid while it is delivered. */
-  | "get_response";
-
-/** Classifies a message on the leg to `target`, which is not the hub: there delivery is free and unpaid. */
-export function classifyPayment(message: Message, facts: {
-  readonly hub: StateMachine;
-  readonly target: StateMachine;
-  /** It is one of the withdrawals in the database. */
-  readonly isOwnWithdrawal: boolean;
-  /** The hub offers a reward for requests of this module. */
-  readonly isListedModule: boolean;
-}): PaymentClass {
-  if (findDestination(message) !== facts.target) {
-    throw new Error(`${message.commitment} does not go to ${facts.target}`);
-  }
-  if (message.kind === "getResponse") return "get_response";
-  if (toRequest(message).source !== facts.hub) return "request";
-  if (facts.isOwnWithdrawal) return "own_withdrawal";
-  return facts.isListedModule ? "listed_hub_request" : "filtered_hub_request";
-}
 
 /** Input of the decision on one message. */
 export interface Offer extends Usage {
-  readonly paymentClass: PaymentClass;
-  /**
-   * Revenue, dollars x 10^18; `undefined`: it could not be read. A fee, the hub's reward (`listed_hub_request`), the
-   * budget (`own_withdrawal`), or 0 (`filtered_hub_request`).
-   */
+  /** True: it pays out our own fees, and the revenue is what may be spent on its delivery. */
+  readonly isOwnPayment: boolean;
+  /** Revenue, dollars x 10^18: a fee, or a reward of the hub; `undefined`: it could not be read. */
   readonly fee18: bigint | undefined;
 }
 
@@ -83,32 +47,21 @@ export type ProfitDecision =
 
 /** Decides on one message that is sent alone, or whose share of the transaction is `offer`. */
 export function decideProfit(offer: Offer, rule: ProfitRule): ProfitDecision {
-  const numbers = profitNumbers(offer, rule);
-  const { feeUsd18: fee18, requiredUsd18: required18 } = numbers;
+  const { gas, dataCostWei, fee18 } = offer;
+  const { gasPriceWei, price27, profitPercent } = rule;
+  const costUsd = costUsd18(offer, rule);
+  const percent = offer.isOwnPayment ? 0 : profitPercent;
+  const required18 = costUsd === undefined ? undefined : requiredUsd18(costUsd, percent);
+  const usage = { gas, dataCostWei, gasPriceWei, price27, profitPercent };
+  const numbers = { ...usage, feeUsd18: fee18, costUsd18: costUsd, requiredUsd18: required18 };
   // Even when everything is delivered, a payment to us must not be spent on its own delivery.
-  const isBounded = offer.paymentClass === "own_withdrawal" && required18 !== undefined;
+  const isBounded = offer.isOwnPayment && required18 !== undefined;
   if (rule.profitPercent === 0 && !isBounded) return { kind: "deliver", why: "no_minimum", numbers };
   if (fee18 === undefined) return { kind: "hold", reason: "fee_unknown", numbers };
   if (required18 === undefined) return { kind: "hold", reason: "price_unknown", numbers };
   return fee18 >= required18
     ? { kind: "deliver", why: "profitable", numbers }
     : { kind: "hold", reason: "unprofitable", numbers };
-}
-
-/** Computes only the numbers. */
-function profitNumbers(offer: Offer, rule: ProfitRule): ProfitNumbers {
-  const cost18 = costUsd18(offer, rule);
-  const percent = offer.paymentClass === "own_withdrawal" ? 0 : rule.profitPercent;
-  return {
-    gas: offer.gas,
-    dataCostWei: offer.dataCostWei,
-    gasPriceWei: rule.gasPriceWei,
-    price27: rule.price27,
-    profitPercent: rule.profitPercent,
-    feeUsd18: offer.fee18,
-    costUsd18: cost18,
-    requiredUsd18: cost18 === undefined ? undefined : requiredUsd18(cost18, percent),
-  };
 }
 
 /** Message of the batch; `gas` and `dataCostWei` are what it adds to the transaction. */
@@ -155,13 +108,18 @@ export function decideBatch(
     offers.map((offer) => [offer.id, { ...decideProfit(offer, rule), id: offer.id }]),
   );
   if (verdicts.size !== offers.length) throw new Error("Two messages of a batch have the same id");
-  const isOwn = ({ paymentClass }: BatchOffer): boolean => paymentClass === "own_withdrawal";
+  const isOwn = ({ isOwnPayment }: BatchOffer): boolean => isOwnPayment;
   // A payment to us that covers the proofs alone does so in any company.
   const proofRule = offers.some(isOwn) ? { ...rule, profitPercent: 0 } : rule;
   const owed18 = consensusProofs === undefined ? 0n : requirement(consensusProofs, proofRule);
   if (rule.profitPercent !== 0 || (offers.every(isOwn) && owed18 !== undefined)) {
-    const priced = [...verdicts.values()].filter(isPriced);
-    for (const id of dropWorst(priced.map(toSurplus), owed18)) {
+    // Where the fee or the price is unknown, nothing was compared.
+    const surpluses = [...verdicts.values()].flatMap((
+      { id, numbers: { feeUsd18, requiredUsd18: required18 } },
+    ) =>
+      feeUsd18 === undefined || required18 === undefined ? [] : [{ id, surplus18: feeUsd18 - required18 }]
+    );
+    for (const id of dropWorst(surpluses, owed18)) {
       const verdict = verdicts.get(id);
       if (verdict?.kind !== "deliver") continue;
       const { numbers } = verdict;
@@ -180,22 +138,10 @@ function requirement(consensusProofs: Usage, rule: ProfitRule): bigint | undefin
   return cost18 === undefined ? undefined : requiredUsd18(cost18, rule.profitPercent);
 }
 
-/** True for messages whose fee was compared: neither the fee nor the price is unknown. */
-function isPriced(verdict: BatchVerdict): boolean {
-  return verdict.kind === "deliver" ? verdict.why === "profitable" : verdict.reason === "unprofitable";
-}
-
 interface Surplus {
   readonly id: string;
   /** Fee minus its requirement; negative when the fee is too low. */
   readonly surplus18: bigint;
-}
-
-function toSurplus({ id, numbers: { feeUsd18, requiredUsd18: required18 } }: BatchVerdict): Surplus {
-  if (feeUsd18 === undefined || required18 === undefined) {
-    throw new Error("A message without a price was compared");
-  }
-  return { id, surplus18: feeUsd18 - required18 };
 }
 
 /**
@@ -225,14 +171,6 @@ export interface PriceBoundInput extends Usage {
   readonly offered18: bigint;
   readonly price27: bigint | undefined;
   readonly profitPercent: number;
-}
-
-/**
- * Computes the maximum gas price at which a batch just found profitable may be signed: there the fees just cover the
- * cost. The required profit is the margin for price changes meanwhile. `undefined`: no limit.
- */
-export function signingBoundWei(facts: PriceBoundInput): bigint | undefined {
-  return facts.profitPercent === 0 ? undefined : coveringPriceWei(facts);
 }
 
 /**

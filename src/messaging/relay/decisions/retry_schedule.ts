@@ -94,27 +94,10 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
   return targetIsHub && found === FAILED ? { reason: "hub_refused", retryClass: "hub_refused" } : found;
 }
 
-/** Cause of the revert. */
-export type RevertVerdict =
-  /** The host would have refused any messages, or the proof in front of them. */
-  | { readonly kind: "chain" }
-  /** Any of the members may be the cause: each is retried in a batch of at most that many. */
-  | { readonly kind: "split"; readonly batchLimit: number }
-  /** The message was sent alone: it is the cause. */
-  | { readonly kind: "alone" };
-
-/**
- * Judges a revert that is not a lost race.
- * @param facts.carried messages of the transaction
- * @param facts.code why it reverted, if known
- */
-export function judgeRevert(
-  facts: { readonly carried: number; readonly code: RefusalCode | undefined },
-): RevertVerdict {
+/** True for a revert that blames no message: the host would have refused any, or the proof in front of them. */
+export function isRevertOfChain(code: RefusalCode | undefined): boolean {
   // Members are proved together, and the simulation took the proof: what the host trusts has changed since.
-  const isAboutProof = facts.code === "bad_proof";
-  if (isAboutProof || (facts.code !== undefined && ABOUT_THE_CHAIN.has(facts.code))) return { kind: "chain" };
-  return facts.carried > 1 ? { kind: "split", batchLimit: Math.ceil(facts.carried / 2) } : { kind: "alone" };
+  return code === "bad_proof" || (code !== undefined && ABOUT_THE_CHAIN.has(code));
 }
 
 /** Class of a wait, which selects the schedule. */
@@ -135,7 +118,6 @@ export type RetryClass =
 /** Timestamp meaning "never": beyond every clock, still a safe integer. */
 export const NEVER_MS = Number.MAX_SAFE_INTEGER;
 
-const TRANSIENT = { firstMs: 2_000, maxMs: 5 * 60_000 };
 /** Time between two readings that decide something for good, ms (two hours): no price or answer of one moment does. */
 export const CONFIRM_AFTER_MS = 2 * 3_600_000;
 /** Pause after the first of them, ms: most mistakes are over by then. */
@@ -174,10 +156,6 @@ export function nextReadingMs(
 
 /** Interval between checks of an account that cannot pay, ms. */
 export const UNFUNDED_PAUSE_MS = 60_000;
-const SLOW = { firstMs: 10 * 60_000, maxMs: 6 * 3_600_000 };
-const HUB_WAITING = { firstMs: 15_000, maxMs: 10 * 60_000 };
-/** Ten attempts take a day: exhausted bandwidth is bought within hours, and spam must not be retried for long. */
-const HUB_REFUSED = { firstMs: 15_000, maxMs: 6 * 3_600_000, factor: 4 };
 /** Number of refusals by the hub after which a message without a timeout ends. */
 const MAX_REFUSALS = 10;
 /** Maximum time to a timeout, ms: one further away counts as none, and a message without one ends after this time. */
@@ -209,17 +187,18 @@ export function nextAttemptMs(facts: {
     return facts.nowMs + Math.max(everyMs, Math.min(failedMaxMs, everyMs * 2 ** doublings));
   }
   if (facts.retryClass === "unfunded") return facts.nowMs + UNFUNDED_PAUSE_MS;
-  const { firstMs, maxMs, factor = 2 } = SCHEDULES[facts.retryClass];
+  const { firstMs, maxMs, factor } = SCHEDULES[facts.retryClass];
   const delayMs = Math.min(maxMs, firstMs * factor ** Math.min(20, Math.max(0, facts.attempts - 1)));
   return facts.nowMs + Math.round(delayMs * (0.75 + facts.jitter / 2));
 }
 
-const SCHEDULES: Readonly<
-  Record<
-    "transient" | "slow" | "hub_waiting" | "hub_refused",
-    { firstMs: number; maxMs: number; factor?: number }
-  >
-> = { transient: TRANSIENT, slow: SLOW, hub_waiting: HUB_WAITING, hub_refused: HUB_REFUSED };
+const SCHEDULES = {
+  transient: { firstMs: 2_000, maxMs: 5 * 60_000, factor: 2 },
+  slow: { firstMs: 10 * 60_000, maxMs: 6 * 3_600_000, factor: 2 },
+  hub_waiting: { firstMs: 15_000, maxMs: 10 * 60_000, factor: 2 },
+  /** Ten attempts take a day: exhausted bandwidth is bought within hours, and spam must not be retried for long. */
+  hub_refused: { firstMs: 15_000, maxMs: 6 * 3_600_000, factor: 4 },
+} as const;
 
 /**
  * True when a message that the hub refused again ends: it was refused ten times, or is 30 days old, and no timeout will

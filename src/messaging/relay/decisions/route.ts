@@ -164,22 +164,14 @@ function routeByTime(timeoutSec: bigint, nowSec: bigint): Route {
 export function decideState(
   decided: Route,
 ): Pick<NewMessage, "state" | "reason" | "nextAttemptAtMs"> | undefined {
-  switch (decided.kind) {
-    case "ignore":
-      return undefined;
-    case "deliver":
-      return { state: "seen" };
-    case "hold":
-      return decided.reason === "waiting_for_update"
-        ? { state: "held", reason: decided.reason } // routed again in every round until the hub's list is read
-        : { state: "held", reason: decided.reason, nextAttemptAtMs: NEVER_MS };
-    case "reject":
-      // The hub's list may have been read wrongly: routing it again decides.
-      if (decided.reason === "hub_originated") return { state: "held", reason: decided.reason };
-      return { state: "rejected", reason: decided.reason };
-    case "timedOut":
-      return { state: "seen" }; // ends once its receipt was read: see receipts.ts
-  }
+  if (decided.kind === "ignore") return undefined;
+  // What has timed out ends once its receipt was read: see receipts.ts.
+  if (decided.kind === "deliver" || decided.kind === "timedOut") return { state: "seen" };
+  const { reason } = decided;
+  // Routed again in every round: the hub's list is not read yet, or may have been read wrongly.
+  if (reason === "waiting_for_update" || reason === "hub_originated") return { state: "held", reason };
+  if (decided.kind === "reject") return { state: "rejected", reason };
+  return { state: "held", reason, nextAttemptAtMs: NEVER_MS };
 }
 
 /**

@@ -45,9 +45,8 @@ export interface BisectResult {
 /** Faults of the source that a single message may cause for all messages proved together with it. */
 export const ABOUT_A_MESSAGE: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["not_found", "too_large"]);
 
-type Attempt =
-  | { readonly kind: "accepted"; readonly delivery: Delivery; readonly simulation: AcceptedSimulation }
-  | Extract<Simulation, { kind: "refused" }>;
+/** The whole batch, whether or not everything in it is handled, or why the target refuses it. */
+type Attempt = ProvenBatch | Extract<Simulation, { kind: "refused" }>;
 
 /** Steps with messages of one kind and their proof each. */
 export type ProvenSteps = readonly Extract<DeliveryStep, { kind: "messages" }>[];
@@ -81,12 +80,7 @@ async function attempt(
   const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
   const delivery: Delivery = { steps: [...consensus, ...proven] };
   const simulation = await leg.target.simulator.simulate(delivery, leg.signal);
-  return simulation.kind === "refused" ? simulation : { kind: "accepted", delivery, simulation };
-}
-
-/** True when the batch needs about all the gas that there is: what was not handled may be honest and lack gas. */
-function isFull({ simulation: { gasUsed, gasLimit } }: { readonly simulation: AcceptedSimulation }): boolean {
-  return gasLimit * 4n < gasUsed * 5n;
+  return simulation.kind === "refused" ? simulation : { messages, delivery, height, simulation };
 }
 
 function refuseAll(
@@ -111,9 +105,8 @@ export async function findDeliverable(
   if (first.accepted.length < 2) return first;
   const survivors = first.accepted.flatMap((part) => part.messages);
   const whole = await attempt(leg, { ...work, messages: survivors });
-  if (whole.kind === "refused" || !whole.simulation.handled.every((handled) => handled)) return first;
-  const { kind: _, ...proven } = whole;
-  return { ...first, accepted: [{ ...proven, messages: survivors, height: work.height }] };
+  const isWhole = "simulation" in whole && whole.simulation.handled.every((handled) => handled);
+  return isWhole ? { ...first, accepted: [whole] } : first;
 }
 
 async function bisectOnce(
@@ -121,25 +114,31 @@ async function bisectOnce(
   work: BisectInput,
   proving?: Promise<ProvenSteps>,
 ): Promise<BisectResult> {
-  const { messages, height } = work;
+  const { messages } = work;
   if (messages.length === 0) return { accepted: [], refused: [] };
   const attempted = await attempt(leg, work, proving);
-  const idle = attempted.kind === "accepted"
-    ? messages.filter((_, index) => attempted.simulation.handled[index] !== true)
-    : [];
-  if (attempted.kind === "accepted" && (idle.length === 0 || messages.length === 1 || !isFull(attempted))) {
-    const { kind: _, ...proven } = attempted;
-    if (idle.length === 0) return { accepted: [{ ...proven, messages, height }], refused: [] };
-    const busy = { ...work, messages: messages.filter((message) => !idle.includes(message)) };
-    const rest = await bisectOnce(leg, busy);
-    const why = messages.length === 1
-      ? { detail: "the receiving module would fail, or there is no code at its address" }
-      : { detail: "the receiving module fails behind other messages: it is tried alone", isInCompany: true };
-    return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", ...why })] };
+  let refusal: Refusal = { code: "too_large", detail: "together they need all the gas of a transaction" };
+  if ("refusal" in attempted) ({ refusal } = attempted);
+  else {
+    const { handled, gasUsed, gasLimit } = attempted.simulation;
+    const idle = messages.filter((_, index) => handled[index] !== true);
+    if (idle.length === 0) return { accepted: [attempted], refused: [] };
+    // Where it needs about all the gas that there is, what was not handled may be honest and lack gas.
+    const isFull = gasLimit * 4n < gasUsed * 5n;
+    if (messages.length === 1 || !isFull) {
+      const rest = await bisectOnce(leg, {
+        ...work,
+        messages: messages.filter((each) => !idle.includes(each)),
+      });
+      const why = messages.length === 1
+        ? { detail: "the receiving module would fail, or there is no code at its address" }
+        : {
+          detail: "the receiving module fails behind other messages: it is tried alone",
+          isInCompany: true,
+        };
+      return { ...rest, refused: [...rest.refused, ...refuseAll(idle, { code: "not_executed", ...why })] };
+    }
   }
-  const refusal: Refusal = attempted.kind === "refused"
-    ? attempted.refusal
-    : { code: "too_large", detail: "together they need all the gas of a transaction" };
   if (refusal.step !== undefined && refusal.step < work.consensusProofs.length) {
     // A message is not at fault for the proof in front of it, whatever the verifier's error is.
     const code = refusal.code === "unspecified" ? "bad_proof" : refusal.code;

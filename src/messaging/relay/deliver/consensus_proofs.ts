@@ -114,7 +114,11 @@ export class ProofDelivery {
     // Together with what is due now they may pay for the proofs.
     if (fits) {
       wakeUnpaid(leg);
-      await deliverWith(leg, { view, proofHeight: height, consensusProofs: proofs });
+      const facts = { view, proofHeight: height, consensusProofs: proofs };
+      // Where the first batch does not pay for the proofs, the next one may.
+      for (let round = await deliverDue(leg, facts); round.sent === 0 && round.hasMore;) {
+        round = await deliverDue(leg, facts);
+      }
       return;
     }
     if (leg.clock.now() < this.#aheadAfterMs) return;
@@ -199,14 +203,6 @@ function findRewardHold({ settings }: Leg, reward: bigint): RewardHold | undefin
 
 function pauseUntilMs({ clock }: Leg, result: RotationResult): number {
   return result === "sent" || result === "known" ? 0 : clock.now() + ROTATION_PAUSE_MS;
-}
-
-/** Sends one batch with proofs in front: where the first one does not pay for the proofs, the next one may. */
-async function deliverWith(leg: LegRun, facts: DeliveryInput): Promise<void> {
-  for (;;) {
-    const { sent, hasMore } = await deliverDue(leg, facts);
-    if (sent > 0 || !hasMore) return;
-  }
 }
 
 /** Makes messages due that did not pay for a proof, regardless of their schedule. */

@@ -5,7 +5,6 @@
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
 import type { Hex } from "../../../core/encoding/bytes.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
-import type { Message } from "../../../core/ismp/message.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
 import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import {
@@ -27,7 +26,7 @@ import {
   listReceiversUnderWay,
   receiverOf,
 } from "../limits/suspension.ts";
-import { type Candidate, type Judge, judgeRefused, type Refused, screen } from "../messages.ts";
+import { type Candidate, judgeRefused, screen } from "../messages.ts";
 import { endDelivered, expire } from "../receipts.ts";
 import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
 import { confirmUnknown, filterProfitable, judgeBytes } from "./profitability.ts";
@@ -72,11 +71,15 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
   const due: DueInput = { ...facts, isWanted: (kind) => kind !== "get" };
   if (room === 0) return { sent: 0, hasMore: await holdUnspendable(leg, due) };
   const max = facts.consensusProofs.length > 0 ? 1 : room;
-  const listed = await listAdmitted(leg, { ...due, batches: max });
-  const admitted = { fresh: await admit(leg, listed.fresh), refused: listed.refused };
-  const batches = packBatches({ leg, facts }, admitted).slice(0, max);
-  const refused = listRefusedSenders(leg);
-  const stages: Stages = { proving: new Limit(1), simulating: new Limit(1), refused };
+  const { fresh, refused, rows } = await listAdmitted(leg, { ...due, batches: max });
+  const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
+  const [suspended, race] = [judgeSuspended(leg, fresh), judgeCompetitors(leg)];
+  const going = screen(leg, fresh, gates, suspended, bytes, race);
+  // What waits itself keeps no message from going alone.
+  const admitted = screen(leg, going, judgeAlone(leg, going));
+  const batches = packBatches({ leg, facts }, { fresh: admitted, refused }).slice(0, max);
+  const senders = listRefusedSenders(leg);
+  const stages: Stages = { proving: new Limit(1), simulating: new Limit(1), refused: senders };
   let sent = 0;
   // The rows of a batch that is being prepared are in no other batch: nothing is lost when it is dropped.
   for await (
@@ -87,19 +90,8 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
     if (result.isOutdated) return { sent, hasMore: false };
     if (!hasRoom(leg)) break;
   }
-  return { sent, hasMore: hasMoreDue(leg, due, listed.rows) };
+  return { sent, hasMore: hasMoreDue(leg, due, rows) };
 }
-
-/** Holds what must not be proved now, and returns the others. */
-async function admit(leg: LegRun, fresh: readonly Candidate[]): Promise<readonly Candidate[]> {
-  const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
-  // What waits itself keeps no message from going alone.
-  const going = screen(leg, fresh, gates, judgeSuspended(leg, fresh), bytes, judgeCompetitors(leg));
-  return screen(leg, going, judgeAlone(leg, going));
-}
-
-/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
-const OTHER_NODE_MS = 3_600_000;
 
 /** Packs candidates into batches, the most urgent first; what fits into none is held. */
 function packBatches(
@@ -129,8 +121,9 @@ function packBatches(
     // Next to a large proof there is less room: then the proof is sent ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) return undefined;
     const detail = `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`;
-    const untilMs = bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS;
-    return { reason: "too_large", detail, untilMs };
+    // A node accepted no more last: another one may.
+    const wait = bytes > maxCallBytes ? { untilMs: NEVER_MS } : { retryClass: "slow" } as const;
+    return { reason: "too_large", detail, ...wait };
   });
   const batches = packGroups(listed.filter(fits), { bytesOf: countCallBytes, groupOf }, limits);
   // Messages that are being read will fill the others: fewer transactions cost less.
@@ -161,38 +154,26 @@ async function prepareNext(
   { proving, simulating, refused }: Stages,
   batch: readonly Candidate[],
 ): Promise<Prepared> {
-  const { leg } = round;
+  const { leg, facts } = round;
   // The batches before this one may show at any time which senders the hub refuses: theirs stay due, and go apart.
   const withoutRefused = (candidates: readonly Candidate[]): readonly Candidate[] => {
     const news = listRefusedSenders(leg).difference(refused);
     return news.size === 0 ? candidates : candidates.filter(({ row }) => !news.has(toHex(row.module)));
   };
-  const proved = await proving.run(() => proveOpen(round, withoutRefused(batch)), leg.signal);
+  const proved = await proving.run(async () => {
+    const asked = withoutRefused(batch);
+    if (asked.length === 0) return { open: [], proof: undefined, count: 0 };
+    // Hardly any message already has a receipt, so the proof of all is fetched in parallel: one round trip less.
+    const proof = proveSteps(leg, asked.map(({ message }) => message), facts.proofHeight);
+    const proofEnded = proof.then(() => {}, () => {}); // a fault shows where it is awaited
+    const open = await endDelivered(leg, asked);
+    await proofEnded;
+    return { open, proof, count: asked.length };
+  }, leg.signal);
   return await simulating.run(() => {
     const open = withoutRefused(proved.open);
     return prepare(round, open, open.length === proved.count ? proved.proof : undefined);
   }, leg.signal);
-}
-
-/** Messages of a batch without a receipt, and a proof. */
-interface ProvedBatch {
-  readonly open: readonly Candidate[];
-  /** Of `count` messages, which may be more than the open ones; a fault shows where it is awaited. */
-  readonly proof: Promise<ProvenSteps> | undefined;
-  readonly count: number;
-}
-
-/**
- * Reads receipts. Hardly any message already has one, so the proof of all is fetched in parallel: one round trip less.
- */
-async function proveOpen({ leg, facts }: Round, batch: readonly Candidate[]): Promise<ProvedBatch> {
-  if (batch.length === 0) return { open: [], proof: undefined, count: 0 };
-  const messages = batch.map(({ message }) => message);
-  const proof = proveSteps(leg, messages, facts.proofHeight);
-  const proofEnded = proof.then(() => {}, () => {});
-  const open = await endDelivered(leg, batch);
-  await proofEnded;
-  return { open, proof, count: batch.length };
 }
 
 /** Finds deliverable and profitable messages; refused and unprofitable ones are held. */
@@ -206,41 +187,30 @@ export async function prepare(
   const messages = open.map(({ message }) => message);
   const { accepted, refused } = await findDeliverable(leg, { messages, height, consensusProofs }, proving);
   if (refused.length > 0) {
-    screen(leg, open, judgeRefusals({ leg, facts }, await confirmUnknown(leg, refused)));
+    const whyOf = new Map((await confirmUnknown(leg, refused)).map((why) => [why.message, why]));
+    const underWay = listReceiversUnderWay(leg);
+    screen(leg, open, ({ message }) => {
+      const why = whyOf.get(message);
+      if (why === undefined) return undefined;
+      const { code } = why;
+      // Too large together with proofs in front it may fit without them: it waits for the height.
+      if (code === "too_large" && consensusProofs.length > 0) {
+        return judgeRefused(leg, { ...why, code: "not_ready" });
+      }
+      const isOfModule = code === "not_executed" || code === "module_failed" || code === "unspecified";
+      const isBehind = isOfModule && underWay.has(receiverOf(why));
+      return judgeRefused(leg, isBehind ? { ...why, isInCompany: true } : why);
+    });
   }
   const ready: SendInput[] = [];
   const again: Candidate[] = [];
   for (const part of accepted) {
-    const deliverable = part.messages.map((message) => findCandidate(open, message));
+    const deliverable = open.filter(({ message }) => part.messages.includes(message));
     const { candidates, maxGasPriceWei } = await filterProfitable(leg, { part, candidates: deliverable });
     if (candidates.length < deliverable.length) again.push(...candidates); // the proof covers the whole part
     else ready.push({ part, candidates, maxGasPriceWei });
   }
   return { ready, again };
-}
-
-/** Judges the refused messages of a batch. */
-function judgeRefusals({ leg, facts }: Round, refused: readonly Refused[]): Judge {
-  const whyOf = new Map(refused.map((item) => [item.message, item]));
-  const underWay = listReceiversUnderWay(leg);
-  return ({ message }) => {
-    const why = whyOf.get(message);
-    if (why === undefined) return undefined;
-    const { code } = why;
-    // Too large together with proofs in front it may fit without them: it waits for the height.
-    if (code === "too_large" && facts.consensusProofs.length > 0) {
-      return judgeRefused(leg, { ...why, code: "not_ready" });
-    }
-    const isOfModule = code === "not_executed" || code === "module_failed" || code === "unspecified";
-    const isBehind = isOfModule && underWay.has(receiverOf(why));
-    return judgeRefused(leg, isBehind ? { ...why, isInCompany: true } : why);
-  };
-}
-
-function findCandidate(candidates: readonly Candidate[], message: Message): Candidate {
-  const found = candidates.find((candidate) => candidate.message === message);
-  if (found === undefined) throw new Error(`Message ${message.commitment} is not part of this batch`);
-  return found;
 }
 
 /** Maximum number of times a batch is signed again because other relayers delivered some of its messages meanwhile. */

@@ -4,8 +4,6 @@
  * with the numbers of the decision. The rule itself is in `decisions/profit.ts`. A request that certainly no longer
  * exists on its own chain has none, and ends.
  */
-import type { Chain } from "../../../core/chains/port.ts";
-import type { CertainReads } from "../../../core/chains/reads.ts";
 import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { Message } from "../../../core/ismp/message.ts";
@@ -14,17 +12,12 @@ import type { DecisionRow } from "../../ledger/ledger.ts";
 import {
   type BatchDecision,
   type BatchOffer,
-  classifyPayment,
+  coveringPriceWei,
   decideBatch,
   decideProfit,
   type HeldVerdict,
-  type PaymentClass,
-} from "../decisions/profit.ts";
-import {
-  coveringPriceWei,
   paymentBudget18,
   type PriceBoundInput,
-  signingBoundWei,
   toFee18,
   toReward18,
 } from "../decisions/profit.ts";
@@ -32,14 +25,15 @@ import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { FeeReader, LegProfit, LegRun, TargetContext } from "../leg.ts";
 import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
-import { noteOffers } from "../limits/spending.ts";
 import { type Candidate, findOwnPayment, type Judge, type Refused, screen } from "../messages.ts";
 import type { Finding } from "../decisions/retry_schedule.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 
-/** Revenue of one message. */
-export interface Revenue {
-  readonly paymentClass: PaymentClass;
+/** A message with its revenue. */
+export interface Revenue extends Candidate {
+  readonly isOwnPayment: boolean;
+  /** True for a request of a module of the hub whose reward replaces the fee. */
+  readonly isRewarded: boolean;
   /** Dollars x 10^18; `undefined`: it could not be read, or there is none. */
   readonly fee18: bigint | undefined;
   /** True: its chain does not know the request, as far as one node tells. */
@@ -60,19 +54,13 @@ export async function readRevenues(
   const { settings } = context;
   const fees = await readFees(context, candidates);
   return candidates.map(({ row, message }): Revenue => {
-    const reward = settings.listedModules()?.get(toHex(toRequest(message).from));
-    const paymentClass = classifyPayment(message, {
-      hub: settings.hub,
-      target: context.target.id.stateMachine,
-      isOwnWithdrawal: findOwnPayment(context, row) !== undefined,
-      isListedModule: reward !== undefined,
-    });
-    const rewards: Partial<Record<PaymentClass, bigint>> = {
-      filtered_hub_request: 0n,
-      listed_hub_request: toReward18(reward ?? 0n, settings.hubTokenPrice27),
-    };
-    const fee18 = rewards[paymentClass] ?? fees.get(row.commitment);
-    return { paymentClass, fee18, isGone: fee18 === undefined && fees.has(row.commitment) };
+    const { from, source } = toRequest(message);
+    const isOwnPayment = findOwnPayment(context, row) !== undefined;
+    const isOfHub = message.kind !== "getResponse" && source === settings.hub && !isOwnPayment;
+    const reward = isOfHub ? settings.listedModules()?.get(toHex(from)) : undefined;
+    const fee18 = isOfHub ? toReward18(reward ?? 0n, settings.hubTokenPrice27) : fees.get(row.commitment);
+    const isGone = fee18 === undefined && fees.has(row.commitment);
+    return { row, message, isOwnPayment, isRewarded: reward !== undefined, fee18, isGone };
   });
 }
 
@@ -97,10 +85,7 @@ async function readFees(
         const payment = findOwnPayment(context, row);
         const paid = payment?.amount ?? units[index];
         const fee18 = paid === undefined ? undefined : toFee18(paid, decimals);
-        fees.set(
-          row.commitment,
-          payment === undefined || fee18 === undefined ? fee18 : paymentBudget18(fee18),
-        );
+        fees.set(row.commitment, payment && fee18 !== undefined ? paymentBudget18(fee18) : fee18);
       }
     } catch (error) {
       if (!(error instanceof RpcFault)) throw error;
@@ -138,13 +123,11 @@ export async function filterProfitable(
   const { revenues, offers, decided, price, bound } = await judgeProfit(leg, profit, work);
   // Our own payments are limited even when everything else is delivered at any price.
   const isOwnMoney = bound.price27 !== undefined &&
-    offers.every(({ paymentClass }) => paymentClass === "own_withdrawal");
-  const maxGasPriceWei = isOwnMoney ? coveringPriceWei(bound) : signingBoundWei(bound);
-  const revenueOf = new Map(
-    work.candidates.map(({ message }, index) => [message, revenueAt(revenues, index)]),
-  );
-  const lost = work.candidates.filter(({ message }) => revenueOf.get(message)?.isGone === true);
-  const gone = new Set(await findGoneRequests(leg, profit, lost));
+    offers.every(({ isOwnPayment }) => isOwnPayment);
+  // The required profit is the margin for price changes until it is signed.
+  const maxGasPriceWei = isOwnMoney || profit.minimumPercent !== 0 ? coveringPriceWei(bound) : undefined;
+  const revenueOf = new Map(revenues.map((revenue) => [revenue.message, revenue]));
+  const gone = new Set(await findGoneRequests(leg, profit, revenues.filter(({ isGone }) => isGone)));
   leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
@@ -158,6 +141,17 @@ export async function filterProfitable(
     return verdict && judgeUnpaid(leg, work.part, { verdict, revenue: revenueOf.get(message) });
   });
   return { candidates, maxGasPriceWei };
+}
+
+/** Records the revenue that messages offer, as far as it could be read; their delivery is compared with it later. */
+export function noteOffers(
+  context: TargetContext,
+  offers: readonly { readonly id: string; readonly fee18: bigint | undefined }[],
+): void {
+  const known = offers.flatMap(({ id, fee18 }) =>
+    fee18 === undefined ? [] : [{ commitment: toHash256(id), offeredUsd18: fee18 }]
+  );
+  if (known.length > 0) context.ledger.messages.noteOffers(context.target.id.stateMachine, known);
 }
 
 /** Size from which a message has to pay for its own bytes before anything is proved or simulated, bytes. */
@@ -182,7 +176,7 @@ export async function judgeBytes(
     gas.fetchGasQuote(leg.signal),
   ]);
   const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
-  const revenueOf = new Map(large.map(({ message }, index) => [message, revenueAt(revenues, index)]));
+  const revenueOf = new Map(revenues.map((revenue) => [revenue.message, revenue]));
   return ({ row, message }) => {
     const revenue = revenueOf.get(message);
     if (revenue === undefined) return undefined;
@@ -201,7 +195,7 @@ export interface JudgedBatch {
   readonly offers: readonly BatchOffer[];
   readonly decided: BatchDecision;
   readonly price: NativePrice;
-  readonly bound: PriceBoundInput;
+  readonly bound: Omit<PriceBoundInput, "profitPercent">;
 }
 
 /** Collects what the profit rule needs, and asks it; changes nothing. */
@@ -222,33 +216,25 @@ export async function judgeProfit(
   const bytes = BigInt(sizes.reduce((sum, size) => sum + size, 0));
   const dataOf = (size: number): bigint => dataCostWei * BigInt(size) / bytes;
   const ofProofs = proofBytes.reduce((sum, size) => sum + dataOf(size), 0n);
-  const offers = work.candidates.map((candidate, index) => {
-    const { paymentClass, fee18 } = revenueAt(revenues, index);
-    return {
-      id: candidate.row.commitment,
-      paymentClass,
-      fee18,
-      gas: messageGas[index] ?? 0n,
-      dataCostWei: dataOf(countCallBytes(candidate)),
-    };
-  });
+  const offers = revenues.map(({ row, isOwnPayment, fee18 }, index) => ({
+    id: row.commitment,
+    isOwnPayment,
+    fee18,
+    gas: messageGas[index] ?? 0n,
+    dataCostWei: dataOf(countCallBytes({ row })),
+  }));
   const messagesGas = messageGas.reduce((sum, gas) => sum + gas, 0n);
   const consensusProofs = proofBytes.length === 0
     ? undefined
     : { gas: gasUsed > messagesGas ? gasUsed - messagesGas : 0n, dataCostWei: ofProofs };
   const { price27 } = price;
-  const profitPercent = profit.minimumPercent;
-  const decided = decideBatch(offers, consensusProofs, {
-    gasPriceWei,
-    price27,
-    profitPercent,
-  });
+  const rule = { gasPriceWei, price27, profitPercent: profit.minimumPercent };
+  const decided = decideBatch(offers, consensusProofs, rule);
   const bound = {
     gas: messagesGas + (consensusProofs?.gas ?? 0n),
     dataCostWei,
     offered18: offers.reduce((sum, { fee18 }) => sum + (fee18 ?? 0n), 0n),
     price27,
-    profitPercent,
   };
   return { revenues, offers, decided, price, bound };
 }
@@ -266,12 +252,6 @@ export function toDecisions(
   }));
 }
 
-function revenueAt(revenues: readonly Revenue[], index: number): Revenue {
-  const found = revenues[index];
-  if (found === undefined) throw new Error("Missing revenue of a message");
-  return found;
-}
-
 /** What becomes of a message that does not pay, with its numbers. */
 function judgeUnpaid(
   context: TargetContext,
@@ -283,8 +263,7 @@ function judgeUnpaid(
   const isBlind = isFailed && simulation.isBlind === true;
   // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
   const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
-  const isUnpriced = revenue?.paymentClass === "listed_hub_request" &&
-    context.settings.hubTokenPrice27 === undefined;
+  const isUnpriced = revenue?.isRewarded === true && context.settings.hubTokenPrice27 === undefined;
   return {
     // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
     reason: isBlind ? "untraceable" : verdict.reason,
@@ -295,9 +274,6 @@ function judgeUnpaid(
   };
 }
 
-/** Chain on which requests were made. */
-export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainReads, "fetchCertainFees"> };
-
 /**
  * Finds the candidates whose requests certainly no longer exist on `chain`. Nodes that have not reached the block in
  * which they were seen do not count, nor do answers that another endpoint contradicts. If the chain does not answer,
@@ -305,7 +281,7 @@ export type RequestChain = Pick<Chain, "id"> & { readonly certain: Pick<CertainR
  */
 async function findGone(
   { ledger, log, source, signal }: LegRun,
-  chain: RequestChain,
+  chain: Pick<FeeReader, "id" | "certain">,
   messages: readonly Message[],
 ): Promise<ReadonlySet<Message>> {
   if (messages.length === 0) return new Set();

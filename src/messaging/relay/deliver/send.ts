@@ -83,12 +83,6 @@ interface Uncovered {
   readonly priceWei: bigint;
 }
 
-/** Number of messages of a batch that are covered, with a margin for the rest of a transaction; fewer than it has. */
-function countCovered(messages: number, { coveredWei, priceWei }: Uncovered): number {
-  const covered = priceWei === 0n ? 1 : Number(BigInt(messages) * coveredWei * 3n / (priceWei * 4n));
-  return Math.max(1, Math.min(messages - 1, covered));
-}
-
 /**
  * Makes a batch that the loss limit does not allow smaller. A single message that needs much gas is held, so that it
  * keeps no others back; where not even a usual one is allowed, nothing is sent to the chain for a while.
@@ -98,10 +92,12 @@ function retryUncovered(
   { part, candidates }: SendInput,
   uncovered: Uncovered,
 ): SendResult {
-  const { because: detail } = uncovered;
-  if (candidates.length > 1) {
-    // The others stay due: they follow in later rounds.
-    const fitting = candidates.slice(0, countCovered(candidates.length, uncovered));
+  const { because: detail, coveredWei, priceWei } = uncovered;
+  const { length } = candidates;
+  if (length > 1) {
+    // A margin for the rest of a transaction. The others stay due: they follow in later rounds.
+    const covered = priceWei === 0n ? 1 : Number(BigInt(length) * coveredWei * 3n / (priceWei * 4n));
+    const fitting = candidates.slice(0, Math.max(1, Math.min(length - 1, covered)));
     return { sent: 0, again: stillOpen(leg, fitting) };
   }
   if (uncovered.isExhausted || candidates.length === 0 || part.simulation.gasUsed <= USUAL_MESSAGE_GAS) {

@@ -6,7 +6,7 @@ import type { BroadcastResult, SignedSubmission, SigningInput } from "../../../c
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { MessageRow, SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../limits/competitors.ts";
-import { isSpendingStopped, isUnfunded, keepOn, noteFunded, noteRefusedFunds } from "./spending.ts";
+import { findSpendingStop, isUnfunded, keepOn, noteFunded, noteRefusedFunds } from "./spending.ts";
 import { hold, transition } from "../messages.ts";
 import { type Leg, legName, type RelayDeps, type TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
@@ -25,10 +25,11 @@ export function hasRoom(context: TargetContext): boolean {
 
 /** Number of further transactions to the target that may be made now; 0 while the result of a broadcast is unknown. */
 export function countRoom(context: TargetContext): number {
-  if (isUnfunded(context) || isSpendingStopped(context)) return 0;
+  if (isUnfunded(context) || findSpendingStop(context) !== undefined) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
     .filter(({ kind }) => !HUB_CALLS.includes(kind));
-  if (isOneInFlight(context)) return waiting.length === 0 ? 1 : 0;
+  const isOneAtATime = context.clock.now() - (oneInFlight.read(context) ?? -Infinity) < REMEMBERED_MS;
+  if (isOneAtATime) return waiting.length === 0 ? 1 : 0;
   const max = context.target.capabilities.losesGasOnRace
     ? inFlightLimit(readCompetition(context), context.clock.now())
     : MAX_IN_FLIGHT;
@@ -80,16 +81,8 @@ export function noteTooLarge(
   });
 }
 
+/** Time at which a pool took one transaction of our account at a time. */
 const oneInFlight = keepOn("one_in_flight", z.number());
-
-/** Records that pools take one transaction of our account at a time. Call it within a ledger transaction. */
-function noteOneInFlight(context: TargetContext): void {
-  oneInFlight.write(context, context.clock.now());
-}
-
-function isOneInFlight(context: TargetContext): boolean {
-  return context.clock.now() - (oneInFlight.read(context) ?? -Infinity) < REMEMBERED_MS;
-}
 
 /** Reads what the journal knows about the nonces of our account: a lagging node may return a used one. */
 export function readNonces(
@@ -105,12 +98,8 @@ export function readNonces(
 /** Minimum interval between reports of foreign use of the account, ms. */
 const REPORT_INTERVAL_MS = 24 * 3_600_000;
 
-/** Time of each kind of report. */
-const foreignNonces = {
-  "account_shared.mined": keepOn("foreign_nonce_mined", z.number()),
-  "account_shared.ahead": keepOn("foreign_nonce_ahead", z.number()),
-  "account_shared.seen": keepOn("foreign_nonce_seen", z.number()),
-} as const;
+/** Time of the last report, by its event. */
+const foreignNonces = keepOn("foreign_nonces", z.record(z.string(), z.number()));
 
 /**
  * Reports a nonce that a transaction of another program has, once a day, also across restarts.
@@ -120,13 +109,13 @@ const foreignNonces = {
 export function reportForeign(
   context: TargetContext,
   nonce: bigint,
-  event: keyof typeof foreignNonces,
+  event: "account_shared.mined" | "account_shared.ahead" | "account_shared.seen",
 ): void {
   const { clock, log, target } = context;
   const chain = target.id.stateMachine;
-  const reported = foreignNonces[event];
-  if (clock.now() - (reported.read(context) ?? -Infinity) < REPORT_INTERVAL_MS) return;
-  reported.write(context, clock.now());
+  const reportedMs = foreignNonces.read(context) ?? {};
+  if (clock.now() - (reportedMs[event] ?? -Infinity) < REPORT_INTERVAL_MS) return;
+  foreignNonces.write(context, { ...reportedMs, [event]: clock.now() });
   log[event === "account_shared.seen" ? "info" : "warn"](event, { chain, nonce });
 }
 
@@ -208,7 +197,7 @@ export function releaseRejected(
   leg.ledger.transaction(() => {
     const { submission } = leg.ledger.submissions.update(work.id, { state: "dropped", detail });
     if (limit === "bytes") noteTooLarge(leg, { submission, detail });
-    if (limit === "in_flight") noteOneInFlight(leg);
+    if (limit === "in_flight") oneInFlight.write(leg, leg.clock.now());
     for (const { commitment, target } of work.rows) {
       const row = leg.ledger.messages.find(commitment, target);
       if (row?.state !== "submitted") continue;

@@ -14,7 +14,7 @@ import type {
   SubmissionRow,
 } from "../../ledger/ledger.ts";
 import type { PriceSource } from "../../../core/pricing/price_source.ts";
-import { formatDecimal, toHash256 } from "../../../core/encoding/bytes.ts";
+import { formatDecimal } from "../../../core/encoding/bytes.ts";
 import type { Leg, RelayContext, Settling, TargetContext } from "../leg.ts";
 import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
@@ -26,17 +26,6 @@ import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
 export interface Paid {
   readonly gas: SpentGas;
   readonly price27: bigint | undefined;
-}
-
-/** Records the revenue that messages offer, as far as it could be read; their delivery is compared with it later. */
-export function noteOffers(
-  context: TargetContext,
-  offers: readonly { readonly id: string; readonly fee18: bigint | undefined }[],
-): void {
-  const known = offers.flatMap(({ id, fee18 }) =>
-    fee18 === undefined ? [] : [{ commitment: toHash256(id), offeredUsd18: fee18 }]
-  );
-  if (known.length > 0) context.ledger.messages.noteOffers(context.target.id.stateMachine, known);
 }
 
 /** Decides the rule by which the messages of a batch are sent, from their current rows. */
@@ -55,14 +44,13 @@ export function decideAllowance(
 
 /** Reads the cost of the transaction; `undefined`: it was free. */
 export async function readPaid(
+  { profit, signal }: Settling,
   outcome: Extract<SubmissionOutcome, { kind: "included" }>,
-  price: PriceSource | undefined,
-  signal: AbortSignal,
 ): Promise<Paid | undefined> {
   const gas = outcome.spent;
   if (gas === undefined) return undefined;
   const isFree = gas.gasUsed * gas.gasPriceWei === 0n && gas.dataCostWei === 0n;
-  return { gas, price27: isFree ? undefined : (await price?.fetchPrice(signal))?.price27 };
+  return { gas, price27: isFree ? undefined : (await profit?.price.fetchPrice(signal))?.price27 };
 }
 
 /**
@@ -231,11 +219,6 @@ export function stopUncovered(context: TargetContext, because: string): void {
   stopSpending(context, { untilMs, isAhead: true }, { because });
 }
 
-/** True while nothing may be signed for the chain. */
-export function isSpendingStopped(context: TargetContext): boolean {
-  return findSpendingStop(context) !== undefined;
-}
-
 /** What a spending stop is read with. */
 interface StopContext extends KeptContext {
   readonly clock: Pick<TargetContext["clock"], "now">;
@@ -259,10 +242,13 @@ export async function reviewLoss(
   if (limit === undefined) return resumeSpending(context);
   const nowMs = context.clock.now();
   const { spending } = context.ledger;
-  if (spending.sumLoss(chain, nowMs - DAY_MS).unpriced > 0 && !await priceLosses(context)) {
-    return stopSpending(context, { untilMs: nowMs + UNPRICED_PAUSE_MS, isAhead: false }, {
-      because: UNPRICED,
-    });
+  if (spending.sumLoss(chain, nowMs - DAY_MS).unpriced > 0) {
+    const price27 = (await context.profit?.price.fetchPrice(context.signal))?.price27;
+    if (price27 === undefined) {
+      const end = { untilMs: nowMs + UNPRICED_PAUSE_MS, isAhead: false };
+      return stopSpending(context, end, { because: UNPRICED });
+    }
+    context.ledger.transaction(() => spending.price(chain, price27));
   }
   const { lossMicroUsd } = spending.sumLoss(chain, nowMs - DAY_MS);
   if (lossMicroUsd < limit) {
@@ -276,16 +262,6 @@ export async function reviewLoss(
     lostUsd: formatDecimal(lossMicroUsd, 6),
     limitUsd: formatDecimal(limit, 6),
   });
-}
-
-/** Completes rows recorded without a price; false: the price is unknown. */
-async function priceLosses(
-  { ledger, profit, signal, target }: Settling,
-): Promise<boolean> {
-  const price27 = (await profit?.price.fetchPrice(signal))?.price27;
-  if (price27 === undefined) return false;
-  ledger.transaction(() => ledger.spending.price(target.id.stateMachine, price27));
-  return true;
 }
 
 function stopSpending(

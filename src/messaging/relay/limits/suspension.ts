@@ -110,10 +110,6 @@ const proven = keepOn("proven_pairs", z.array(z.string()));
 /** Who pushes a pair out has paid for that many deliveries; the pair is a stranger again, and no more. */
 const MAX_PROVEN = 1_000;
 
-function digestOf(pair: SuspensionKey): string {
-  return toHex(keccak256(new TextEncoder().encode(pairName(pair)))).slice(2, 18);
-}
-
 /** Finds the strangers among the candidates: the pair of each, by commitment. Own payments are none. */
 export function findStrangers(
   context: TargetContext,
@@ -122,7 +118,8 @@ export function findStrangers(
   if (!context.target.capabilities.losesGasOnRace) return new Map();
   const known = new Set(proven.read(context));
   return new Map(candidates.flatMap(({ row, message }) => {
-    const pair = digestOf(toSuspensionKey(message, row.target));
+    const name = pairName(toSuspensionKey(message, row.target));
+    const pair = toHex(keccak256(new TextEncoder().encode(name))).slice(2, 18);
     return known.has(pair) || findOwnPayment(context, row) !== undefined ? [] : [[row.commitment, pair]];
   }));
 }

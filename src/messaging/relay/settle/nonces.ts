@@ -13,14 +13,7 @@ import { readCarried } from "../messages.ts";
 import type { RelayDeps, Settling } from "../leg.ts";
 import { reopen } from "./item_outcomes.ts";
 import { hasTimedOut, replaceStuck } from "./replacement.ts";
-import {
-  type Included,
-  isKnownBlock,
-  notePending,
-  settleByReceipts,
-  settleRevert,
-  settleSuccess,
-} from "./settlement.ts";
+import { type Included, isKnownBlock, settleByReceipts, settleRevert, settleSuccess } from "./settlement.ts";
 
 /** Transaction with the nonce, and the outcome of its hash on the chain. */
 interface CompetingSubmission {
@@ -105,7 +98,11 @@ async function settleOpen(
   let hasChanges = false;
   for (const { row, outcome } of competitors) {
     if (!isUnresolved(row)) continue;
-    if (outcome.kind === "pending" && notePending(context, row)) hasChanges = true;
+    // Its block was reorganised, or the response to the broadcast was lost.
+    if (outcome.kind === "pending" && row.state !== "broadcast") {
+      context.ledger.transaction(() => reopen(context, row));
+      hasChanges = true;
+    }
     if (outcome.kind === "unknown" && row.state === "included" && await settleUnknown(context, row)) {
       hasChanges = true;
     }
@@ -160,7 +157,7 @@ export async function leaveGaps(
 }
 
 /** Number of blocks after which an extrinsic that is neither in a block nor in the transaction pool is dropped. */
-const EXTRINSIC_PATIENCE_BLOCKS = 3n;
+export const EXTRINSIC_PATIENCE_BLOCKS = 3n;
 
 /** Maximum duration of a broadcast, ms: until then a signed submission without a result is left unchanged. */
 const BROADCAST_MS = 60_000;

@@ -86,15 +86,12 @@ function isRoomAwaited(context: SettledTarget): boolean {
  * version, or a pruned submission) become ready, and their receipts are read first.
  */
 function recoverSubmitted(context: SettledTarget): void {
-  context.ledger.transaction(() => {
-    for (const { id } of context.ledger.submissions.listUnresolved(context.target.id.stateMachine)) {
-      noteNoAnswer(context, id);
-    }
-  });
   const { messages, submissions } = context.ledger;
   const target = context.target.id.stateMachine;
+  const unresolved = submissions.listUnresolved(target);
+  context.ledger.transaction(() => unresolved.forEach(({ id }) => noteNoAnswer(context, id)));
   const open = new Set(
-    submissions.listUnresolved(target).flatMap(({ id }) => submissions.itemsOf(id))
+    unresolved.flatMap(({ id }) => submissions.itemsOf(id))
       .filter(({ outcome }) => outcome === undefined).map(({ commitment }) => commitment),
   );
   for (const source of context.sources) {
@@ -217,12 +214,7 @@ async function settleGroup(
   const competitors = listCompetingSubmissions(context, row);
   const hasChanges = await settleSameNonce(context, competitors, requested);
   const isOld = competitors.every(({ createdAtMs }) => context.clock.now() - createdAtMs >= MAX_OPEN_MS);
-  if (!hasChanges && isOld) return await giveUp(context, rows);
-  return hasChanges;
-}
-
-/** Drops those of one nonce that are in no block; true when there were some. */
-async function giveUp(context: Settling, rows: readonly SubmissionRow[]): Promise<boolean> {
+  if (hasChanges || !isOld) return hasChanges;
   const open = rows.filter(({ state }) => state !== "included");
   const end = { state: "dropped", detail: "in no block after a day", reason: "stuck" } as const;
   for (const row of open) await settleByReceipts(context, row, end);

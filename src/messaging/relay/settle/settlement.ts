@@ -9,22 +9,13 @@ import { fromHex, type Hash256 } from "../../../core/encoding/bytes.ts";
 import { type DeliveryOutcome, judgeRecorded } from "../decisions/retry_schedule.ts";
 import { applyOutcomes, type EndWithoutEffect, finalise, reopen, scheduleRetry } from "./item_outcomes.ts";
 import { parseRow, readMessageRow } from "../messages.ts";
-import type { RelayDeps, Settling } from "../leg.ts";
+import type { Settling } from "../leg.ts";
 import { rememberCompetitors, rememberWin } from "../limits/competitors.ts";
 import { noteProofs } from "../limits/proof_costs.ts";
 import { noteSpent, type Paid, readPaid } from "../limits/spending.ts";
 
 /** Submission that is in a block. */
 export type Included = Extract<SubmissionOutcome, { kind: "included" }>;
-
-/**
- * Records that a submission is pending (again): its block was reorganised, or the response to the broadcast was lost.
- */
-export function notePending(context: RelayDeps, row: SubmissionRow): boolean {
-  if (row.state === "broadcast") return false;
-  context.ledger.transaction(() => reopen(context, row));
-  return true;
-}
 
 /** True when the block is the one in the journal. */
 export function isKnownBlock(row: SubmissionRow, outcome: Included): boolean {
@@ -39,7 +30,7 @@ export async function settleSuccess(
 ): Promise<boolean> {
   const isKnown = isKnownBlock(row, outcome);
   if (isKnown && !outcome.isFinal) return false;
-  const paid = isKnown ? undefined : await readPaidBy(context, outcome);
+  const paid = isKnown ? undefined : await readPaid(context, outcome);
   const outcomes = isKnown ? [] : await readOutcomes(context, row, outcome);
   if (outcomes === undefined) return false;
   context.ledger.transaction(() => {
@@ -54,10 +45,6 @@ export async function settleSuccess(
     if (outcome.isFinal) finalise(context, row);
   });
   return true;
-}
-
-function readPaidBy(context: Settling, outcome: Included): Promise<Paid | undefined> {
-  return readPaid(outcome, context.profit?.price, context.signal);
 }
 
 /**
@@ -133,7 +120,7 @@ export async function settleRevert(
   const state = outcome.isFinal ? "failed" : "included";
   if (!isKnownBlock(row, outcome)) {
     const { block, refusal } = outcome;
-    const paid = await readPaidBy(context, outcome);
+    const paid = await readPaid(context, outcome);
     await settleByReceipts(context, row, { state, detail, block, code: refusal?.code, paid });
     return true;
   }

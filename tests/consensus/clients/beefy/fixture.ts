@@ -221,11 +221,7 @@ export function relay(
 ): RunningRelayer {
   const { delivery, log, clock } = deliveryTo(hub, target, options);
   const stop = new AbortController();
-  const logged = log.with({ chain: target.stateMachine });
-  const worker = clientWorker(
-    { clock, random: fixedRandomness(0), log: logged, intervalMs: 2_000 },
-    delivery,
-  );
+  const worker = clientWorker({ clock, random: fixedRandomness(0), intervalMs: 2_000 }, delivery);
   let fault: unknown;
   const running = worker.run(stop.signal).catch((error: unknown) => {
     if (!stop.signal.aborted) fault = error;

@@ -51,7 +51,7 @@ class Scene implements AsyncDisposable {
       sources: [source],
       chain: { id: idOf("EVM-1/ETH0"), hubClient } as unknown as HostChain,
     });
-    const worker = clientWorker({ clock, log, random: fixedRandomness(0), intervalMs: 10_000 }, delivery);
+    const worker = clientWorker({ clock, random: fixedRandomness(0), intervalMs: 10_000 }, delivery);
     this.#end = worker.run(this.#stop.signal).catch((error: unknown) => error);
   }
 

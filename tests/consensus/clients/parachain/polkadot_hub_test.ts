@@ -66,19 +66,6 @@ Deno.test("Polkadot Hub: its head is stored as an EVM chain's, with the time of 
   assert.match(reasonOf(await prover.next(never)), /has no newer head$/);
 });
 
-Deno.test("Polkadot Hub: a timestamp in its header wins over the slot", async () => {
-  await using fixture = await Fixture.start(FOLLOWING);
-  const header = polkadotHubHeader(5);
-  const said = new Uint8Array(8);
-  new DataView(said.buffer).setBigUint64(0, 1_786_000_000n, true);
-  fixture.polkadotHub = { ...header, digest: [...header.digest, digestItem("consensus", "ISTM", said)] };
-  fixture.advance();
-  await fixture.submit(fixture.hub, updatesOf(await fixture.ofPolkadotHub().next(never)));
-  const { reads } = fixture.connect(fixture.hub);
-  const stored = await reads.fetchCommitment({ id: POLKADOT_HUB, height: 5n }, never);
-  assert.equal(stored?.timestampSec, 1_786_000_000n);
-});
-
 Deno.test("Polkadot Hub: heads without messages are proved once in ten minutes, those with messages at once", async () => {
   await using fixture = await Fixture.start(FOLLOWING);
   let has: boolean | undefined = false;

@@ -19,6 +19,7 @@ import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hubMetadata, hubScale } from "../../../support/hub_vectors.ts";
 import { ScriptedError } from "../../../support/scripted_socket.ts";
 import { hashOf, headerJson, type Script, scriptChain, scriptHub } from "./scripted_hub.ts";
+import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 
 const { signal } = new AbortController();
 
@@ -215,6 +216,16 @@ Deno.test("hub calls: what exceeds the size limit is refused without asking", as
   const { node, chain, run } = scriptHub(withValidity(VALID, undefined), { maxCallBytes: 100 });
   assert.equal((await run(chain.hubCalls.dryRunCall(accumulate, signal)))?.code, "too_large");
   assert.equal(node.exchanges.some(({ methods }) => methods.includes("state_call")), false);
+});
+
+Deno.test("hub calls: a claim that shrinks by a fifth is sent compressed", async () => {
+  const { proof } = accumulate;
+  const sourceProof = { ...proof.sourceProof, proof: new Uint8Array(5_000).fill(9) };
+  const large = { kind: "accumulate", proof: { ...proof, sourceProof } } as const;
+  const { chain, run } = scriptHub({ chain_getHeader: () => headerJson(77) });
+  const call = decodeBareExtrinsic((await run(chain.hubCalls.prepareCall(large, signal))).raw);
+  // Pallet CallDecompressor of nexus, call decompress_call.
+  assert.deepEqual([...call.slice(0, 2)], [54, 0]);
 });
 
 const [request] = argumentOf("StateCoprocessor.handle_unsigned", getRequestsWithProofCodec).requests;

@@ -13,8 +13,7 @@ import {
 } from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { requestFeeSlot, requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
+import { requestSenderSlot } from "../../../../src/core/evm/host_storage.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { substrateEvmProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -108,31 +107,6 @@ Deno.test("polkadot hub: messages, fees, receipts and values of the mirrored sta
     assert.deepEqual(fees, [7n, 7n, 7n]);
     const { relayers } = await chain.proofs.proveReceipts(commitments, { height, stateRoot }, never);
     assert.deepEqual(relayers, [undefined, undefined, undefined]);
-  }));
-
-Deno.test("polkadot hub: what the mirror proves is what the EVM has in its slots, block by block", () =>
-  withChain(async ({ proven, host }) => {
-    const { parachain: revive, node } = proven;
-    assert.ok(revive !== undefined);
-    const post = { dest: "EVM-97", to: host.addresses.ping, fee: 3n, timeoutSec: 0n };
-    const receipts = [
-      await sendPings(host, { ...post, count: 1 }),
-      await sendPings(host, { ...post, count: 2 }),
-    ];
-    const slots = receipts.flatMap((receipt) => sentIn(host, receipt, 0)).flatMap(({ commitment }) => [
-      requestFeeSlot(commitment),
-      requestSenderSlot(commitment),
-    ]);
-    for (const { blockNumber } of receipts) {
-      for (const slot of slots) {
-        const stored = await host.reader.getStorageAt({ address: host.addresses.host, slot, blockNumber });
-        assert.equal(
-          await revive.slot(blockNumber, toAddress(host.addresses.host), slot),
-          BigInt(stored ?? 0),
-        );
-      }
-    }
-    assert.equal(node.chainId, 420420417);
   }));
 
 Deno.test("polkadot hub: the start accepts both nodes of the chain", () =>

@@ -340,6 +340,13 @@ Deno.test("claims: a nonce that a withdrawal uses up between signing and sending
   assert.equal(scene.hub.accounts.balanceOf(a, toEvmAddress(keyOf(1))), 4n * one);
 });
 
+Deno.test("claims: the next group of a pair waits until the one before is in a block", async () => {
+  const { rounds } = await delivered(51);
+  for (const expected of ["sent", "busy"]) {
+    assert.deepEqual((await rounds.run(never)).pairs.map(({ result }) => result), [expected]);
+  }
+});
+
 Deno.test("claims: for a beneficiary they wait while an order to withdraw holds the nonce", async () => {
   const { scene } = await delivered(1, { keys: { [a]: 1, [b]: 2 } });
   const id = scene.ledger.withdrawals.record({

@@ -118,7 +118,7 @@ Deno.test("rewards: with a database that lacks a claim its block has to be final
   await new RewardRounds(scene.context).run(never);
   assert.deepEqual(states(scene, ["7"]), ["pending"]);
   scene.hubNode.reorganise(1, "forget");
-  await scene.clock.advance(60_000);
+  await scene.clock.advance(2 * 3_600_000);
   await new RewardRounds(scene.context).run(never);
   await scene.blocks(5);
   await new RewardRounds(scene.context).run(never);

@@ -3,16 +3,13 @@ import fc from "fast-check";
 import {
   type BatchDecision,
   type BatchOffer,
+  costUsd18,
+  coveringPriceWei,
   decideBatch,
   decideProfit,
-  type PaymentClass,
-  type ProfitRule,
-} from "../../../../src/messaging/relay/decisions/profit.ts";
-import {
-  costUsd18,
   highestPayingPriceWei,
+  type ProfitRule,
   requiredUsd18,
-  signingBoundWei,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 
 // At 1 wei and one dollar a unit of gas costs 10^-18 dollars, so that gas and cost are the same numbers.
@@ -23,9 +20,9 @@ function offer(
   id: string,
   fee18: bigint | undefined,
   gas = 100n,
-  paymentClass: PaymentClass = "request",
+  isOwnPayment = false,
 ): BatchOffer {
-  return { id, fee18, gas, dataCostWei: 0n, paymentClass };
+  return { id, fee18, gas, dataCostWei: 0n, isOwnPayment };
 }
 
 function ids(decision: BatchDecision): { deliver: string[]; hold: string[] } {
@@ -67,13 +64,13 @@ Deno.test("batch: a rich message carries no poor one, which is dropped before th
 });
 
 Deno.test("batch: neither a rewarded request nor a payment of our own takes the consensus proofs along for nothing", () => {
-  for (const paymentClass of ["own_withdrawal", "listed_hub_request"] as const) {
-    const poor = offer("w", 110n, 100n, paymentClass);
+  for (const isOwnPayment of [true, false]) {
+    const poor = offer("w", 110n, 100n, isOwnPayment);
     assert.deepEqual(ids(decideBatch([offer("a", 110n), poor], consensusProofs, rule)), {
       deliver: [],
       hold: ["a:consensus_proofs_unprofitable", "w:consensus_proofs_unprofitable"],
     });
-    const rich = offer("w", 1_210n, 100n, paymentClass);
+    const rich = offer("w", 1_210n, 100n, isOwnPayment);
     assert.deepEqual(ids(decideBatch([offer("a", 110n), rich], consensusProofs, rule)).deliver, ["a", "w"]);
   }
 });
@@ -81,7 +78,7 @@ Deno.test("batch: neither a rewarded request nor a payment of our own takes the 
 for (const profitPercent of [0, 10]) {
   Deno.test(`batch: a payment of our own covers message and proofs at cost, with ${profitPercent} percent and in any company`, () => {
     const at = { ...rule, profitPercent };
-    const own = (fee18: bigint): BatchOffer => offer("w", fee18, 100n, "own_withdrawal");
+    const own = (fee18: bigint): BatchOffer => offer("w", fee18, 100n, true);
     assert.deepEqual(ids(decideBatch([own(1_100n)], consensusProofs, at)).deliver, ["w"]);
     assert.deepEqual(ids(decideBatch([own(1_099n)], consensusProofs, at)).hold, [
       "w:consensus_proofs_unprofitable",
@@ -100,7 +97,7 @@ for (const profitPercent of [0, 10]) {
 Deno.test("batch: without a price nothing goes out, whatever it earns", () => {
   const unknown = { ...rule, price27: undefined };
   const rich = 10n ** 30n;
-  const offers = [offer("a", rich), offer("l", rich, 100n, "listed_hub_request")];
+  const offers = [offer("a", rich), offer("l", rich)];
   assert.deepEqual(ids(decideBatch(offers, consensusProofs, unknown)), {
     deliver: [],
     hold: ["a:price_unknown", "l:price_unknown"],
@@ -117,20 +114,13 @@ Deno.test("batch: two messages with one id are a defect", () => {
 });
 
 const fees = fc.option(fc.bigInt({ min: 0n, max: 3_000n }), { nil: undefined, freq: 10 });
-const kinds = fc.constantFrom<PaymentClass>(
-  "request",
-  "request",
-  "request",
-  "get_response",
-  "listed_hub_request",
-);
 const offers = fc.uniqueArray(
   fc.record({
     id: fc.integer({ min: 0, max: 99 }).map(String),
     fee18: fees,
     gas: fc.bigInt({ min: 0n, max: 2_000n }),
     dataCostWei: fc.bigInt({ min: 0n, max: 300n }),
-    paymentClass: kinds,
+    isOwnPayment: fc.constant(false),
   }),
   { selector: ({ id }) => id, maxLength: 12 },
 );
@@ -228,12 +218,11 @@ Deno.test("break-even: the price found still pays and one wei more does not", ()
 Deno.test("signing bound: the fees just cover the cost, the wanted profit is room for the price to move", () => {
   const facts = { gas: 200_000n, dataCostWei: 10n ** 12n, price27: 3_000n * 10n ** 27n, profitPercent: 10 };
   const offered18 = 25n * 10n ** 18n;
-  const wei = signingBoundWei({ ...facts, offered18 });
+  const wei = coveringPriceWei({ ...facts, offered18 });
   assert.ok(wei !== undefined && wei > (highestPayingPriceWei({ ...facts, offered18 }) ?? 0n));
   const cost = (gasPriceWei: bigint): bigint =>
     costUsd18(facts, { gasPriceWei, price27: facts.price27 }) ?? 0n;
   assert.ok(cost(wei) <= offered18 && cost(wei + 1n) > offered18);
-  assert.equal(signingBoundWei({ ...facts, offered18, profitPercent: 0 }), undefined);
 });
 
 Deno.test("break-even: nothing to spend without a price or a fee", () => {

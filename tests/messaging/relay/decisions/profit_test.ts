@@ -1,21 +1,14 @@
-import { getRequest } from "../fixture.ts";
 import assert from "node:assert/strict";
-import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
-import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { paymentBudget18, toReward18 } from "../../../../src/messaging/relay/decisions/profit.ts";
 import {
-  classifyPayment,
   decideProfit,
   type Offer,
+  paymentBudget18,
   type ProfitRule,
+  toReward18,
 } from "../../../../src/messaging/relay/decisions/profit.ts";
 
-const hub = parseStateMachine("POLKADOT-3367");
-const source = parseStateMachine("EVM-1");
-const target = parseStateMachine("EVM-56");
-
 // 200,000 gas at 30 gwei and 3,000 dollars: 18 dollars.
-const offer: Offer = { paymentClass: "request", fee18: 0n, gas: 200_000n, dataCostWei: 0n };
+const offer: Offer = { isOwnPayment: false, fee18: 0n, gas: 200_000n, dataCostWei: 0n };
 const rule: ProfitRule = { gasPriceWei: 30_000_000_000n, price27: 3_000n * 10n ** 27n, profitPercent: 0 };
 const COST = 18n * 10n ** 18n;
 
@@ -92,27 +85,20 @@ Deno.test("profit: a fee that is raised while the message is held delivers it (F
 });
 
 Deno.test("profit: no message is delivered without a fee, or while fee and price are unknown", () => {
-  const classes = [
-    "own_withdrawal",
-    "listed_hub_request",
-    "filtered_hub_request",
-    "request",
-    "get_response",
-  ] as const;
   const unpriced = { ...rule, profitPercent: 5, price27: undefined };
-  for (const paymentClass of classes) {
+  for (const isOwnPayment of [true, false]) {
     const decisions = [
-      decideProfit({ ...offer, paymentClass }, { ...rule, profitPercent: 5 }),
-      decideProfit({ ...offer, paymentClass, fee18: undefined }, unpriced),
+      decideProfit({ ...offer, isOwnPayment }, { ...rule, profitPercent: 5 }),
+      decideProfit({ ...offer, isOwnPayment, fee18: undefined }, unpriced),
     ];
-    assert.deepEqual(decisions.map(({ kind }) => kind), ["hold", "hold"], paymentClass);
+    assert.deepEqual(decisions.map(({ kind }) => kind), ["hold", "hold"]);
   }
 });
 
 Deno.test("profit: a payment of our own goes while it costs no more than what may be spent, also at 0 percent", () => {
   for (const profitPercent of [0, 50]) {
     const decide = (fee18: bigint): string =>
-      decideProfit({ ...offer, paymentClass: "own_withdrawal", fee18 }, { ...rule, profitPercent }).kind;
+      decideProfit({ ...offer, isOwnPayment: true, fee18 }, { ...rule, profitPercent }).kind;
     assert.equal(decide(COST), "deliver", `at ${profitPercent} percent`);
     assert.equal(decide(COST - 1n), "hold", `at ${profitPercent} percent`);
   }
@@ -131,41 +117,4 @@ Deno.test("profit: a reward is worth its amount at the price of the hub's token,
   const fiveTokens = 5n * 10n ** 12n;
   assert.equal(toReward18(fiveTokens, 35n * 10n ** 24n), 175n * 10n ** 15n);
   assert.equal(toReward18(fiveTokens, undefined), 0n);
-});
-
-function post(from: typeof hub, dest: typeof hub): Message {
-  const request: PostRequest = {
-    source: from,
-    dest,
-    nonce: 1n,
-    from: new Uint8Array(20),
-    to: new Uint8Array(20),
-    timeoutTimestampSec: 0n,
-    body: new Uint8Array(),
-  };
-  return { kind: "post", commitment: `0x${"11".repeat(32)}`, request };
-}
-
-Deno.test("profit: the class of a message follows its way and its sender", () => {
-  const facts = { hub, target, isOwnWithdrawal: false, isListedModule: false };
-  assert.equal(classifyPayment(post(source, target), facts), "request");
-  assert.equal(classifyPayment(post(hub, target), facts), "filtered_hub_request");
-  assert.equal(classifyPayment(post(hub, target), { ...facts, isListedModule: true }), "listed_hub_request");
-  const own = { ...facts, isListedModule: true, isOwnWithdrawal: true };
-  assert.equal(classifyPayment(post(hub, target), own), "own_withdrawal");
-  // A module that calls itself like a listed one is still a user's on its own chain.
-  assert.equal(classifyPayment(post(source, target), own), "request");
-});
-
-Deno.test("profit: an answer to a get is paid by the get, and a message for another chain is a defect", () => {
-  const facts = { hub, target, isOwnWithdrawal: false, isListedModule: false };
-  const get: GetRequest = getRequest({ source: target, dest: source, keys: [] });
-  const answer: Message = {
-    kind: "getResponse",
-    commitment: `0x${"11".repeat(32)}`,
-    requestCommitment: `0x${"22".repeat(32)}`,
-    response: { get, values: [] },
-  };
-  assert.equal(classifyPayment(answer, facts), "get_response");
-  assert.throws(() => classifyPayment(post(target, source), facts));
 });

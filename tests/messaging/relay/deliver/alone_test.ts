@@ -6,7 +6,7 @@ import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspensi
 import { hold } from "../../../../src/messaging/relay/messages.ts";
 import { scanLeg, startCursor } from "../../../../src/messaging/relay/scan.ts";
 import { mine, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { delivered, Fixture, names, Relayer, setUp } from "../fixture.ts";
 
 /** Changes what a simulation of the second chain shows. */
 function alter(
@@ -35,9 +35,8 @@ async function work(fixture: Fixture, relayer: Relayer, rounds: number): Promise
 }
 
 Deno.test("alone: a module that takes one message a block gets all of them, one transaction after the other", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   trust(outbound(relayer), messages);
   alter(
     relayer,
@@ -48,9 +47,8 @@ Deno.test("alone: a module that takes one message a block gets all of them, one 
 });
 
 Deno.test("alone: messages that lack gas in company only are sent in smaller batches, all of them", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 40);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   trust(outbound(relayer), messages);
   alter(relayer, (simulation) => {
     const fitting = simulation.handled.map((_, index) => index < 16);
@@ -67,11 +65,9 @@ Deno.test("alone: messages that lack gas in company only are sent in smaller bat
 });
 
 Deno.test("alone: what fails in company, or behind our own transaction to its module, is judged again soon, whatever its past", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const [good, bad] = await fixture.sendFrom(fixture.hub, fixture.two, 2);
   fixture.two.failing.add(bad.commitment);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   trust(leg, [good]);
   await round(relayer, leg);
   const { reason, batchLimit } = relayer.row(bad);
@@ -93,12 +89,10 @@ Deno.test("alone: what fails in company, or behind our own transaction to its mo
 });
 
 Deno.test("alone: a message to the same module that waits itself keeps no message from going alone", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const from = new Uint8Array(20).fill(7);
   const [single] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const [suspended] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { from });
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   trust(leg, [single, suspended]);
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
   await startCursor(leg, view);

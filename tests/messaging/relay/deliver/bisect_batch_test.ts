@@ -3,7 +3,7 @@ import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import { type BisectResult, findDeliverable } from "../../../../src/messaging/relay/deliver/bisect_batch.ts";
 import { forge } from "../../../support/memory_host.ts";
-import { Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { Fixture, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -14,10 +14,9 @@ interface Case {
 
 /** `count` messages from one chain, ready to be proved to the hub (or from the hub to the other chain). */
 async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [source, target] = way === "in" ? [fixture.one, fixture.hub] : [fixture.hub, fixture.two];
   const messages = await fixture.sendFrom(source, target, count);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
   const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
   return {

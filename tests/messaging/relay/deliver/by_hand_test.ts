@@ -6,8 +6,8 @@ import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { recordMissed } from "../../../../src/messaging/relay/scan.ts";
 import { readTransactionRevenue } from "../../../../src/messaging/relay/settle/replacement.ts";
 import { COST_18, pay, payAndUpdate, profitOf, running } from "../market.ts";
-import { inbound, mine, round } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, sender } from "../fixture.ts";
+import { mine, round } from "../rounds.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, sender, setUp } from "../fixture.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { neverMs } from "../../../../src/messaging/ledger/ledger.ts";
 
@@ -20,9 +20,8 @@ interface Scene {
 
 /** A message that does not pay, held by the profit rule. */
 async function holdPoor(): Promise<Scene> {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [poor] = await payAndUpdate(fixture, [5n]);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = relayer.leg(relayer.hub, relayer.two, { profit: profitOf(relayer, 10) });
   await round(relayer, leg);
   assert.deepEqual(relayer.stateOf(poor), ["held", "unprofitable"]);
@@ -89,11 +88,9 @@ Deno.test("by hand: what another relayer has delivered is not sent again", async
 });
 
 Deno.test("by hand: a dry run to the hub tells that the sender has no bandwidth left, and proves nothing for it", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   fixture.hub.meter(fromHex(sender), 5n);
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = inbound(relayer);
   await round(relayer, leg);
   assert.equal(relayer.row(message, names.hub).reason, "no_bandwidth");
   const asked = relayer.hub.calls.length;
@@ -262,10 +259,8 @@ Deno.test("by hand: no proof goes with a message to a chain where heights have a
 });
 
 Deno.test("missed messages: blocks read again find what has no row, once, and no block ahead of the leg", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 3);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.one, relayer.hub);
   const everything = { from: 1n, to: 10n ** 9n };
   assert.equal((await recordMissed(leg, everything)).read, undefined);
   await fixture.blocks(1);

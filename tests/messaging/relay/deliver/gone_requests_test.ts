@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { confirmUnknown } from "../../../../src/messaging/relay/deliver/profitability.ts";
 import { outbound } from "../rounds.ts";
-import { Fixture, getRequest, memoryLedger, Relayer } from "../fixture.ts";
+import { getRequest, setUp } from "../fixture.ts";
 
 Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   await fixture.blocks(2);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const get = getRequest({ nonce: 7n, keys: [] });
   const refusal = { code: "unknown_message", detail: "UnknownMessage" } as const;
   const refused = [

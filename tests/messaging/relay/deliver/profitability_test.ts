@@ -16,6 +16,7 @@ import {
   names,
   Relayer,
   sender,
+  setUp,
 } from "../fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
@@ -26,10 +27,9 @@ async function prepare(fees: readonly bigint[], settings: Partial<RelaySettings>
   messages: Message[];
   first: Message;
 }> {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp({ settings });
   const messages = await payAndUpdate(fixture, fees);
   const [first = fixture.message()] = messages;
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   return { fixture, relayer, messages, first };
 }
 
@@ -289,10 +289,9 @@ Deno.test("profitability: with 0 percent everything goes, and neither fees nor p
 });
 
 const fromHub = async (settings: Partial<RelaySettings>): Promise<[Relayer, Message]> => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp({ settings });
   fixture.two.priceWei = PRICE_WEI;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
   await round(relayer, withProfitRule(relayer).leg);
   return [relayer, message];
 };
@@ -400,7 +399,7 @@ for (const percent of [0, 10]) {
 
 for (const retryFrequencySec of [undefined, 3_600]) {
   Deno.test(`profitability: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
-    const fixture = new Fixture();
+    const { fixture, relayer } = setUp({ settings: { retryFrequencySec } });
     fixture.two.priceWei = PRICE_WEI;
     const get: GetRequest = getRequest({ from: fromHex(sender) });
     const asked = getMessage(get);
@@ -409,7 +408,6 @@ for (const retryFrequencySec of [undefined, 3_600]) {
     fixture.hub.dispatch(response);
     await fixture.blocks(1);
     await fixture.update(fixture.hub, fixture.two);
-    const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec } });
     const { leg } = withProfitRule(relayer);
     await round(relayer, leg);
     assert.deepEqual(relayer.stateOf(response), ["held", "unprofitable"]);
@@ -425,7 +423,7 @@ for (const retryFrequencySec of [undefined, 3_600]) {
 }
 
 Deno.test("profitability: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   fixture.two.priceWei = PRICE_WEI;
   const ask = (
     nonce: bigint,
@@ -439,7 +437,6 @@ Deno.test("profitability: a response is paid by the fee of its request, and goes
   await fixture.blocks(1);
   await fixture.update(fixture.hub, fixture.two);
   const [post] = await payAndUpdate(fixture, [REQUIRED_18]);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
   assert.deepEqual(
@@ -453,13 +450,12 @@ Deno.test("profitability: a response is paid by the fee of its request, and goes
 });
 
 Deno.test("profitability: a large message that does not pay for its own bytes is neither proved nor simulated, and data is paid by size", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const body = new Uint8Array(20_000).fill(1);
   // 320,000 gas of bytes alone, against 0.64 dollars.
   const [large] = await payAndUpdate(fixture, [COST_18 * 3n], { body });
   const [small] = await payAndUpdate(fixture, [REQUIRED_18 * 2n]);
   const [paying] = await payAndUpdate(fixture, [COST_18 * 100n], { body });
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const simulated: number[] = [];
   const { two } = relayer;
   const simulate = two.simulate.bind(two);

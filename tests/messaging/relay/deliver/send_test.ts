@@ -7,7 +7,16 @@ import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedu
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { signDelivery } from "../competitor.ts";
 import { mine, outbound, readAgain, round, settle } from "../rounds.ts";
-import { delivered, Fixture, interrupt, memoryLedger, type Messages, names, Relayer } from "../fixture.ts";
+import {
+  delivered,
+  Fixture,
+  interrupt,
+  memoryLedger,
+  type Messages,
+  names,
+  Relayer,
+  setUp,
+} from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 async function prepare<N extends number>(count: N, ledger?: Ledger): Promise<
@@ -437,10 +446,9 @@ Deno.test("send: a fault of the source while proving is rethrown, and no row cha
 });
 
 Deno.test("send: a message that exceeds the bytes of a transaction alone is held with its reason (F13)", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [large] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { body: new Uint8Array(120_000) });
   const [small] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.equal(relayer.row(large).reason, "too_large");
   assert.equal(relayer.row(small).state, "submitted");

@@ -4,7 +4,7 @@ import { confirmForeignReceipts } from "../../../../src/messaging/relay/settle/r
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { mine, outbound, round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
 
 interface Case {
   readonly fixture: Fixture;
@@ -111,12 +111,11 @@ Deno.test("competitors: a delivery that turns out to be ours after a reorganisat
 });
 
 Deno.test("competitors: a receipt that a second endpoint does not confirm ends nothing; the message waits and is checked again", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, outbound(competitor));
   await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
   assert.deepEqual(relayer.stateOf(message), ["held", "race"]);
@@ -151,10 +150,8 @@ for (const hasWitness of [true, false]) {
 }
 
 Deno.test("competitors: after a batch that another relayer spoils with one message, messages pause and go in small batches, which grow again", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   const sizes: number[] = [];
   for (const spoiled of [7, 0, undefined, undefined, undefined, undefined]) {
     const last = spoiled === undefined ? undefined : messages[spoiled];

@@ -8,7 +8,7 @@ import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.t
 import { NO_COMPETITION, readCompetition } from "../../../../src/messaging/relay/limits/competitors.ts";
 import type { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryGates } from "../../../support/memory_gates.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer } from "../fixture.ts";
+import { delivered, Fixture, names, Relayer, setUp } from "../fixture.ts";
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { mine, outbound, round } from "../rounds.ts";
@@ -25,8 +25,7 @@ async function prepare(settings: Partial<RelaySettings> = {}): Promise<{
   readonly gates: MemoryGates;
   readonly message: Message;
 }> {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
+  const { fixture, relayer } = setUp({ settings });
   const gates = new MemoryGates(fixture.clock);
   relayer.two.gates = gates;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { to: module });

@@ -6,7 +6,12 @@ import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
-import { isSpendingStopped, stopUncovered } from "../../../../src/messaging/relay/limits/spending.ts";
+import {
+  findSpendingStop,
+  isUnfunded,
+  stopUncovered,
+  suspendUnfunded,
+} from "../../../../src/messaging/relay/limits/spending.ts";
 import type { EventCode } from "../../../../src/core/telemetry/log.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith, signDelivery } from "../competitor.ts";
@@ -360,7 +365,7 @@ Deno.test("daily loss: what was spent is compared with the limit also while one 
   await settle(work);
   assert.equal(work.relayer.ledger.spending.sumLoss(names.two, 0).unpriced, 0, "a price was asked for");
   await work.fixture.clock.advance(120_000);
-  assert.ok(isSpendingStopped(work.leg), "the limit is reached");
+  assert.ok(findSpendingStop(work.leg), "the limit is reached");
 });
 
 Deno.test("daily loss: what waits for a higher price gets it although another transaction was not covered", async () => {
@@ -384,4 +389,12 @@ Deno.test("daily loss: without a price nothing is signed, also where nothing was
   });
   assert.equal((await round(work.relayer, leg)).sent, 0);
   assert.match(JSON.stringify(told(work, "loss_limit_reached")), /price of the native token is unknown/);
+});
+
+Deno.test("spending: a pause of an account that cannot pay does not last as long as the clock was ahead", () => {
+  const { fixture, leg } = prepare(10);
+  suspendUnfunded(leg, "no funds");
+  assert.ok(isUnfunded(leg));
+  fixture.clock.jump(-3_600_000);
+  assert.ok(!isUnfunded(leg));
 });

@@ -10,7 +10,7 @@ import {
   toSuspensionKey,
 } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { mine, outbound, round, trust } from "../rounds.ts";
-import { Fixture, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
+import { Fixture, interrupt, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
 import { COST_18, payAndUpdate, profitOf } from "../market.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
@@ -51,9 +51,8 @@ const stateOf = (relayer: Relayer, message: Message | undefined): string =>
   message === undefined ? "" : relayer.stateOf(message).join(" ");
 
 Deno.test("suspension: a module that behaves in simulations only is paid three times at most, however many messages come", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp({ settings: { retryFrequencySec: 600 } });
   fixture.two.deceivers.add(deceiver);
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings: { retryFrequencySec: 600 } });
   for (let time = 0; time < 80; time++) {
     await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
     await work(relayer);
@@ -100,9 +99,8 @@ Deno.test("suspension: after one delivery without effect messages of the pair, a
 });
 
 Deno.test("suspension: after a day one message is tried; when it is delivered the others follow", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   fixture.two.deceivers.add(deceiver);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   await work(relayer);
   const later = await fixture.sendFrom(fixture.hub, fixture.two, 5, toDeceiver);
@@ -123,8 +121,7 @@ Deno.test("suspension: after a day one message is tried; when it is delivered th
 });
 
 Deno.test("suspension: a delivery that was signed before the failure releases nothing", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const { fixture, relayer } = setUp();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   await round(relayer, outbound(relayer));
   const target = relayer.on(relayer.two);
@@ -140,8 +137,7 @@ Deno.test("suspension: a delivery that was signed before the failure releases no
 });
 
 Deno.test("suspension: our own payments are not held by it, and neither shorten nor end it", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const { fixture, relayer } = setUp();
   const [payment] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { ...toDeceiver, source: names.hub });
   relayer.ledger.withdrawals.record({
     chain: names.two,
@@ -169,8 +165,7 @@ Deno.test("suspension: our own payments are not held by it, and neither shorten 
 });
 
 Deno.test("suspension: what was prepared before the failure was seen is not sent", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const { fixture, relayer } = setUp();
   const [suspended] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   const [free] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   trust(relayer.on(relayer.two), [suspended, free]);
@@ -189,9 +184,8 @@ Deno.test("suspension: what was prepared before the failure was seen is not sent
 });
 
 Deno.test("suspension: after the last try only a hand sets the pair free", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   fixture.two.deceivers.add(deceiver);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   for (const days of [0, 1, 3, 400]) {
     await fixture.clock.advance(days * DAY_MS);
     await fixture.sendFrom(fixture.hub, fixture.two, 2, toDeceiver);
@@ -220,9 +214,8 @@ Deno.test("suspension: after the last try only a hand sets the pair free", async
 });
 
 Deno.test("suspension: a failure whose block is gone does not count", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   fixture.two.deceivers.add(deceiver);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
   await round(relayer, outbound(relayer));
   await mine(relayer);
@@ -301,8 +294,7 @@ Deno.test("strangers: a small limit is all theirs before anything was delivered,
 });
 
 Deno.test("strangers: one that makes a transaction revert alone is suspended with its receiver at once, and warned about", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
+  const { fixture, relayer } = setUp();
   for (const from of [7, 8]) {
     const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, {
       ...toDeceiver,

@@ -3,7 +3,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { mine, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, Relayer } from "../fixture.ts";
+import { delivered, Fixture, Relayer, setUp } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** Sizes of the transactions that were wasted, in order. */
@@ -28,11 +28,9 @@ function spoil(fixture: Fixture, message: Message): Message {
 }
 
 Deno.test("reverting message: two of them in one batch are both found, and no other message waits for longer than a round", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 16);
   const bad = [spoil(fixture, messages[0]), spoil(fixture, messages[9])];
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   trust(leg, messages);
   for (let times = 0; times < 10; times++) {
     await roundAndSettle(fixture, relayer, leg);
@@ -67,11 +65,10 @@ Deno.test("reverting message: after a restart the members of a reverted batch st
 });
 
 Deno.test("reverting message: what does not pay in the small batch it got is tried again, and goes once it does", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const fee18 = 2n * COST_18;
   const messages = await payAndUpdate(fixture, [fee18, fee18, fee18, fee18]);
   const spoiler = spoil(fixture, messages[0]);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   const leg = { ...outbound(relayer), profit: profitOf(relayer, 10) };
   await roundAndSettle(fixture, relayer, leg);
   assert.deepEqual(wasted(fixture), [4]);
@@ -92,10 +89,8 @@ Deno.test("reverting message: what does not pay in the small batch it got is tri
 });
 
 Deno.test("reverting message: after a host froze no message is blamed, and the batch stays together", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   await round(relayer, leg);
   fixture.two.freeze(true);
   await mine(relayer);

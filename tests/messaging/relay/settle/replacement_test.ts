@@ -9,7 +9,7 @@ import { settleAll, type SettleRound } from "../../../../src/messaging/relay/set
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
 import { outbound, round } from "../rounds.ts";
-import { delivered, Fixture, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
+import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
@@ -68,7 +68,6 @@ function paying(dollars18: bigint): LegProfit {
     id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
     fees: {
       fetchFees: (keys) => Promise.resolve({ units: keys.map(() => dollars18), decimals: 18 }),
-      fetchFeeTokenDecimals: () => Promise.resolve(18),
     },
     certain: {
       fetchCertainFees: (keys) => Promise.resolve(keys.map(() => ({ kind: "certain", value: dollars18 }))),
@@ -87,7 +86,6 @@ function paying(dollars18: bigint): LegProfit {
           isRemembered: false,
           failures: [],
         }),
-      lastGood: undefined,
     },
   };
 }
@@ -387,10 +385,8 @@ Deno.test("replacement: without funds for a higher price the shortfall is report
 });
 
 Deno.test("balance (F18): an empty account suspends its chain: one check a minute, one log line every five", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   await fixture.sendFrom(fixture.hub, fixture.two, 2);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   const { account } = relayer;
   fixture.two.unfunded.add(account);
   const signs = (): number => relayer.two.calls.filter((method) => method === "sign").length;

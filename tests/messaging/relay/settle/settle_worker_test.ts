@@ -17,6 +17,7 @@ import {
   names,
   Relayer,
   type RelayerOptions,
+  setUp,
 } from "../fixture.ts";
 
 interface Case {
@@ -117,11 +118,10 @@ Deno.test("settle: with a retry frequency, a message without effect is tried aga
 });
 
 Deno.test("settle: after a lost race the competitor's messages are ended and the others tried again", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
   const [first, second] = messages;
   await raceWith(fixture, [first]);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, outbound(relayer));
   await mine(relayer);
   assert.equal(fixture.two.reverted().length, 1);
@@ -164,11 +164,9 @@ Deno.test("settle: a revert without a competitor is tried twice at once, then le
 });
 
 Deno.test("settle: messages that went again with a nonce that was used by then are given back", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const messages = await fixture.sendFrom(fixture.hub, fixture.two, 2);
   const [first] = messages;
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   trust(relayer.on(relayer.two), messages);
   await round(relayer, leg);
   fixture.two.spoiling.add(first.commitment);
@@ -191,10 +189,8 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
 });
 
 Deno.test("settle: attempts that failed for other reasons do not use up the prompt ones", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, leg } = setUp();
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
   const { account } = relayer;
   fixture.two.unfunded.add(account);
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -271,9 +267,8 @@ Deno.test("settle: our receipts without their transaction settle it when the nod
 });
 
 Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent again", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   fixture.hub.clearMempool();
   await settle(relayer, relayer.hub);
@@ -289,11 +284,10 @@ Deno.test("settle: an extrinsic that left the pool is given up after three block
 });
 
 Deno.test("settle: an equal batch of another relayer in the hub's pool ends as delivered by them", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [first] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, inbound(competitor));
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   await round(relayer, inbound(relayer));
   assert.equal(fixture.hub.mempoolSize, 1);
   await mine(relayer, 4, relayer.hub);
@@ -435,9 +429,8 @@ Deno.test("settle: while a reverted transaction is not final, its messages may g
 });
 
 Deno.test("settle: bytes that are being sent are left alone until there is an answer", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer } = setUp();
   const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
   relayer.two.faults.add("broadcast", { kind: "delay", ms: 5_000 });
   const sending = round(relayer, outbound(relayer));
   await fixture.clock.settle();

@@ -8,14 +8,14 @@ import {
   type ParachainView,
   verifyParachainHead,
 } from "../../../../../src/consensus/clients/parachain/spec/parachain_proof.ts";
-import { encodeHeader } from "../../../../../devnet/hub/digest.ts";
+import { digestItem, encodeHeader } from "../../../../../devnet/hub/digest.ts";
 import { SubstrateTrie } from "../../../../../devnet/trie/substrate_trie.ts";
 import { parachainHeadKey } from "../../../../../src/core/substrate/parachain_heads.ts";
 import { polkadotHubHeader, SLOT_MS } from "../fixture.ts";
 import { parachainConsensusProofCodec } from "../../../../../src/core/ismp/proof.ts";
 import { decodeSubstrateHeader } from "../../../../../src/core/substrate/header.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
-import { bytes, decodeStrict } from "../../../../../src/core/encoding/scale.ts";
+import { bytes, decodeStrict, u64 } from "../../../../../src/core/encoding/scale.ts";
 import { readVectors } from "../../../vector_node.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
 
@@ -105,6 +105,11 @@ Deno.test("parachain proofs: Polkadot Hub is dated by its slots, others never ar
       },
     });
   }
+  const told = digestItem("consensus", "ISTM", u64.enc(1_786_000_000n));
+  const dated = proofOf(1000, encodeHeader({ ...header, digest: [...header.digest, told] }));
+  const whole = { ...view, ...dated.change, slotMs: SLOT_MS };
+  const { commitment } = verifyParachainHead({ storageProof: dated.nodes }, 1000, whole) ?? {};
+  assert.equal(commitment?.timestampSec, 1_786_000_000n, "a timestamp in the header wins");
   const codeWith = (id: number, slotMs: bigint | undefined, encoded = encodedHeader): string => {
     const proof = proofOf(id, encoded);
     const whole = { ...view, ...proof.change, slotMs };
