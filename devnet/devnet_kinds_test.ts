@@ -5,9 +5,8 @@ import { stateMachineCodec } from "../src/core/ismp/state_machine.ts";
 import { offchainKeys, stored, twox } from "../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../src/core/encoding/scale.ts";
 import { parseMessagingConfig } from "../src/messaging/config/read.ts";
-import { type Devnet, type DevnetChain, startDevnet } from "./devnet.ts";
-import { HOST_ABI } from "./evm/abi.ts";
-import { deliverProof, readHubConsensus } from "./evm/host_admin.ts";
+import { type Devnet, startDevnet } from "./devnet.ts";
+import { deliverProof, readHubConsensus, readHubHeight } from "./evm/host_admin.ts";
 import { demoModuleId, type Hub } from "./hub/hub.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
 import { delivered, waitUntil } from "./traffic/messages.ts";
@@ -51,15 +50,6 @@ async function unprovenUpdates(node: Hub): Promise<readonly string[]> {
   return updates.filter(({ extrinsic }) => extrinsic === 0n).map(({ block }) => block);
 }
 
-function hubHeightOn({ host }: DevnetChain): Promise<bigint> {
-  return host.reader.readContract({
-    address: host.addresses.host,
-    abi: HOST_ABI,
-    functionName: "latestStateMachineHeight",
-    args: [host.hub.paraId],
-  });
-}
-
 Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take them rotation by rotation", async () => {
   await using devnet = await startDevnet({
     acceptsProofs: { rotateEvery: 2 },
@@ -70,7 +60,7 @@ Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take 
   const a = devnet.chain("A");
   // The first proof is accepted at the start; every second one rotates.
   for (let proofs = 0; proofs < 4; proofs++) await untilProven(devnet);
-  equal(await hubHeightOn(a), 1n);
+  equal(await readHubHeight(a.host), 1n);
   const { ownProofs } = devnet.hub;
   const firstSet = devnet.relay.sessionOf(0).beefySetId;
   deepEqual([...ownProofs.rotationProofs.keys()], [firstSet + 1n, firstSet + 2n]);
@@ -81,10 +71,10 @@ Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take 
   for (const [setId, height] of ownProofs.rotationProofs) {
     await deliverProof(a.host, await proofBytes(devnet, offchainKeys.beefyRotationProof(setId)));
     equal((await readHubConsensus(a.host)).current.id, setId);
-    equal(await hubHeightOn(a), height);
+    equal(await readHubHeight(a.host), height);
   }
   await deliverProof(a.host, newestProof);
-  equal(await hubHeightOn(a), newest);
+  equal(await readHubHeight(a.host), newest);
   equal((await readHubConsensus(a.host)).latestHeight, BigInt(ownProofs.state?.latestBeefyHeight ?? 0));
   ok(devnet.prover !== undefined);
   devnet.prover.rotateNext();

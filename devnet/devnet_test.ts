@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { fromHex, toHash256 } from "../src/core/encoding/bytes.ts";
 import { readHistory } from "./traffic/chain_history.ts";
 import { startDevnet } from "./devnet.ts";
-import { HOST_ABI } from "./evm/abi.ts";
-import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
+import { advanceHub, readHubConsensus, readHubHeight } from "./evm/host_admin.ts";
 import { demoModuleId } from "./hub/hub.ts";
 import { delivered, sendPing, waitForDelivery, waitUntil } from "./traffic/messages.ts";
 import { hubViews } from "./terminal/route_board.ts";
@@ -83,11 +82,8 @@ Deno.test("devnet: consensus relayers deliver every session to hosts, heights wh
     body: new Uint8Array(1),
     timeoutSec: 0n,
   });
-  const at = { address: a.host.addresses.host, abi: HOST_ABI } as const;
   await waitUntil(`the host knows block ${block.number} of the hub`, async () => {
-    const args = [a.host.hub.paraId] as const;
-    const known = await a.host.reader.readContract({ ...at, functionName: "latestStateMachineHeight", args });
-    return known >= BigInt(block.number);
+    return await readHubHeight(a.host) >= BigInt(block.number);
   });
   const { node, stateMachine } = devnet.substrateChain("B");
   const hub = devnet.hub.identity;

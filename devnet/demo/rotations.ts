@@ -11,7 +11,7 @@ import { signedMessage, sr25519PublicKey, toSignerBytes } from "../../src/core/i
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { HOST_ABI } from "../evm/abi.ts";
-import { readHubConsensus } from "../evm/host_admin.ts";
+import { readHubConsensus, readHubHeight } from "../evm/host_admin.ts";
 import { type Progress, table } from "../terminal/progress.ts";
 import type { DevnetSubstrateChain } from "../chains/substrate_chains.ts";
 import { waitUntil } from "../waiting.ts";
@@ -122,10 +122,10 @@ async function followHost(
   names: AccountNames,
 ): Promise<Follower> {
   const { reader } = host;
-  const at = { address: host.addresses.host, abi: HOST_ABI } as const;
   const setId = async (): Promise<bigint> => (await readHubConsensus(host)).current.id;
   const firstSetId = await setId();
-  const range = { ...at, fromBlock: await reader.getBlockNumber() + 1n, strict: true } as const;
+  const fromBlock = await reader.getBlockNumber() + 1n;
+  const range = { address: host.addresses.host, abi: HOST_ABI, fromBlock, strict: true } as const;
   const nameOf = (account: Address): string => names.get(account.toLowerCase()) ?? account.toLowerCase();
   const read = async (): Promise<Following> => {
     const [epochs, updates] = await Promise.all([
@@ -142,11 +142,7 @@ async function followHost(
       stateMachine,
       firstSetId,
       setId: await setId(),
-      height: await reader.readContract({
-        ...at,
-        functionName: "latestStateMachineHeight",
-        args: [host.hub.paraId],
-      }),
+      height: await readHubHeight(host),
       rotatedBy: changes.map(({ args }) => nameOf(args.relayer)),
       updatedBy: senders.map(({ from }) => nameOf(from)),
     };

@@ -53,6 +53,12 @@ export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState
   return state;
 }
 
+/** Newest height of the hub that the host knows; 1: none. */
+export async function readHubHeight({ reader, addresses, hub }: IsmpHost): Promise<bigint> {
+  const at = { address: addresses.host, abi: HOST_ABI, args: [hub.paraId] } as const;
+  return await reader.readContract({ ...at, functionName: "latestStateMachineHeight" });
+}
+
 /** A proof that this host accepts now, with the router's byte; what a relayer would find on the hub. */
 export async function proveHub(host: IsmpHost, { rotates = false, ...proved }: HubAdvance): Promise<Hex> {
   const { current, next, latestHeight } = await readHubConsensus(host);
@@ -237,9 +243,12 @@ export async function countReceived(host: IsmpHost): Promise<bigint> {
 }
 
 /** Who delivered the request with this commitment, or undefined. */
-export async function findDeliverer(host: IsmpHost, commitment: Hex): Promise<Address | undefined> {
-  const read = { address: host.addresses.host, abi: HOST_ABI, functionName: "requestReceipts" } as const;
-  const deliverer = await host.reader.readContract({ ...read, args: [commitment] });
+export async function findDeliverer(
+  { addresses, reader }: Pick<IsmpHost, "addresses" | "reader">,
+  commitment: Hex,
+): Promise<Address | undefined> {
+  const read = { address: addresses.host, abi: HOST_ABI, functionName: "requestReceipts" } as const;
+  const deliverer = await reader.readContract({ ...read, args: [commitment] });
   return BigInt(deliverer) === 0n ? undefined : deliverer;
 }
 

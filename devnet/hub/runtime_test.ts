@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
 import { encodeBareExtrinsic, ismpMessagesCodec } from "../../src/core/ismp/ismp_message.ts";
@@ -35,9 +35,7 @@ async function lastEvents(hub: Hub): Promise<unknown[]> {
 
 Deno.test("oracle: an update stores new heights only and reports the highest one", async () => {
   await using hub = await startTestHub();
-  const at = (
-    height: bigint,
-  ): { height: bigint; commitment: Parameters<Hub["plantCommitment"]>[2] } => ({
+  const at = (height: bigint): Parameters<Hub["plantCommitments"]>[1][number] => ({
     height,
     commitment: { timestampSec: height, overlayRoot: undefined, stateRoot: root },
   });
@@ -134,30 +132,7 @@ Deno.test("oracle: nexus has its own identity, indexes and list of retired sende
     await resultHttp(hub.httpUrl, "state_call", ["IsmpRuntimeApi_host_state_machine", "0x"]),
     "0x01270d0000",
   );
-  const retired = post(1n, {
-    from: Uint8Array.from([
-      0xfd,
-      0x41,
-      0x3e,
-      0x3a,
-      0xfe,
-      0x56,
-      0x01,
-      0x82,
-      0xc4,
-      0x47,
-      0x1f,
-      0x4d,
-      0x14,
-      0x3a,
-      0x96,
-      0xd3,
-      0xe2,
-      0x59,
-      0xb6,
-      0xde,
-    ]),
-  });
+  const retired = post(1n, { from: fromHex("0xfd413e3afe560182c4471f4d143a96d3e259b6de") });
   const source = await commitSender(hub, 10n, [retired]);
   const call = Uint8Array.of(
     ...RuntimeMetadata.load("nexus").callIndex("Ismp", "handle_unsigned"),

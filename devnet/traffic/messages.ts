@@ -17,8 +17,7 @@ import {
   stringToHex,
   type TransactionReceipt,
 } from "viem";
-import { HOST_ABI } from "../evm/abi.ts";
-import { type PingPost, sendPings, sendPost } from "../evm/host_admin.ts";
+import { findDeliverer, type PingPost, sendPings, sendPost } from "../evm/host_admin.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
@@ -151,13 +150,8 @@ export async function readDeliverers(
   // One HTTP request for many receipts.
   const reader = createPublicClient({ transport: http(host.rpcUrl, { batch: { batchSize: 200 } }) });
   return await Promise.all(commitments.map(async (commitment) => {
-    const relayer = await reader.readContract({
-      address: host.addresses.host,
-      abi: HOST_ABI,
-      functionName: "requestReceipts",
-      args: [commitment],
-    });
-    return BigInt(relayer) === 0n ? undefined : toAddress(relayer);
+    const relayer = await findDeliverer({ ...host, reader }, commitment);
+    return relayer && toAddress(relayer);
   }));
 }
 

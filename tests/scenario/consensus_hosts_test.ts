@@ -7,7 +7,6 @@ import type { DevnetChain } from "../../devnet/devnet.ts";
 import {
   beginSessions,
   deliveredDuring,
-  hubHeightOn,
   postTo,
   proveHub,
   TELLING,
@@ -15,6 +14,7 @@ import {
   untilHostsKnow,
   untilIdle,
 } from "./support/consensus_network.ts";
+import { readHubHeight } from "../../devnet/evm/host_admin.ts";
 import { sectionOf } from "../../devnet/programs/relayer_config.ts";
 import {
   consensusCommands,
@@ -79,7 +79,7 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
 
     const assertHubHeights = async (): Promise<void> => {
       const newest = [...devnet.hub.ownProofs.rotationProofs.values()].reduce((a, b) => a > b ? a : b);
-      assert.deepEqual(await Promise.all(chains.map(hubHeightOn)), [newest, newest]);
+      assert.deepEqual(await Promise.all(chains.map(({ host }) => readHubHeight(host))), [newest, newest]);
     };
 
     await scene.step(
@@ -162,7 +162,10 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         assert.deepEqual([tried.outcome, tried.updates, tried.cost?.isPaid], ["possible", 2, false]);
         const sent = await proveByHand(command, ...toOne);
         assert.deepEqual([sent.outcome, sent.bytes, sent.cost?.isPaid], ["accepted", tried.bytes, true]);
-        assert.deepEqual([await hubHeightOn(one), sent.height], [BigInt(sent.height ?? 0), tried.height]);
+        assert.deepEqual([await readHubHeight(one.host), sent.height], [
+          BigInt(sent.height ?? 0),
+          tried.height,
+        ]);
         assert.equal((await proveByHand(command, ...toOne)).outcome, "nothing");
       });
       assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [rotations(2), []]);

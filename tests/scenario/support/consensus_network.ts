@@ -4,8 +4,7 @@
  */
 import type { BeefyAuthoritySet } from "../../../src/core/evm/beefy_client_state.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
-import { HOST_ABI } from "../../../devnet/evm/abi.ts";
-import { readHubConsensus } from "../../../devnet/evm/host_admin.ts";
+import { readHubConsensus, readHubHeight } from "../../../devnet/evm/host_admin.ts";
 import { demoModuleId } from "../../../devnet/hub/hub.ts";
 import { fromHex, type Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
@@ -63,16 +62,6 @@ export async function untilHostsKnow(
   return newest;
 }
 
-/** Newest height of the hub that a host knows; 1: none. */
-export async function hubHeightOn({ host }: DevnetChain): Promise<bigint> {
-  return await host.reader.readContract({
-    address: host.addresses.host,
-    abi: HOST_ABI,
-    functionName: "latestStateMachineHeight",
-    args: [host.hub.paraId],
-  });
-}
-
 /** What reaches hosts while `play` is running, in the order of the chains. */
 export async function deliveredDuring(
   chains: readonly DevnetChain[],
@@ -110,6 +99,6 @@ export async function untilIdle(
 export async function untilHostHas(chain: DevnetChain, height: bigint): Promise<void> {
   await waitUntil(
     `${chain.stateMachine} knows height ${height} of the hub`,
-    async () => await hubHeightOn(chain) >= height,
+    async () => await readHubHeight(chain.host) >= height,
   );
 }

@@ -1,5 +1,4 @@
 /** EVM hosts with the live BEEFY client, and relayers that bring the proofs of a {@link ProvenHub} to them. */
-import assert from "node:assert/strict";
 import { AcceptedSource } from "../../../../src/core/hub_proofs/accepted_source.ts";
 import { type HostChain, HostDelivery } from "../../../../src/consensus/clients/beefy/host_delivery.ts";
 import { DailyLoss } from "../../../../src/consensus/clients/beefy/daily_loss.ts";
@@ -13,12 +12,9 @@ import { toAddress } from "../../../../src/core/evm/address.ts";
 import { RelaySource } from "../../../../src/consensus/clients/beefy/relay_source.ts";
 import { RelayChain } from "../../../../src/consensus/relay_chain/relay_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
-import { fromHex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
-import {
-  type BeefyClientState,
-  decodeBeefyClientState,
-} from "../../../../src/core/evm/beefy_client_state.ts";
+import type { BeefyClientState } from "../../../../src/core/evm/beefy_client_state.ts";
 import { evmStateMachine, type StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { platformSocket } from "../../../../src/core/rpc/socket.ts";
@@ -26,10 +22,10 @@ import { ShutdownRequested } from "../../../../src/core/runtime/app.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { chainUnderTest, hub as hubId } from "../../../core/chains/evm/chain_fixture.ts";
-import { HOST_ABI } from "../../../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
+import { readHubConsensus, readHubHeight } from "../../../../devnet/evm/host_admin.ts";
 import { DEADLINE_MS } from "../../../../devnet/waiting.ts";
 import { fastClock } from "../../../support/fast_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
@@ -70,22 +66,11 @@ export async function startHost(
     chainId,
     hub: identity,
   });
-  const at = { address: host.addresses.host, abi: HOST_ABI } as const;
   return {
     host,
     stateMachine: evmStateMachine(chainId),
-    state: async () => {
-      const stored = await host.reader.readContract({ ...at, functionName: "consensusState" });
-      const state = decodeBeefyClientState(fromHex(stored));
-      assert.ok(state);
-      return state;
-    },
-    hubHeight: () =>
-      host.reader.readContract({
-        ...at,
-        functionName: "latestStateMachineHeight",
-        args: [BigInt(PARA_ID)],
-      }),
+    state: () => readHubConsensus(host),
+    hubHeight: () => readHubHeight(host),
     sent: (relayer = "relayer") =>
       host.reader.getTransactionCount({ address: DEVNET_ACCOUNTS[relayer].address }),
     connect: (relayer = "relayer") =>
