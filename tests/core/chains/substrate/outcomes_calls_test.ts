@@ -177,7 +177,9 @@ Deno.test("call outcome: the events of a block are read with the runtime that ex
     asked.push(block);
     return { specName: "nexus", specVersion: 1 };
   });
-  await hub.fetch();
+  const outcome = await hub.fetch();
+  const refusal = { code: "unknown_message", detail: "Relayer.MissingCommitments" };
+  assert.deepEqual(outcome.kind === "included" && outcome.refusal, refusal);
   assert.deepEqual(asked, [hashOf("b8")]);
 });
 
