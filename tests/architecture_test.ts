@@ -276,8 +276,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 73_128,
-  "lines of devnet": 31_164,
-  "lines of tests": 86_456,
+  "lines of devnet": 31_162,
+  "lines of tests": 86_452,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 32,
   "files of src with one importer, in the same folder": 74,
