@@ -1,15 +1,13 @@
 import { hostParamCodec } from "./hub/pallets/host_params.ts";
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
-import { encodeFunctionData } from "viem";
 import { fromHex, type Hex, toHex } from "../src/core/encoding/bytes.ts";
 import { stateMachineCodec } from "../src/core/ismp/state_machine.ts";
 import { offchainKeys, stored, twox } from "../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../src/core/encoding/scale.ts";
 import { parseMessagingConfig } from "../src/messaging/config/read.ts";
 import { type Devnet, type DevnetChain, startDevnet } from "./devnet.ts";
-import { HANDLER_ABI, HOST_ABI } from "./evm/abi.ts";
-import { DEVNET_ACCOUNTS } from "./evm/accounts.ts";
-import { readHubConsensus } from "./evm/host_admin.ts";
+import { HOST_ABI } from "./evm/abi.ts";
+import { deliverProof, readHubConsensus } from "./evm/host_admin.ts";
 import { demoModuleId, type Hub } from "./hub/hub.ts";
 import { resultHttp } from "./hub/json_rpc_client.ts";
 import { delivered, waitUntil } from "./traffic/messages.ts";
@@ -53,17 +51,6 @@ async function unprovenUpdates(node: Hub): Promise<readonly string[]> {
   return updates.filter(({ extrinsic }) => extrinsic === 0n).map(({ block }) => block);
 }
 
-async function handleConsensus({ host }: DevnetChain, proof: Hex): Promise<void> {
-  await host.transact(DEVNET_ACCOUNTS.relayer, {
-    to: host.addresses.handler,
-    data: encodeFunctionData({
-      abi: HANDLER_ABI,
-      functionName: "handleConsensus",
-      args: [host.addresses.host, proof],
-    }),
-  });
-}
-
 function hubHeightOn({ host }: DevnetChain): Promise<bigint> {
   return host.reader.readContract({
     address: host.addresses.host,
@@ -90,13 +77,13 @@ Deno.test("devnet: accepted proofs wait on the hub for relayers, and hosts take 
   const newest = ownProofs.messagingProofs.at(-1) ?? 0n;
   // Without the rotations the host does not know the set that signed the newest proof.
   const newestProof = await proofBytes(devnet, offchainKeys.beefyMessagingProof(newest));
-  await handleConsensus(a, newestProof).then(() => ok(false, "accepted"), () => undefined);
+  await deliverProof(a.host, newestProof).then(() => ok(false, "accepted"), () => undefined);
   for (const [setId, height] of ownProofs.rotationProofs) {
-    await handleConsensus(a, await proofBytes(devnet, offchainKeys.beefyRotationProof(setId)));
+    await deliverProof(a.host, await proofBytes(devnet, offchainKeys.beefyRotationProof(setId)));
     equal((await readHubConsensus(a.host)).current.id, setId);
     equal(await hubHeightOn(a), height);
   }
-  await handleConsensus(a, newestProof);
+  await deliverProof(a.host, newestProof);
   equal(await hubHeightOn(a), newest);
   equal((await readHubConsensus(a.host)).latestHeight, BigInt(ownProofs.state?.latestBeefyHeight ?? 0));
   ok(devnet.prover !== undefined);

@@ -7,11 +7,7 @@ import { fromHex, toHex } from "../../src/core/encoding/bytes.ts";
 import { signatureCodec } from "../../src/core/ismp/fees.ts";
 import { type ConsensusUpdate, readFinality, readUpdatesIn } from "../hub/followed_finality.ts";
 import { verifySignature } from "../hub/signatures.ts";
-import {
-  consensusSignerMessage,
-  sr25519PublicKey,
-  toSignerBytes,
-} from "../../src/core/ismp/signed_messages.ts";
+import { signedMessage, sr25519PublicKey, toSignerBytes } from "../../src/core/ismp/signed_messages.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { HOST_ABI } from "../evm/abi.ts";
@@ -194,7 +190,7 @@ async function followSubstrate(
 /** Who signed an update; undefined where the signature is none of the proof. */
 function signerOf({ consensusProof, signer }: ConsensusUpdate): string | undefined {
   const signature = decodeStrict(signatureCodec, signer, "Signature");
-  const isSigned = verifySignature(consensusSignerMessage(consensusProof).digest, signature);
+  const isSigned = verifySignature(signedMessage(consensusProof).digest, signature);
   return isSigned ? toHex(toSignerBytes(signature)) : undefined;
 }
 

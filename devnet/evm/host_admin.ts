@@ -30,20 +30,13 @@ import {
   waitForReceipt,
 } from "./deploy.ts";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import {
-  type BeefyAuthoritySet,
-  type BeefyClientState,
-  decodeBeefyClientState,
-} from "../../src/core/evm/beefy_client_state.ts";
+import { type BeefyClientState, decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
 import { authoritySetOf, type HubCommitment, signHubProof } from "./hub_proof.ts";
 
 /** The next state of the hub to prove to a host. */
 export interface HubAdvance extends Omit<HubCommitment, "paraId"> {
-  /**
-   * Rotates the authority sets: the host's next set signs, and this one follows it. `true` means the next id with the
-   * same authority. Unset: the current set signs and nothing rotates.
-   */
-  readonly nextSet?: BeefyAuthoritySet | true;
+  /** The host's next set signs, and one of the next id with the same authority follows it. Default false. */
+  readonly rotates?: boolean;
 }
 
 const FROZEN_CODES = { none: 0, incoming: 1, outgoing: 2, all: 3 } as const;
@@ -61,13 +54,12 @@ export async function readHubConsensus(host: IsmpHost): Promise<BeefyClientState
 }
 
 /** A proof that this host accepts now, with the router's byte; what a relayer would find on the hub. */
-export async function proveHub(host: IsmpHost, { nextSet, ...proved }: HubAdvance): Promise<Hex> {
-  const state = await readHubConsensus(host);
-  const rotated = nextSet === true ? authoritySetOf(oracle.address, state.next.id + 1n) : nextSet;
+export async function proveHub(host: IsmpHost, { rotates = false, ...proved }: HubAdvance): Promise<Hex> {
+  const { current, next, latestHeight } = await readHubConsensus(host);
   return await signHubProof({
-    validatorSetId: rotated === undefined ? state.current.id : state.next.id,
-    blockNumber: state.latestHeight + 1n,
-    nextAuthoritySet: rotated ?? state.next,
+    validatorSetId: rotates ? next.id : current.id,
+    blockNumber: latestHeight + 1n,
+    nextAuthoritySet: rotates ? authoritySetOf(oracle.address, next.id + 1n) : next,
     commitments: [{ paraId: host.hub.paraId, ...proved }],
   }, oracle);
 }
@@ -89,7 +81,7 @@ export async function deliverProof(host: IsmpHost, proof: Hex): Promise<Transact
 }
 
 /** Calls a contract, by default as the deployer, who is the admin of all. */
-function execute<const abi extends Abi, name extends ContractFunctionName<abi>>(
+export function execute<const abi extends Abi, name extends ContractFunctionName<abi>>(
   host: IsmpHost,
   to: Address,
   call: EncodeFunctionDataParameters<abi, name>,

@@ -4,7 +4,7 @@
  */
 import { consensusSettings } from "./pallets/consensus_verifiers.ts";
 import type { ConsensusTarget, UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
-import { createHubTarget, type HubTargetOptions } from "../../src/core/chains/substrate/consensus_target.ts";
+import { createTarget, type TargetOptions } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import type { Hex } from "../../src/core/encoding/bytes.ts";
 import {
@@ -159,15 +159,16 @@ export interface ConsensusConnection extends AsyncDisposable {
 /** Connects the consensus relayer's adapter to the hub; closes when disposed of. */
 export function connectConsensus(
   { identity, wsUrl }: Pick<Hub, "identity" | "wsUrl">,
-  change: Partial<HubTargetOptions> = {},
+  change: Partial<TargetOptions> = {},
 ): ConsensusConnection {
   const sockets = countingSocket();
-  const hub = createHubTarget({
+  const hub = createTarget({
     clock: systemClock,
     randomness: seededRandomness(1),
     openSocket: sockets.open,
     log: new RecordedLog(),
   }, {
+    isHub: true,
     id: { stateMachine: identity.stateMachine, consensusStateId: identity.consensusStateId },
     hashing: "Keccak",
     rpcWs: new EndpointUrl(wsUrl),

@@ -1,15 +1,9 @@
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import { type Hex, toHex } from "../../src/core/encoding/bytes.ts";
+import { toHex } from "../../src/core/encoding/bytes.ts";
 import { commitmentOfPost, type PostRequest } from "../../src/core/ismp/message.ts";
 import { signatureCodec } from "../../src/core/ismp/fees.ts";
-import { stateMachineProofCodec } from "../../src/core/ismp/proof.ts";
-import {
-  parseStateMachine,
-  toConsensusClientId,
-  toConsensusStateId,
-} from "../../src/core/ismp/state_machine.ts";
-import { childTrieKeys, ismpKeys } from "../../src/core/ismp/storage_keys.ts";
-import { SubstrateTrie, type TrieKind } from "../trie/substrate_trie.ts";
+import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
+import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
 import {
   commitSender,
   compressedExtrinsic,
@@ -245,47 +239,6 @@ Deno.test("hub: a long signer is stored as the key of the signature", async () =
   equal((await submit(hub, await source.deliver([request], { signer }))).kind, "result");
   hub.produceBlock();
   deepEqual(hub.findReceipt(commitmentOfPost(request)), publicKey);
-});
-
-Deno.test("hub: requests of a Substrate chain are proven by its child trie, Keccak or Blake2", async (t) => {
-  const kinds: TrieKind[] = [{ layout: "V1", hasher: "Keccak" }, { layout: "V0", hasher: "Blake2" }];
-  for (const kind of kinds) {
-    await t.step(kind.hasher, async () => {
-      const id = {
-        stateMachine: parseStateMachine("KUSAMA-2000"),
-        consensusStateId: toConsensusStateId("PAS0"),
-      };
-      await using hub = await startTestHub({
-        clients: [{
-          stateId: id.consensusStateId,
-          clientId: toConsensusClientId("PARA"),
-          unbondingPeriodSec: 2n ** 64n - 1n,
-          challengePeriodsSec: new Map([[id.stateMachine, 0n]]),
-        }],
-      });
-      const requests = [1n, 2n].map((nonce) => post(nonce, { source: id.stateMachine }));
-      const keys = requests.map((request) => childTrieKeys.requestCommitment(commitmentOfPost(request)));
-      const child = SubstrateTrie.from(
-        kind,
-        keys.slice(0, 1).map((key) => [key, new Uint8Array(65).fill(4)]),
-      );
-      const zero: Hex = `0x${"00".repeat(32)}`;
-      void hub.plantCommitment(id, 10n, {
-        timestampSec: 1n,
-        overlayRoot: child.root(),
-        stateRoot: zero,
-      });
-      hub.produceBlock();
-      const of = (wanted: readonly PostRequest[]): Uint8Array =>
-        extrinsicOf(requestMessage(
-          wanted,
-          stateMachineProofCodec.enc({ hasher: kind.hasher, storageProof: child.prove(keys) }),
-          { id },
-        ));
-      await refuses(hub, of(requests), "membership_proof_verification_failed");
-      equal((await submit(hub, of(requests.slice(0, 1)))).kind, "result");
-    });
-  }
 });
 
 Deno.test("hub: a compressed call does what the plain one does, within its limits", async (t) => {

@@ -7,7 +7,6 @@ import { type Signature, type WithdrawalProof, withdrawalProofCodec } from "../.
 import { relayerCallTag } from "./pool_tags.ts";
 import { decodeBareExtrinsic } from "./extrinsic.ts";
 import {
-  beneficiaryMessage,
   consensusClaimMessage,
   requestClaimMessage,
   sr25519PublicKey,
@@ -169,7 +168,7 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
   const [first = payee, second = payee] = work.commitments;
   const beneficiary = new Uint8Array(32).fill(0x31);
   const sign = (nonce: bigint, key = relayerKey): Signature =>
-    evmSignature(beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary }).digest, key);
+    evmSignature(withdrawMessage({ nonce, destChain: sender.stateMachine, beneficiary }).digest, key);
   const claim = async (commitment: Hash256, signature: Signature): Promise<Uint8Array> =>
     relayerCalls.accumulateFees(
       await work.prove([commitment], { beneficiaryDetails: [beneficiary, signature] }),
@@ -179,7 +178,7 @@ Deno.test("relayer: a beneficiary needs the deliverer's signature over the nonce
   await refuses(hub, await claim(first, sign(1n)), "InvalidPublicKey");
   const broken: Signature = { tag: "Evm", value: { address: relayerAddress, signature: new Uint8Array(64) } };
   await refuses(hub, await claim(first, broken), "InvalidSignature");
-  const { digest } = beneficiaryMessage({ nonce: 0n, sourceChain: sender.stateMachine, beneficiary });
+  const { digest } = withdrawMessage({ nonce: 0n, destChain: sender.stateMachine, beneficiary });
   const otherScheme = sr25519Signature(digest, stranger, new Uint8Array(32));
   await refuses(hub, await claim(first, otherScheme), "InvalidSignature");
   await include(hub, await claim(first, sign(0n)));

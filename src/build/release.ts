@@ -10,7 +10,6 @@ import { buildPrograms } from "./build.ts";
 import { emptyFolder, packagesIn, readNpmCache } from "./bundle.ts";
 import { run, say } from "./deno_command.ts";
 import { checkTag, type Identity, readIdentity, tagOf } from "./identity.ts";
-import { makeInstaller } from "./installer.ts";
 import { licencesText } from "./licences.ts";
 import { readPackages } from "./packages.ts";
 import { type Program, PROGRAMS } from "./programs.ts";
@@ -98,6 +97,37 @@ async function publish(
   const megabytes = ((await Deno.stat(`${out}/${names.archive}`)).size / 1e6).toFixed(1);
   say(`${out}/${names.archive}: ${megabytes} MB, ${packages.length} packages`);
   return Object.values(names);
+}
+
+/** What an installer knows about its release. */
+interface InstallerSettings {
+  readonly program: string;
+  readonly tag: string;
+  /** Of the archive, hex. */
+  readonly sha256: string;
+  /** Folder of releases; empty: the caller has to name it. */
+  readonly url: string;
+}
+
+/** Fills in the settings at the top of `install.sh`. @throws {Error} when they are not where they should be. */
+export function makeInstaller(source: string, settings: InstallerSettings): string {
+  const lines: Record<string, string> = {
+    PROGRAM: settings.program,
+    BAKED_VERSION: settings.tag,
+    BAKED_SHA256: settings.sha256,
+    BAKED_URL: settings.url.replace(/\/$/, ""),
+  };
+  let text = source;
+  for (const [name, value] of Object.entries(lines)) {
+    // The texts stand between single quotes, in which a shell reads everything as it is, up to the next one.
+    if (!/^[\w.:/+@~-]*$/.test(value)) throw new Error(`${name} of the installer cannot be "${value}"`);
+    const pattern = new RegExp(`^${name}='[^'\\n]*'$`, "gm");
+    if ([...text.matchAll(pattern)].length !== 1) {
+      throw new Error(`install.sh does not set ${name} exactly once`);
+    }
+    text = text.replace(pattern, () => `${name}='${value}'`);
+  }
+  return text;
 }
 
 /** The packages whose code the build took in, read from what it compiled. */

@@ -4,7 +4,6 @@
  */
 import { about, type CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
-import type { Refusal } from "../core/chains/submission.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
 import { type Backoff, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
@@ -94,94 +93,84 @@ const unusableBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
 /** Maximum random delay by which a relayer that came second backs off from the one that was first. */
 const MAX_COMPETITOR_BACKOFF_MS = 8_000;
 
-/** Creates the worker of one light client. */
+/** Creates the worker of one light client: it polls, and submits what was found. */
 export function clientWorker(deps: ClientWorkerDeps, client: AdvancedClient): Worker {
   const { route, log } = client;
+  const pollable: Pollable = {
+    route,
+    get intervalMs(): number {
+      return client.intervalMs ?? deps.intervalMs;
+    },
+    poll: (failures, signal) => pollClient(deps, { client, failures }, signal),
+  };
   return {
     name: `${route.chain} -> ${route.target}`,
-    run: (signal) => runPollLoop({ ...deps, log }, new ClientWorker(deps, client), signal),
+    run: (signal) => runPollLoop({ ...deps, log }, pollable, signal),
   };
 }
 
-/** Polls one light client and submits what was found. */
-class ClientWorker implements Pollable {
-  readonly route: UpdateRoute;
-  readonly #deps: ClientWorkerDeps;
-  readonly #client: AdvancedClient;
+/** A light client, and the consecutive failures before its poll. */
+interface Polled {
+  readonly client: AdvancedClient;
+  readonly failures: number;
+}
 
-  constructor(deps: ClientWorkerDeps, client: AdvancedClient) {
-    this.#deps = deps;
-    this.#client = client;
-    this.route = client.route;
+async function pollClient(
+  deps: ClientWorkerDeps,
+  polled: Polled,
+  signal: AbortSignal,
+): Promise<PollResult> {
+  const { clock, observer, random } = deps;
+  const { client } = polled;
+  const startMs = clock.now();
+  const found = await client.find(signal);
+  if (found.kind === "nothing") {
+    const { reason, againInMs, lacking } = found;
+    return lacking === "target"
+      ? { kind: "failed", failure: { text: reason }, backoff: unusableBackoff }
+      : { kind: "nothing", againInMs, reason };
   }
+  const updates = { updates: found, findMs: clock.now() - startMs };
+  const attempt = await deliver({ clock, observer, route: client.route }, updates, signal);
+  const { result } = attempt;
+  switch (result.kind) {
+    case "accepted":
+      // Where proofs are sent for messages alone, there may be some in the meantime.
+      return { kind: "updated", hasMore: found.hasMore || !client.isFree };
+    case "overtaken":
+      // The update that came first may leave something to be proved.
+      return { kind: "updated", hasMore: result.hubHeight === undefined || found.hasMore };
+    case "wasted":
+      // Relayers that send at the same moment would keep colliding.
+      return { kind: "nothing", againInMs: Math.round(random.fraction() * MAX_COMPETITOR_BACKOFF_MS) };
+    case "refused":
+    case "lost":
+      return reportFailure(polled, found, { ...attempt, result });
+  }
+}
 
-  get intervalMs(): number {
-    return this.#client.intervalMs ?? this.#deps.intervalMs;
+/** Logs why updates were not taken, and returns the result of the poll. */
+function reportFailure(
+  { client: { log, failures: events }, failures }: Polled,
+  { ifTooLarge }: FoundUpdates,
+  { result, summary, bytes }: Attempt<Extract<SubmitResult, { readonly kind: "refused" | "lost" }>>,
+): PollResult {
+  // The pool or the target may have got a competitor's update in the meantime; a second failure is not a coincidence.
+  const level = failures === 0 ? "info" : "warn";
+  if (result.kind === "lost") {
+    log[level](`${events}.lost`, { summary, reason: result.reason });
+    return { kind: "failed", failure: { text: `the update was lost: ${result.reason}` } };
   }
-
-  async poll(failures: number, signal: AbortSignal): Promise<PollResult> {
-    const { clock } = this.#deps;
-    const startMs = clock.now();
-    const found = await this.#client.find(signal);
-    if (found.kind === "nothing") {
-      const { reason, againInMs, lacking } = found;
-      return lacking === "target"
-        ? { kind: "failed", failure: { text: reason }, backoff: unusableBackoff }
-        : { kind: "nothing", againInMs, reason };
-    }
-    const findMs = clock.now() - startMs;
-    const attempt = await deliver({ ...this.#deps, route: this.route }, { updates: found, findMs }, signal);
-    return this.#conclude(found, attempt, failures);
+  const { code, detail } = result.refusal;
+  if (code === "too_expensive") return { kind: "suspended", failure: { text: detail } }; // reported
+  if (code === "too_large" && ifTooLarge !== undefined) {
+    const { advice: explanation, result: kind } = ifTooLarge;
+    log.error(`${events}.too_large`, { summary, bytes, detail, explanation });
+    return { kind, failure: { text: `too large for the target: ${explanation}` } };
   }
-
-  #conclude(found: FoundUpdates, attempt: Attempt<SubmitResult>, failures: number): PollResult {
-    const { random } = this.#deps;
-    const { log, isFree, failures: events } = this.#client;
-    const { result, summary } = attempt;
-    switch (result.kind) {
-      case "accepted":
-        // Where proofs are sent for messages alone, there may be some in the meantime.
-        return { kind: "updated", hasMore: found.hasMore || !isFree };
-      case "overtaken":
-        // The update that came first may leave something to be proved.
-        return { kind: "updated", hasMore: result.hubHeight === undefined || found.hasMore };
-      case "wasted":
-        // Relayers that send at the same moment would keep colliding.
-        return { kind: "nothing", againInMs: Math.round(random.fraction() * MAX_COMPETITOR_BACKOFF_MS) };
-      case "refused":
-        return this.#afterRefusal(result.refusal, { found, attempt, failures });
-      case "lost":
-        // The transaction pool may replace an update with a competitor's before either is included; a second loss is
-        // not a coincidence.
-        log[failures === 0 ? "info" : "warn"](`${events}.lost`, { summary, reason: result.reason });
-        return { kind: "failed", failure: { text: `the update was lost: ${result.reason}` } };
-    }
-  }
-
-  #afterRefusal(
-    { code, detail }: Refusal,
-    { found: { ifTooLarge }, attempt: { summary, bytes }, failures }: {
-      readonly found: FoundUpdates;
-      readonly attempt: Attempt<SubmitResult>;
-      readonly failures: number;
-    },
-  ): PollResult {
-    const { log, failures: events } = this.#client;
-    const failure = { text: `the target refused the update: ${code}` };
-    if (code === "insufficient_funds") {
-      log.error("balance_insufficient", { detail });
-      return { kind: "failed", failure };
-    }
-    if (code === "too_expensive") return { kind: "suspended", failure: { text: detail } }; // reported
-    if (code === "too_large" && ifTooLarge !== undefined) {
-      const { advice: explanation, result } = ifTooLarge;
-      log.error(`${events}.too_large`, { summary, bytes, detail, explanation });
-      return { kind: result, failure: { text: `too large for the target: ${explanation}` } };
-    }
-    // The target may have advanced between the poll and the dry run; a second refusal is not a coincidence.
-    log[failures === 0 ? "info" : "warn"](`${events}.rejected`, { summary, code, detail });
-    return { kind: "failed", failure };
-  }
+  if (code === "insufficient_funds") log.error("balance_insufficient", { detail });
+  else log[level](`${events}.rejected`, { summary, code, detail });
+  return { kind: "failed", failure: { text: `the target refused the update: ${code}` } };
 }
 
 /** Dependencies of a {@link ProvedClient}. */

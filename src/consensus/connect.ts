@@ -1,5 +1,5 @@
 /** Builds the hub's adapter, the provers and the followers of every configured chain, with the real network behind them. */
-import { createHubTarget } from "../core/chains/substrate/consensus_target.ts";
+import { createTarget } from "../core/chains/substrate/consensus_target.ts";
 import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { toTokenUnits } from "../core/encoding/bytes.ts";
@@ -51,7 +51,8 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
     observer: deps.observer,
     budgetOf: createBudgets(deps.clock, [substrate, ...config.chains]),
   };
-  const target = createHubTarget(network, {
+  const target = createTarget(network, {
+    isHub: true,
     id: { stateMachine: substrate.stateMachine, consensusStateId: substrate.consensusStateId },
     hashing: substrate.hashing,
     rpcWs: substrate.rpcWs,

@@ -124,10 +124,10 @@ export class EvmReader {
   /** Fetches a header and recomputes its hash; `undefined`: no endpoint has the block. */
   async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
     try {
-      const [found] = await this.fetchHeaders([which], signal);
-      return found;
+      return (await this.fetchHeaders([which], signal))[0];
     } catch (fault) {
-      if (isMissingBlock(fault)) return undefined;
+      // Every endpoint answered and none has the block.
+      if (fault instanceof RpcFault && fault.code === "lagging") return undefined;
       throw fault;
     }
   }
@@ -296,9 +296,4 @@ function readWords(
   const words = slots.map((slot, index) => provenWord(slotNodesOf(answer, index), proven.storageRoot, slot));
   if (answer.storageHash.toLowerCase() !== proven.storageRoot) throw new EvmProofError("malformed_answer");
   return words;
-}
-
-/** True when every endpoint answered and none has the block. */
-function isMissingBlock(fault: unknown): boolean {
-  return fault instanceof RpcFault && fault.code === "lagging";
 }

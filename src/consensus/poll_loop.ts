@@ -62,7 +62,7 @@ async function pollOnce(
   };
   const { route } = pollable;
   const result = await (turns === undefined ? poll() : turns.of(route).run(poll, signal));
-  observer?.notePoll(route, result, result.kind === "nothing" ? result.reason : undefined);
+  observer?.notePoll(route, result);
   return result;
 }
 
@@ -183,8 +183,7 @@ export interface ObservedUpdate {
 /** Observer of the workers. Must not throw. */
 export interface UpdateObserver {
   noteUpdate(route: UpdateRoute, update: ObservedUpdate): void;
-  /** @param reason why there is nothing to prove, where the prover says so. */
-  notePoll(route: UpdateRoute, result: PollResult, reason?: string): void;
+  notePoll(route: UpdateRoute, result: PollResult): void;
 }
 
 /** Log event of a prover's fault. */

@@ -60,9 +60,7 @@ export async function relay(run: ProgramRun<RelayerDeps>, opened: Ledger): Promi
   const wake = (): void => planned.legs.forEach((leg) => leg.wake.wake());
   const status = (): RelayStatus => watch?.status() ?? readStatus({ ledger, config, clock: deps.clock });
   const context = { ...deps, ledger, config, isRunning: true, wake, status, relaying: () => planned };
-  const isExpected = (error: unknown): boolean => error instanceof LedgerFault;
-  const server = { commands: operations, context, isExpected };
-  const control = socket === undefined ? [] : [controlWorker(server, socket)];
+  const control = socket === undefined ? [] : [controlWorker({ commands: operations, context }, socket)];
   const workers = [
     behindGates(startWorker(() => logStart(deps.log, config)), [hubGate]),
     ...planned.workers,

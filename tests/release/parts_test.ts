@@ -6,7 +6,7 @@ import { checkBase } from "../../src/build/base.ts";
 import { billOfMaterials } from "../../src/build/bill_of_materials.ts";
 import { nameByOrder, packagesIn, withoutMachine } from "../../src/build/bundle.ts";
 import { checkTag } from "../../src/build/identity.ts";
-import { makeInstaller } from "../../src/build/installer.ts";
+import { makeInstaller } from "../../src/build/release.ts";
 import { licencesText } from "../../src/build/licences.ts";
 import { type Package, readChecksums, readPackages } from "../../src/build/packages.ts";
 import { PROGRAMS } from "../../src/build/programs.ts";

@@ -8,7 +8,7 @@ import { RelaySource } from "../../src/consensus/clients/beefy/relay_source.ts";
 import { GrandpaProver } from "../../src/consensus/clients/grandpa/grandpa_prover.ts";
 import { RelayChain, type RelayChainDeps } from "../../src/consensus/relay_chain/relay_chain.ts";
 import type { ChainEvent } from "../../src/core/chains/reads.ts";
-import { createFollowerTarget } from "../../src/core/chains/substrate/consensus_target.ts";
+import { createTarget } from "../../src/core/chains/substrate/consensus_target.ts";
 import { EndpointUrl, Secret } from "../../src/core/config/redact.ts";
 import { fromHex, type Hex, toHex } from "../../src/core/encoding/bytes.ts";
 import { decodeBeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
@@ -71,7 +71,7 @@ const deps: RelayChainDeps = {
 
 function grandpaWork(relay: RelayChain, hub: StateMachine, job: GrandpaJob): Prove {
   const consensusStateId = toConsensusStateId(job.consensusStateId);
-  const target = createFollowerTarget({ ...deps, log: new RecordedLog() }, {
+  const target = createTarget({ ...deps, log: new RecordedLog() }, {
     id: { stateMachine: parseStateMachine(job.target), consensusStateId },
     hashing: "Blake2",
     rpcWs: new EndpointUrl(job.targetUrl),

@@ -130,10 +130,6 @@ export class MemoryChain extends MemoryReads implements Chain {
     return this.seen.fees.get(commitment);
   }
 
-  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
-    return this.call("fetchFeeTokenDecimals", signal, () => this.decimals);
-  }
-
   fetchRouterPrice(signal: AbortSignal): Promise<bigint | undefined> {
     return this.call("fetchRouterPrice", signal, () => this.routerPrice27);
   }

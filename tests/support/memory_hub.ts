@@ -260,10 +260,6 @@ export class MemoryHub extends MemoryChain implements HubChain {
     return Promise.resolve({ units: commitments.map(() => undefined), decimals: 18 });
   }
 
-  override fetchFeeTokenDecimals(): Promise<number> {
-    return Promise.resolve(18);
-  }
-
   override signMessage(message: SignedMessage, signal: AbortSignal): Promise<Signature> {
     const { sign } = this.#options;
     return sign === undefined ? super.signMessage(message, signal) : Promise.resolve(sign(message.digest));

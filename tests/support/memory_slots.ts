@@ -130,7 +130,7 @@ export class SealProver implements SlotProver {
       if (storageHash === bindingOf(known, valuesOf(answer()), fromHex(seal))) return undefined;
       const reason = "seal";
       const fields = { block: height, reason, storedRoot: stateRoot !== undefined };
-      this.#context.reportFault(place.endpointHost, "endpoint_data_invalid.proof", fields);
+      this.#context.at.log.warn("endpoint_data_invalid.proof", { endpoint: place.endpointHost, ...fields });
       return faultAt("malformed", place, `the proof of block ${height} does not verify`);
     };
     await batch.send({ signal, check });

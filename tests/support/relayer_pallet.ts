@@ -6,7 +6,7 @@ import { verifySignature } from "../../devnet/hub/signatures.ts";
 import { equalBytes, fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { WithdrawalInputData, WithdrawalProof } from "../../src/core/ismp/fees.ts";
 import type { PostRequest } from "../../src/core/ismp/message.ts";
-import { beneficiaryMessage, toSignerBytes, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
+import { toSignerBytes, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import type { StateMachine, StateMachineHeight } from "../../src/core/ismp/state_machine.ts";
 import { WITHDRAWAL_MODULE } from "../../src/messaging/fees/withdrawals/payment_scan.ts";
 import type { HostState } from "./memory_host.ts";
@@ -69,7 +69,7 @@ export function claimError(view: PalletView, proof: WithdrawalProof): string | u
   const [beneficiary, signature] = proof.beneficiaryDetails;
   const chain = sourceProof.height.id.stateMachine;
   const nonce = view.state.accounts.nonces.get(accountKey(chain, relayer)) ?? 0n;
-  const { digest } = beneficiaryMessage({ nonce, sourceChain: chain, beneficiary });
+  const { digest } = withdrawMessage({ nonce, destChain: chain, beneficiary });
   const isGood = verifySignature(digest, signature) && equalBytes(toSignerBytes(signature), relayer);
   return isGood ? undefined : "InvalidSignature";
 }

@@ -6,9 +6,9 @@ import { equalBytes, fromHex, type Hash256, type Hex, toHex } from "../../../src
 import type { Signature, WithdrawalProof } from "../../../src/core/ismp/fees.ts";
 import { requestMetadataCodec } from "../../../src/core/ismp/host_state.ts";
 import {
-  beneficiaryMessage,
   recoverEvmAddress,
   SignatureError,
+  withdrawMessage,
 } from "../../../src/core/ismp/signed_messages.ts";
 import { isEvm, type StateMachine, stateMachineCodec } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
@@ -137,7 +137,7 @@ function redirect(
   const { relayer, source, details: [beneficiary, signature] } = order;
   const nonces = parts.storage.nonce;
   const nonce = nonces.get(overlay, relayer, source) ?? 0n;
-  const { digest } = beneficiaryMessage({ nonce, sourceChain: source, beneficiary });
+  const { digest } = withdrawMessage({ nonce, destChain: source, beneficiary });
   if (signature.tag === "Evm") {
     const signer = recovered(digest, signature.value.signature);
     if (!equalBytes(signer, relayer)) refuse("InvalidPublicKey");

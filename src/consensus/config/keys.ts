@@ -185,7 +185,8 @@ export const evmChainKeys = (files: ConfigFiles) => {
   };
 };
 
-const followerKeys = (files: ConfigFiles) => {
+/** Keys of sections of Substrate chains. `files` reads keys that are given as a path. */
+export const followerKeys = (files: ConfigFiles) => {
   const keys = substrateKeys(files);
   return {
     type: required("type", oneOf(["substrate"]), {
@@ -231,16 +232,6 @@ export interface FollowerConfig extends SectionValues<ReturnType<typeof follower
   readonly section: string;
 }
 
-/** Section of a Substrate chain. `files` reads keys that are given as a path. */
-export const substrateSection = (files: ConfigFiles) => ({
-  description:
-    "A Substrate chain (not among the fields of the specification). It follows the hub by what its client " +
-    "of the hub accepts: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
-    "unless it is a sibling parachain of the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
-    "in `IsmpParachain.Parachains`.",
-  keys: followerKeys(files),
-});
-
 /** 0, as in old sample files, would allow no request: it stands for the default. */
 const concurrentQueries: Type<number> = {
   ...nodeKeys.maxConcurrentQueries.type,
@@ -251,7 +242,8 @@ const concurrentQueries: Type<number> = {
     ),
 };
 
-const hubSubstrateKeys = (files: ConfigFiles) => ({
+/** Keys of `[hub.substrate]`. `files` reads keys that are given as a path. */
+export const hubSubstrateKeys = (files: ConfigFiles) => ({
   rpcWs: required("rpc_ws", webSocketUrl, {
     description: "A node of the hub.",
     example: "wss://hub.example.org",
@@ -292,9 +284,3 @@ export interface HubSubstrateConfig extends SectionValues<ReturnType<typeof hubS
   /** Id under which other chains know the hub. */
   readonly consensusStateId: ConsensusStateId;
 }
-
-/** Section `[hub.substrate]`. `files` is asked for keys that are given as a path. */
-export const hubSubstrateSection = (files: ConfigFiles) => ({
-  description: "The hub's parachain itself.",
-  keys: hubSubstrateKeys(files),
-});

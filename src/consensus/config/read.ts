@@ -65,11 +65,10 @@ function readHub(
   const hub = findHubSection(document);
   if (hub === undefined) return undefined;
   const inner = { name: "substrate", section: sections.hubSubstrate };
-  const { location, partial, complete } = readInner(hub, inner, document);
-  const consensus = readHubConsensus(sections, hub, { document, hub: partial.stateMachine });
-  const known = { ...partial, location };
+  const { known, complete } = readInner(hub, inner, document);
+  const consensus = readHubConsensus(sections, hub, { document, hub: known.stateMachine });
   if (consensus === undefined || complete === undefined) return { known, config: undefined };
-  const substrate = withHubId(complete, location);
+  const substrate = withHubId(complete, known.location);
   return { known, config: { section: hub.name, consensus, substrate } };
 }
 

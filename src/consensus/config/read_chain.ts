@@ -35,17 +35,14 @@ export function readChain(
   }
   const type = readType({ name, table }, chainTypeName, document);
   if (type === "substrate") {
-    const { partial, complete } = readSection(table, location, sections.substrate);
-    return {
-      known: { ...partial, location },
-      config: complete && { section: location.section, ...complete },
-    };
+    const { known, complete } = readSection(table, location, sections.substrate);
+    return { known, config: complete && { section: location.section, ...complete } };
   }
   const kind = type === undefined ? undefined : EVM_TYPES.get(type);
   if (type === undefined || kind === undefined) return { known: { location }, config: undefined };
   const evm = { ...sections.evm, hintFor: liveHints(table), inner: { host: chainClients[kind.is].host } };
-  const { partial, complete } = readSection(table, location, evm);
-  const known = { ...partial, location, type: kind.is };
+  const { known: values, complete } = readSection(table, location, evm);
+  const known = { ...values, type: kind.is };
   checkChainOfType(known, type, kind.chainIds);
   const entry = { name, table, known, complete: complete && { ...complete, section: location.section } };
   return readEvmChain(kind.is, entry, document);
@@ -91,8 +88,8 @@ function readEvmChain(
   const l1 = client.findL1 && {
     stateMachine: undefined,
     consensusStateId: undefined,
-    ...client.findL1(host.partial),
-    host: host.location,
+    ...client.findL1(host.known),
+    host: host.known.location,
   };
   const consensusStateId = l1 === undefined ? complete?.consensusStateId : ownRollupId(known, l1);
   const isComplete = complete !== undefined && consensusStateId !== undefined && host.complete !== undefined;

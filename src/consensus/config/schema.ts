@@ -19,10 +19,10 @@ import {
 import {
   evmChainKeys,
   type FollowerConfig,
+  followerKeys,
   type HubSubstrateConfig,
-  hubSubstrateSection,
+  hubSubstrateKeys,
   type ReceiveOnlyConfig,
-  substrateSection,
   updateLimits,
 } from "./keys.ts";
 
@@ -119,28 +119,36 @@ export interface ConsensusRelayerConfig extends SectionValues<typeof relayerKeys
 }
 
 /** The sections of the file, besides those of light clients. `files` reads keys that are given as a path. */
-export const consensusSections = (files: ConfigFiles) => ({
-  hub: {
-    description: "The hub, which verifies the other chains.",
-    keys: hubKeys,
-    inner: {
-      ...Object.fromEntries(Object.values(hubClients).map((of) => [of.sectionName, of.section])),
-      substrate: hubSubstrateSection(files),
+export const consensusSections = (files: ConfigFiles) => {
+  const hubSubstrate = { description: "The hub's parachain itself.", keys: hubSubstrateKeys(files) };
+  const ofClients = Object.values(hubClients).map((of) => [of.sectionName, of.section] as const);
+  return {
+    hub: {
+      description: "The hub, which verifies the other chains.",
+      keys: hubKeys,
+      inner: { ...Object.fromEntries(ofClients), substrate: hubSubstrate },
     },
-  },
-  hubSubstrate: hubSubstrateSection(files),
-  relayer: {
-    description: "Work of the relayer. The section may be missing.",
-    keys: relayerKeys,
-    inner: { notify: notifySection },
-  },
-  notify: notifySection,
-  evm: {
-    description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
-    keys: { type: evmTypeKey, ...evmChainKeys(files) },
-  },
-  substrate: substrateSection(files),
-});
+    hubSubstrate,
+    relayer: {
+      description: "Work of the relayer. The section may be missing.",
+      keys: relayerKeys,
+      inner: { notify: notifySection },
+    },
+    notify: notifySection,
+    evm: {
+      description: "An EVM chain whose finality is proved to the hub, or that follows the hub's.",
+      keys: { type: evmTypeKey, ...evmChainKeys(files) },
+    },
+    substrate: {
+      description:
+        "A Substrate chain (not among the fields of the specification). It follows the hub by what its client " +
+        "of the hub accepts: GRNP finality proofs of the relay chain, PARA the hub's head there. Nothing is proved of it, " +
+        "unless it is a sibling parachain of the hub (then its `consensus_state_id` is the hub's own) and the hub lists it " +
+        "in `IsmpParachain.Parachains`.",
+      keys: followerKeys(files),
+    },
+  };
+};
 
 /** Values of `type` in sections of chains. */
 export const chainTypeName = oneOf([...EVM_TYPES.keys(), "substrate"], {

@@ -63,8 +63,9 @@ export class LightClientBoard implements UpdateObserver {
     }));
   }
 
-  notePoll(route: UpdateRoute, result: PollResult, reason?: string): void {
+  notePoll(route: UpdateRoute, result: PollResult): void {
     const nowMs = this.#clock.now();
+    const reason = result.kind === "nothing" ? result.reason : undefined;
     const failure = result.kind === "failed" || result.kind === "suspended" ? result.failure : undefined;
     // Chance makes the pause shorter, never longer.
     const delayMs = planPauseMs(result, { intervalMs: 0, spentMs: 0, failures: MAX_FAILURES }, 0);

@@ -5,6 +5,7 @@
 import { type AbiParameter, decodeAbiParameters, encodeAbiParameters, parseAbiParameters } from "viem";
 import type { Hash256, Hex } from "../encoding/bytes.ts";
 import { concatBytes, fromByteText, fromHex, toByteText, toHash256, toHex } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import { type BeefyCommitment, BeefyError, type BeefyMmrLeaf, type BeefySignature } from "./commitment.ts";
 
 /** The relay chain's part of a naive proof. */
@@ -115,11 +116,9 @@ function decodeParameters<const P extends readonly AbiParameter[]>(
   parameters: P,
   proof: Uint8Array,
 ): ReturnType<typeof decodeAbiParameters<P>> {
-  try {
-    return decodeAbiParameters(parameters, toHex(proof.subarray(1)));
-  } catch (cause) {
-    throw new BeefyError("undecodable_proof", { cause });
-  }
+  const read = (): ReturnType<typeof decodeAbiParameters<P>> =>
+    decodeAbiParameters(parameters, toHex(proof.subarray(1)));
+  return mapError(Error, read, (cause) => new BeefyError("undecodable_proof", { cause }));
 }
 
 /** Numbers that JavaScript counts exactly; trees of proofs have far fewer leaves. */

@@ -78,7 +78,6 @@ export class ChainBoard {
       }, now),
       fees: observed(chain.fees, {
         fetchFees: ({ decimals: feeTokenDecimals }) => note({ feeTokenDecimals }),
-        fetchFeeTokenDecimals: (feeTokenDecimals) => note({ feeTokenDecimals }),
       }),
       ...chain.gas === undefined ? {} : {
         gas: observed(chain.gas, {

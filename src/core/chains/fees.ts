@@ -14,10 +14,8 @@ export interface PaidFees {
 
 /** Fees of requests. */
 export interface ChainFees {
-  /** Fees of requests on this chain. One round trip to each endpoint that is asked. */
+  /** Fees of requests on this chain, of none for the decimals alone. One round trip to each endpoint that is asked. */
   fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees>;
-  /** Decimals of this chain's fee token, as with its fees. */
-  fetchFeeTokenDecimals(signal: AbortSignal): Promise<number>;
 }
 
 /** Current price of transactions on a chain, besides their gas. */

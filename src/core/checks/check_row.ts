@@ -112,7 +112,7 @@ export interface CheckJob {
   readonly chain: string;
   /** Code of the row that says that the job itself had no result. */
   readonly check: CheckCode;
-  /** May throw an `RpcFault`: then the row tells it. */
+  /** May throw an `RpcFault`: then the row tells it; of the chain's own endpoint, that there is no answer at all. */
   readonly run: (signal: AbortSignal) => Promise<readonly CheckRow[]>;
 }
 
@@ -184,6 +184,9 @@ async function runJob(
     return await withDeadline(clock, deadline, run);
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof RpcFault && check === "endpoint" && error.where.chain === chain) {
+      return [silenceRow(chain, error, false)];
+    }
     if (error instanceof RpcFault || error instanceof DeadlineFault) return error;
     throw error;
   }

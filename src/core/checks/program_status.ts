@@ -7,7 +7,7 @@ import { type ChainHeights, type EndpointReading, findEndpointReasons } from "..
 import { programVersion } from "../runtime/version.ts";
 import { gaugesOf, type SnapshotGauges } from "../telemetry/metrics.ts";
 import type { RecentWarning } from "../telemetry/open_log.ts";
-import { type FoundReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
+import { type FoundReason, isReady, type NotReadyReason, reasonKey } from "../telemetry/readiness.ts";
 import { type BoardRow, toCheckReasons } from "./check_board.ts";
 
 /** A chain of a snapshot. Members that only a running program knows are absent without one. */
@@ -129,12 +129,10 @@ export function toProgramStatus<Own extends Pick<ProgramStatus, "chains">>(
   found: readonly FoundReason[],
 ): Omit<ProgramStatus, "chains"> & Own {
   const { checks = [], checkedAtMs, warnings = [], startedAtMs, memoryBytes, troubles = [] } = running ?? {};
-  const all = [
-    ...found,
-    // What the snapshot shows by itself is not repeated.
-    ...[...troubles, ...toCheckReasons(checks)]
-      .filter((other) => !found.some((each) => isSameReason(each, other))),
-  ];
+  const shown = new Set(found.map(reasonKey));
+  // What the snapshot shows by itself is not repeated.
+  const others = [...troubles, ...toCheckReasons(checks)].filter((reason) => !shown.has(reasonKey(reason)));
+  const all = [...found, ...others];
   const undated = ({ graceMs: _grace, mark: _mark, ...reason }: FoundReason): NotReadyReason => ({
     ...reason,
     sinceMs: nowMs,
@@ -151,10 +149,6 @@ export function toProgramStatus<Own extends Pick<ProgramStatus, "chains">>(
     checkedAtMs,
     warnings,
   };
-}
-
-function isSameReason(a: FoundReason, b: FoundReason): boolean {
-  return a.code === b.code && a.chain === b.chain && a.leg === b.leg;
 }
 
 /** Reason of a program whose chains are not checked yet. */

@@ -10,7 +10,7 @@ import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import { formatDuration } from "../runtime/text_table.ts";
 import { everyWorker, type Worker } from "../runtime/worker.ts";
 import type { OpenLog } from "../telemetry/open_log.ts";
-import { describeReason, isReady, type NotReadyReason } from "../telemetry/readiness.ts";
+import { describeReason, isReady, type NotReadyReason, reasonKey } from "../telemetry/readiness.ts";
 
 /** Time for which a reason must hold before it is posted, ms: most faults of endpoints end sooner. */
 const HOLDS_MS = 30_000;
@@ -35,10 +35,6 @@ const MAX_REASONS = 50;
 interface PostedReason {
   readonly reason: NotReadyReason;
   readonly seenMs: number;
-}
-
-function keyOf({ code, chain, leg }: NotReadyReason): string {
-  return JSON.stringify([code, chain, leg]);
 }
 
 /** News of a post, and all that is in the way. */
@@ -92,8 +88,10 @@ export class Webhook {
   async #round(webhook: EndpointUrl, program: PostingProgram, signal: AbortSignal): Promise<void> {
     const nowMs = this.#deps.clock.now();
     const reasons = this.#deps.reasons();
-    const isPosted = (reason: NotReadyReason): boolean => this.#posted.has(keyOf(reason));
-    for (const reason of reasons.filter(isPosted)) this.#posted.set(keyOf(reason), { reason, seenMs: nowMs });
+    const isPosted = (reason: NotReadyReason): boolean => this.#posted.has(reasonKey(reason));
+    for (const reason of reasons.filter(isPosted)) {
+      this.#posted.set(reasonKey(reason), { reason, seenMs: nowMs });
+    }
     const appeared = reasons.filter((reason) => !isPosted(reason) && nowMs - reason.sinceMs >= HOLDS_MS);
     const ended = [...this.#posted.values()].filter(({ seenMs }) => nowMs - seenMs >= GONE_MS)
       .map(({ reason }) => reason);
@@ -102,8 +100,8 @@ export class Webhook {
     const body = this.#toBody(program, { appeared, ended, reasons });
     const failure = await this.#post(webhook, body, signal);
     if (failure === undefined) {
-      for (const reason of ended) this.#posted.delete(keyOf(reason));
-      for (const reason of appeared) this.#posted.set(keyOf(reason), { reason, seenMs: nowMs });
+      for (const reason of ended) this.#posted.delete(reasonKey(reason));
+      for (const reason of appeared) this.#posted.set(reasonKey(reason), { reason, seenMs: nowMs });
     } else if (!this.#isFailing) {
       this.#deps.log.warn("notification_failed", { endpoint: webhook.host, explanation: failure });
     }

@@ -14,7 +14,6 @@ import {
   type CommandLine,
   type FileOption,
 } from "../runtime/command_line.ts";
-import { ControlFault } from "../runtime/control_socket.ts";
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 
 /** Commands that share their first word. */
@@ -39,6 +38,11 @@ export class CommandRefusal extends Error {
   readonly code = "refused";
 }
 
+/** True for faults, whose code and message are for the operator; every other error is a defect. */
+export function isFault(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && typeof error.code === "string";
+}
+
 /** What every run of a command has. */
 export interface AnyRun {
   /** Writes a text and a line break to standard error. */
@@ -49,7 +53,7 @@ export interface AnyRun {
 export interface Command<Run extends AnyRun> extends CommandSyntax {
   /**
    * Does the work with its arguments, then the values of its options, then its parser; returns the exit status, or nothing
-   * instead of 0. @throws {CommandRefusal | ControlFault} which are printed, with status 1
+   * instead of 0. Faults are printed, with status 1.
    */
   readonly run: (run: Run, ...given: never[]) => Promise<ExitCode | void> | ExitCode | void;
 }
@@ -87,7 +91,7 @@ export function addToLine<Run extends AnyRun>(
         try {
           return await command.run(of, ...given as never[]) ?? exitCodes.ok;
         } catch (error) {
-          if (!(error instanceof CommandRefusal || error instanceof ControlFault)) throw error;
+          if (!isFault(error)) throw error;
           of.printError(error.message);
           return exitCodes.failed;
         }

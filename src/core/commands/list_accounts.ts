@@ -1,6 +1,6 @@
 /** Addresses and balances of configured accounts, all chains at once, none waiting for another. */
 import { createEvmChain, type EvmChainDeps } from "../chains/evm/evm_chain.ts";
-import { createFollowerTarget } from "../chains/substrate/consensus_target.ts";
+import { createTarget } from "../chains/substrate/consensus_target.ts";
 import type { SubstrateChainDeps } from "../chains/substrate/substrate_chain.ts";
 import type { ConfiguredAccount } from "../config/config_file.ts";
 import { signerAddress } from "../config/secrets.ts";
@@ -93,7 +93,7 @@ async function fetchBalance(
   const { signer, stateMachine, consensusStateId, ...options } = account;
   if (signer === undefined) return "";
   const id = { stateMachine, consensusStateId };
-  const target = createFollowerTarget(network, { ...options, signer, id });
+  const target = createTarget(network, { ...options, signer, id });
   closing.defer(() => target.close());
   const publicKey = sr25519PublicKey(fromHex(signer.reveal()));
   const key = concatBytes(storagePrefix("System", "Account"), blake2b128(publicKey), publicKey);

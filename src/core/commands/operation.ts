@@ -13,7 +13,7 @@ import type { ControlRequest, ControlSocket } from "../runtime/control_socket.ts
 import { type ExitCode, exitCodes } from "../runtime/exit_codes.ts";
 import { versionText } from "../runtime/version.ts";
 import type { Worker } from "../runtime/worker.ts";
-import { type AnyRun, type Command, CommandRefusal, type CommandSyntax } from "./command.ts";
+import { type AnyRun, type Command, CommandRefusal, type CommandSyntax, isFault } from "./command.ts";
 import { Argument } from "commander";
 
 /**
@@ -35,19 +35,16 @@ export interface Operation<Context, Given extends readonly unknown[], Output> ex
   readonly exitCode?: (output: Output) => ExitCode;
 }
 
-/** An operation as the running program sees it. */
-export type AnyOperation<Context> = Pick<Operation<Context, never, unknown>, "name" | "needs" | "work">;
-
-/** The command of an operation. */
-export interface OperationCommand<Run extends AnyRun, Context> extends Command<Run> {
-  readonly operation: AnyOperation<Context>;
-}
+/** The command of an operation, and what the running program needs of it. */
+export type OperationCommand<Run extends AnyRun, Context> =
+  & Command<Run>
+  & Pick<Operation<Context, never, unknown>, "needs" | "work">;
 
 /** One run of an operation. */
 export interface OperationRun<Context> {
   /** Sends a line to the running program; `undefined`: none runs. Throws a `ControlFault`. */
   readonly askRunning: (request: Omit<ControlRequest, "path">) => Promise<string | undefined>;
-  /** Works in this process with what is needed. Throws an {@link CommandRefusal} where that cannot be had. */
+  /** Works in this process with what is needed. Throws a {@link CommandRefusal} where that cannot be had. */
   readonly here: (
     needs: OperationNeed,
     work: (context: Context) => Promise<ExitCode>,
@@ -84,7 +81,6 @@ export function defineOperation<Context, Given extends readonly unknown[], Outpu
 ): OperationCommand<OperationRun<Context>, Context> {
   return {
     ...operation,
-    operation,
     addOptions: (parser) => {
       operation.addOptions?.(parser);
       parser.option("--json", "print JSON");
@@ -207,19 +203,17 @@ export function controlWorker<Context>(server: RequestServer<Context>, socket: C
 export interface RequestServer<Context> {
   readonly commands: readonly OperationCommand<never, Context>[];
   readonly context: Context & { readonly log: Log };
-  /** True for faults whose message is for the operator, besides refusals. */
-  readonly isExpected?: (error: unknown) => boolean;
 }
 
 /** Answers one request line; whatever is wrong with it becomes a text. */
 export async function answerRequest<Context>(
-  { commands, context, isExpected }: RequestServer<Context>,
+  { commands, context }: RequestServer<Context>,
   line: string,
   signal: AbortSignal,
 ): Promise<string> {
   try {
     const { version, operation: name, given } = readRequest(line);
-    const operation = commands.find((command) => command.operation.name === name)?.operation;
+    const operation = commands.find((command) => command.name === name);
     // Its status is of use in any version.
     if (version !== VERSION && operation?.needs !== "status") {
       throw new CommandRefusal(explainVersions(VERSION, version));
@@ -229,10 +223,11 @@ export async function answerRequest<Context>(
     context.log[level]("operator_request", { operation: name, input: given });
     return JSON.stringify({ version: VERSION, output: await operation.work(context, given, signal) });
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    if (error instanceof CommandRefusal || isExpected?.(error)) return JSON.stringify({ refusal: text });
+    if (isFault(error)) return JSON.stringify({ refusal: error.message });
     context.log.warn("control_request_failed", { error });
-    return JSON.stringify({ refusal: `It failed: ${text}` });
+    return JSON.stringify({
+      refusal: `It failed: ${error instanceof Error ? error.message : String(error)}`,
+    });
   }
 }
 

@@ -110,8 +110,8 @@ export function allKeys({ keys }: Section<unknown>): readonly Key<unknown>[] {
 
 /** What a section holds. */
 export interface SectionResult<V> {
-  /** The values that are good, for checks over several sections. */
-  readonly partial: Partial<V>;
+  /** The values that are good, and the place of the section, for checks over several sections. */
+  readonly known: Partial<V> & { readonly location: SourceLocation };
   /** The values of all keys; `undefined` when one is missing or wrong. */
   readonly complete: V | undefined;
 }
@@ -140,7 +140,7 @@ export function readSection<V extends object>(
     for (const companion of keys[name].type.companions ?? []) readKey(at, companion);
   }
   warnOfUnknownKeys(table, location, section);
-  return { partial, complete: hasAll<V>(partial, keys) ? partial : undefined };
+  return { known: { ...partial, location }, complete: hasAll<V>(partial, keys) ? partial : undefined };
 }
 
 function hasAll<V extends object>(values: Partial<V>, keys: Keys<V>): values is V {

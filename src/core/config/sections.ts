@@ -2,13 +2,7 @@
  * From a file to its sections, the same for both programs: the document, the names of its tables, the section of the
  * hub under either name, and what is said of missing sections and of types that do not exist.
  */
-import {
-  type ConfigResult,
-  type Diagnostic,
-  Diagnostics,
-  type KeyPath,
-  type SourceLocation,
-} from "./diagnostics.ts";
+import { type ConfigResult, type Diagnostic, Diagnostics, type KeyPath } from "./diagnostics.ts";
 import {
   type ConfigFiles,
   describeExposure,
@@ -131,15 +125,16 @@ export function readInner<V extends object>(
   outer: NamedTable,
   { name, section }: InnerSection<V>,
   { diagnostics }: ConfigDocument,
-): SectionResult<V> & { readonly location: SourceLocation } {
+): SectionResult<V> {
   const location = diagnostics.section(outer.name, name);
   const value = outer.table[name];
-  if (value !== undefined && isTable(value)) return { location, ...readSection(value, location, section) };
+  if (value !== undefined && isTable(value)) return readSection(value, location, section);
   location.problem(
     value === undefined ? "no such section" : describeValue(value),
     `a section [${location.section}]`,
   );
-  return { location, partial: {}, complete: undefined };
+  const none: Partial<V> = {};
+  return { known: { ...none, location }, complete: undefined };
 }
 
 /** Reads a section inside of a section, where it is there; `undefined`: it is not, or it is wrong. */

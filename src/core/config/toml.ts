@@ -220,19 +220,19 @@ export interface ConfigFiles {
   readonly openedKeystores?: Map<string, Uint8Array>;
 }
 
+/** What is at a path, by the names and codes of the errors of Deno and Node. */
+const FAILURES: readonly (readonly [names: readonly string[], found: string])[] = [
+  [["NotFound", "ENOENT"], "no file at this path"],
+  [["IsADirectory", "EISDIR"], "a directory"],
+  [["PermissionDenied", "NotCapable", "EACCES", "EPERM"], "a file that this user may not read"],
+  [["NotADirectory", "ENOTDIR"], "a path that leads through something other than a directory"],
+];
+
 /** Why a file could not be read, in words, from the error of Deno or Node. */
 export function fileFailure(error: unknown): string {
-  const name = error instanceof Error ? error.name : "";
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  if (name === "NotFound" || code === "ENOENT") return "no file at this path";
-  if (name === "IsADirectory" || code === "EISDIR") return "a directory";
-  if (name === "PermissionDenied" || name === "NotCapable" || code === "EACCES" || code === "EPERM") {
-    return "a file that this user may not read";
-  }
-  if (name === "NotADirectory" || code === "ENOTDIR") {
-    return "a path that leads through something other than a directory";
-  }
-  return "a file that cannot be read";
+  const said = error instanceof Error ? [error.name, "code" in error ? error.code : ""] : [];
+  const [, found] = FAILURES.find(([names]) => names.some((name) => said.includes(name))) ?? [];
+  return found ?? "a file that cannot be read";
 }
 
 /**

@@ -2,6 +2,11 @@ import { blake2b } from "@noble/hashes/blake2.js";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import type { Hashes } from "./wasm_hashes.ts";
 
+/** One array holding all parts in order. */
+export { concatBytes } from "@noble/hashes/utils.js";
+/** True when both arrays hold the same bytes. */
+export { equalBytes } from "@noble/curves/utils.js";
+
 const inJavaScript: Hashes = {
   keccak256: (data) => keccak_256(data),
   blake2b256: (data) => blake2b(data, { dkLen: 32 }),
@@ -117,26 +122,6 @@ export function toHash256(value: Uint8Array | string): Hash256 {
 
 function isCanonicalHash(text: string): text is Hash256 {
   return canonicalHash.test(text);
-}
-
-/** One array holding all parts in order. */
-export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
-}
-
-/** True when both arrays hold the same bytes (not constant time: never for secrets). */
-export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
-  for (let index = 0; index < a.length; index++) {
-    if (a[index] !== b[index]) return false;
-  }
-  return true;
 }
 
 /** One character for each byte: names that chains give in bytes need not be ASCII, nor UTF-8. */

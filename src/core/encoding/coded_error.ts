@@ -19,3 +19,12 @@ export function mapError<T, E extends Error>(
     throw cause instanceof from ? to(cause) : cause;
   }
 }
+
+/** What `read` gives; `undefined` when it throws, as libraries do for whatever they cannot read. */
+export function readOrUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

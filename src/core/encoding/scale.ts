@@ -23,7 +23,7 @@ import {
   u8 as scaleU8,
   Vector,
 } from "scale-ts";
-import { fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
+import { equalBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from "./bytes.ts";
 
 export type { Codec };
 
@@ -124,7 +124,9 @@ export function decodePrefix<T>(
 ): T {
   const value = decodeLoose(codec, bytes, typeName);
   const canonical = codec.enc(value);
-  if (!startsWith(bytes, canonical)) throw new ScaleError("non_canonical", typeName);
+  if (!equalBytes(bytes.subarray(0, canonical.length), canonical)) {
+    throw new ScaleError("non_canonical", typeName);
+  }
   if (bytes.length > canonical.length) onRest?.(bytes.length - canonical.length);
   return value;
 }
@@ -146,14 +148,6 @@ export function decodeLoose<T>(codec: Codec<T>, bytes: Uint8Array, typeName: str
     // DataView reports reads past the end as RangeError; an unknown enum index is a TypeError in scale-ts.
     throw new ScaleError(cause instanceof RangeError ? "truncated" : "invalid", typeName, { cause });
   }
-}
-
-function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
-  if (prefix.length > bytes.length) return false;
-  for (let index = 0; index < prefix.length; index++) {
-    if (bytes[index] !== prefix[index]) return false;
-  }
-  return true;
 }
 
 function checkedNumber(codec: Codec<number>, bits: 8 | 32): Codec<number> {

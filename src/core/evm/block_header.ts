@@ -7,6 +7,7 @@ import { type CodecType, enhanceCodec } from "scale-ts";
 import * as z from "zod";
 import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
+import { readOrUndefined } from "../encoding/coded_error.ts";
 import { addressCodec, toAddress } from "./address.ts";
 
 /** Reason why a block header is not usable. */
@@ -129,7 +130,8 @@ export interface HeaderCommitment {
 
 /** Reads {@link HeaderCommitment} from the RLP of a header of any fork; `undefined`: the bytes are none. */
 export function readHeaderCommitment(rlp: Uint8Array): HeaderCommitment | undefined {
-  const items = decodeList(rlp);
+  const decoded: unknown = readOrUndefined(() => RLP.decode(rlp));
+  const items: readonly unknown[] = Array.isArray(decoded) ? decoded : [];
   const [stateRoot, number, timestamp] = [items[3], items[8], items[11]];
   const isHeader = items.length >= 15 && stateRoot instanceof Uint8Array && stateRoot.length === 32 &&
     number instanceof Uint8Array && number.length <= 8 &&
@@ -140,15 +142,6 @@ export function readHeaderCommitment(rlp: Uint8Array): HeaderCommitment | undefi
     blockNumber: BigInt(`0x0${toHex(number).slice(2)}`),
     timestampSec: BigInt(`0x0${toHex(timestamp).slice(2)}`),
   };
-}
-
-function decodeList(rlp: Uint8Array): readonly unknown[] {
-  try {
-    const items: unknown = RLP.decode(rlp);
-    return Array.isArray(items) ? items : [];
-  } catch {
-    return []; // the library's errors have no code
-  }
 }
 
 /** Maximum size of extra data; the longest known are BSC's epoch headers with under 4 KiB. */

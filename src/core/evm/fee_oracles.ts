@@ -12,6 +12,7 @@ import {
   type TransactionSerializable,
 } from "viem";
 import { type Hex, toHex } from "../encoding/bytes.ts";
+import { readOrUndefined } from "../encoding/coded_error.ts";
 import { type Address, toAddress } from "./address.ts";
 
 const oracleAbi = parseAbi([
@@ -109,12 +110,10 @@ export interface ArbitrumPrices {
 
 /** Arbitrum's prices: the second and the last of six numbers; `undefined` when the answer has another shape. */
 export function decodeArbPrices(result: Hex): ArbitrumPrices | undefined {
-  try {
-    const prices = decodeFunctionResult({ abi: arbGasInfoAbi, functionName: "getPricesInWei", data: result });
-    return { layer1ByteWei: prices[1], gasPriceWei: prices[5] };
-  } catch {
-    return undefined; // viem reports everything that it cannot decode by throwing
-  }
+  const prices = readOrUndefined(() =>
+    decodeFunctionResult({ abi: arbGasInfoAbi, functionName: "getPricesInWei", data: result })
+  );
+  return prices && { layer1ByteWei: prices[1], gasPriceWei: prices[5] };
 }
 
 /** Bytes that a signature adds to an unsigned transaction (contracts-bedrock: GasPriceOracle.sol). */

@@ -4,21 +4,19 @@
  */
 import { decodeFunctionData, encodeFunctionData } from "viem";
 import { type Hex, toHex } from "../encoding/bytes.ts";
+import { CodedError, readOrUndefined } from "../encoding/coded_error.ts";
 import { type GetResponse, type PostRequest, postToAbi, responseToAbi } from "../ismp/message.ts";
 import type { MmrProof } from "../ismp/proof.ts";
 import { type StateMachine, toParaId } from "../ismp/state_machine.ts";
 import type { Address } from "./address.ts";
 import { handlerV2Abi as abi } from "./host_abi.ts";
 
+/** How the leaves of a proof do not fit the messages, or the mountain range. */
+type HandlerCallErrorCode = "leaf_count_mismatch" | "duplicate_leaf" | "leaf_out_of_range";
+
 /** A handler call that cannot be built from a proof. */
-export class HandlerCallError extends Error {
+export class HandlerCallError extends CodedError<HandlerCallErrorCode> {
   override readonly name = "HandlerCallError";
-  constructor(
-    /** How the leaves of the proof do not fit the messages, or the mountain range. */
-    readonly code: "leaf_count_mismatch" | "duplicate_leaf" | "leaf_out_of_range",
-  ) {
-    super(`Handler call: ${code}`);
-  }
 }
 
 /** Host, and hub height at which messages are proved. */
@@ -98,10 +96,7 @@ export function batchCall(calls: readonly Hex[]): Hex {
  * else, such as a cancellation.
  */
 export function namesOfCalls(data: Hex): readonly string[] {
-  try {
-    const call = decodeFunctionData({ abi, data });
-    return call.functionName === "batchCall" ? call.args[0].flatMap(namesOfCalls) : [call.functionName];
-  } catch {
-    return []; // viem reports everything that it cannot decode by throwing
-  }
+  const call = readOrUndefined(() => decodeFunctionData({ abi, data }));
+  if (call === undefined) return [];
+  return call.functionName === "batchCall" ? call.args[0].flatMap(namesOfCalls) : [call.functionName];
 }

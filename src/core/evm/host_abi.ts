@@ -4,12 +4,10 @@
  */
 import { parseAbi, toEventSelector } from "viem";
 import type { Hex } from "../encoding/bytes.ts";
+import { messageStructs } from "../ismp/message.ts";
 
 const structs = [
-  "struct PostRequest { bytes source; bytes dest; uint64 nonce; bytes from; bytes to; uint64 timeoutTimestamp; bytes body; }",
-  "struct GetRequest { bytes source; bytes dest; uint64 nonce; bytes from; uint64 timeoutTimestamp; bytes[] keys; uint64 height; bytes context; }",
-  "struct StorageValue { bytes key; bytes value; }",
-  "struct GetResponse { GetRequest request; StorageValue[] values; }",
+  ...messageStructs,
   "struct SMHeight { uint256 stateMachineId; uint256 height; }",
   "struct Proof { SMHeight height; bytes32[] multiproof; uint256 leafCount; }",
   "struct StateCommitment { uint256 timestamp; bytes32 overlayRoot; bytes32 stateRoot; }",

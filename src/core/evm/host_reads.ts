@@ -4,6 +4,7 @@
  */
 import { decodeFunctionResult, toFunctionSelector } from "viem";
 import { fromHex, type Hash256, type Hex, toHash256 } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import { nameVariant, type UnknownVariant } from "../encoding/scale.ts";
 import { type StateCommitment, type StateMachine, stateMachineFromBytes } from "../ismp/state_machine.ts";
 import { type Address, presentAddress, toAddress } from "./address.ts";
@@ -72,11 +73,7 @@ function read<Args extends readonly Word[], Value>(
       return `${selector}${args.map((arg) => BigInt(arg).toString(16).padStart(64, "0")).join("")}`;
     },
     decode(result: Hex): Value {
-      try {
-        return decode(result);
-      } catch (cause) {
-        throw new HostReadError(name, { cause });
-      }
+      return mapError(Error, () => decode(result), (cause) => new HostReadError(name, { cause }));
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from "viem";
 import { type Hex, rescale } from "../encoding/bytes.ts";
+import { readOrUndefined } from "../encoding/coded_error.ts";
 import { type Address, presentAddress } from "./address.ts";
 
 /** Name of a price's source, e.g. `etherscan`, `router`. `fixed`: defined by the rules (one dollar). */
@@ -161,11 +162,8 @@ export function encodeWrappedNative(): Hex {
 
 /** Wrapped native token; `undefined` when the answer is not an address or is the zero address. */
 export function decodeWrappedNative(result: Hex): Address | undefined {
-  try {
-    return presentAddress(decodeFunctionResult({ abi, functionName: "WETH", data: result }));
-  } catch {
-    return undefined; // not the ABI of an address: there is no router here
-  }
+  const token = readOrUndefined(() => decodeFunctionResult({ abi, functionName: "WETH", data: result }));
+  return token && presentAddress(token);
 }
 
 /**
@@ -183,12 +181,8 @@ export function encodeRouterQuote(feeToken: Address, wrappedNative: Address): He
  * evm/src/utils/uniswapv2/GnosisUniswapV2Wrapper.sol, evm/config.mainnet.toml.
  */
 export function decodeRouterPrice(result: Hex, feeTokenDecimals: number): Quotation {
-  let amounts: readonly bigint[];
-  try {
-    amounts = decodeFunctionResult({ abi, functionName: "getAmountsIn", data: result });
-  } catch {
-    return { kind: "failed", code: "malformed" };
-  }
+  const amounts =
+    readOrUndefined(() => decodeFunctionResult({ abi, functionName: "getAmountsIn", data: result })) ?? [];
   const [amount] = amounts;
   // A token with different decimals than the native one is not its wrapped form.
   const isWrapper = amounts.length === 1 && BigInt(feeTokenDecimals) === NATIVE_DECIMALS;

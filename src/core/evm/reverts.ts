@@ -2,7 +2,7 @@
  * Decodes revert data to named codes, also inside `batchCall`. Source: polytope-labs/hyperbridge:
  * evm/src/core/HandlerV2.sol; Solidity ABI specification (Error, Panic).
  */
-import { type Abi, decodeErrorResult, parseAbi } from "viem";
+import { decodeErrorResult, parseAbi } from "viem";
 import type { Hex } from "../encoding/bytes.ts";
 import {
   beefyVerifierAbi,
@@ -14,15 +14,17 @@ import {
 
 const solidityAbi = parseAbi(["error Error(string reason)", "error Panic(uint256 code)"]);
 
-type NamesOf<A extends Abi> = Extract<A[number], { type: "error" }>["name"];
+const errors = [
+  ...solidityAbi,
+  ...evmHostAbi,
+  ...handlerV2Abi,
+  ...hostManagerAbi,
+  ...consensusRouterAbi,
+  ...beefyVerifierAbi,
+].filter((item) => item.type === "error");
 
 /** Name of an error declared by the host's contracts. */
-export type HostErrorName =
-  | NamesOf<typeof evmHostAbi>
-  | NamesOf<typeof handlerV2Abi>
-  | NamesOf<typeof hostManagerAbi>
-  | NamesOf<typeof consensusRouterAbi>
-  | NamesOf<typeof beefyVerifierAbi>;
+export type HostErrorName = Exclude<typeof errors[number]["name"], "Error" | "Panic">;
 
 /** Decoded revert. */
 export type Revert =
@@ -44,15 +46,6 @@ export type Revert =
 
 /** Inner reverts are followed this deep; a batch inside a batch cannot happen on HandlerV2. */
 const maxDepth = 4;
-
-const errors = [
-  ...solidityAbi,
-  ...evmHostAbi,
-  ...handlerV2Abi,
-  ...hostManagerAbi,
-  ...consensusRouterAbi,
-  ...beefyVerifierAbi,
-].filter((item) => item.type === "error");
 
 /** Reads revert data; never throws. */
 export function decodeRevert(data: Hex, depth = 0): Revert {

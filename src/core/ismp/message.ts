@@ -2,8 +2,7 @@
  * Requests and responses, the unit that relayers carry.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/router.rs.
  */
-import type { AbiParameterToPrimitiveType } from "viem";
-import { encodeAbiParameters } from "viem/utils";
+import { type AbiParameterToPrimitiveType, encodeAbiParameters, parseAbiParameters } from "viem";
 import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { bytes, type Codec, Enum, list, Option, Struct, u64 } from "../encoding/scale.ts";
 import { type StateMachine, stateMachineCodec, stateMachineToBytes } from "./state_machine.ts";
@@ -111,55 +110,29 @@ export const requestCodec: Codec<Request> = Enum({ Post: postRequestCodec, Get: 
 /** SCALE of {@link Leaf}. */
 export const leafCodec: Codec<Leaf> = Enum({ Request: requestCodec, GetResponse: getResponseCodec });
 
-/** Components of the Solidity struct `GetRequest`, in ABI order (not the SCALE order). */
-const getRequestAbi = [
-  { name: "source", type: "bytes" },
-  { name: "dest", type: "bytes" },
-  { name: "nonce", type: "uint64" },
-  { name: "from", type: "bytes" },
-  { name: "timeoutTimestamp", type: "uint64" },
-  { name: "keys", type: "bytes[]" },
-  { name: "height", type: "uint64" },
-  { name: "context", type: "bytes" },
+/** Solidity structs of messages: what commitments hash, and what handlers take. Their fields are not in SCALE's order. */
+export const messageStructs = [
+  "struct PostRequest { bytes source; bytes dest; uint64 nonce; bytes from; bytes to; uint64 timeoutTimestamp; bytes body; }",
+  "struct GetRequest { bytes source; bytes dest; uint64 nonce; bytes from; uint64 timeoutTimestamp; bytes[] keys; uint64 height; bytes context; }",
+  "struct StorageValue { bytes key; bytes value; }",
+  "struct GetResponse { GetRequest request; StorageValue[] values; }",
 ] as const;
 
-/** Components of the Solidity struct `GetResponse`, in ABI order. */
-const getResponseAbi = [
-  { name: "request", type: "tuple", components: getRequestAbi },
-  {
-    name: "values",
-    type: "tuple[]",
-    components: [{ name: "key", type: "bytes" }, { name: "value", type: "bytes" }],
-  },
-] as const;
+const messageAbi = parseAbiParameters([
+  "PostRequest post, GetRequest get, GetResponse response",
+  ...messageStructs,
+]);
+const [, getAbi, responseAbi] = messageAbi;
 
-/** Argument of viem for the Solidity struct `PostRequest`. */
-interface PostRequestAbiValue {
-  readonly source: Hex;
-  readonly dest: Hex;
-  readonly nonce: bigint;
-  readonly from: Hex;
-  readonly to: Hex;
-  readonly timeoutTimestamp: bigint;
-  readonly body: Hex;
-}
-
-/** Argument of viem for {@link getRequestAbi}. */
-type GetRequestAbiValue = AbiParameterToPrimitiveType<
-  { readonly type: "tuple"; readonly components: typeof getRequestAbi }
->;
-
-/** Argument of viem for {@link getResponseAbi}. */
-type GetResponseAbiValue = AbiParameterToPrimitiveType<
-  { readonly type: "tuple"; readonly components: typeof getResponseAbi }
->;
+/** Message in Solidity's form, as viem takes it. */
+type AbiValue<Index extends 0 | 1 | 2> = AbiParameterToPrimitiveType<typeof messageAbi[Index]>;
 
 function nameHex(stateMachine: StateMachine): Hex {
   return toHex(stateMachineToBytes(stateMachine));
 }
 
 /** The Solidity form of a post request. */
-export function postToAbi(request: PostRequest): PostRequestAbiValue {
+export function postToAbi(request: PostRequest): AbiValue<0> {
   return {
     source: nameHex(request.source),
     dest: nameHex(request.dest),
@@ -172,7 +145,7 @@ export function postToAbi(request: PostRequest): PostRequestAbiValue {
 }
 
 /** The Solidity form of a get request. */
-function getToAbi(request: GetRequest): GetRequestAbiValue {
+function getToAbi(request: GetRequest): AbiValue<1> {
   return {
     source: nameHex(request.source),
     dest: nameHex(request.dest),
@@ -186,7 +159,7 @@ function getToAbi(request: GetRequest): GetRequestAbiValue {
 }
 
 /** The Solidity form of a response; an absent value becomes empty bytes. */
-export function responseToAbi(response: GetResponse): GetResponseAbiValue {
+export function responseToAbi(response: GetResponse): AbiValue<2> {
   return {
     request: getToAbi(response.get),
     values: response.values.map(({ key, value }) => ({
@@ -248,14 +221,12 @@ function checkedU64(value: bigint): bigint {
 
 /** Preimage of {@link commitmentOfGet}. */
 export function abiEncodeGet(request: GetRequest): Uint8Array {
-  return fromHex(encodeAbiParameters([{ type: "tuple", components: getRequestAbi }], [getToAbi(request)]));
+  return fromHex(encodeAbiParameters([getAbi], [getToAbi(request)]));
 }
 
 /** Preimage of {@link commitmentOfResponse}. */
 export function abiEncodeResponse(response: GetResponse): Uint8Array {
-  return fromHex(
-    encodeAbiParameters([{ type: "tuple", components: getResponseAbi }], [responseToAbi(response)]),
-  );
+  return fromHex(encodeAbiParameters([responseAbi], [responseToAbi(response)]));
 }
 
 /** Identifies a post request on source, hub and destination. */

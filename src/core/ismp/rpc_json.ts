@@ -173,17 +173,14 @@ export function parseU64(json: unknown, typeName: string): bigint {
   return parse(u64, json, typeName);
 }
 
-const proofAnswerSchema = z.object({ proof: byteArray, height: u64 });
+const proofAnswerSchema = z.object({ proof: byteArray });
 
-/** Answer of `ismp_queryStateProof`, `ismp_queryChildTrieProof` and `mmr_queryProof`; `proof` is SCALE. */
-export interface ProofAnswer {
-  readonly proof: Uint8Array;
-  readonly height: bigint;
-}
-
-/** Reads {@link proofAnswerToJson}; `proof` may also be hex. @throws {IsmpJsonError} */
-export function parseProofAnswer(json: unknown): ProofAnswer {
-  return parse(proofAnswerSchema, json, "Proof");
+/**
+ * SCALE of the proof in an answer of `ismp_queryStateProof`, `ismp_queryChildTrieProof` or `mmr_queryProof`.
+ * @throws {IsmpJsonError}
+ */
+export function parseProofAnswer(json: unknown): Uint8Array {
+  return parse(proofAnswerSchema, json, "Proof").proof;
 }
 
 /** One event of an answer: the event, or the reason why it cannot be read. */

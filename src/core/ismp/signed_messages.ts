@@ -3,9 +3,10 @@
  * Source: polytope-labs/hyperbridge: modules/pallets/relayer/src/lib.rs, modules/utils/crypto/src/verification.rs.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
 import * as sr25519 from "@scure/sr25519";
-import { concatBytes, fromHex, type Hash256, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
-import { CodedError } from "../encoding/coded_error.ts";
+import { concatBytes, fromHex, type Hash256, keccak256, toHash256 } from "../encoding/bytes.ts";
+import { CodedError, mapError } from "../encoding/coded_error.ts";
 import { bytes, decodeStrict, hash256, list, u64 } from "../encoding/scale.ts";
 import { type Signature, signatureCodec } from "./fees.ts";
 import { type PostRequest, postRequestCodec } from "./message.ts";
@@ -32,7 +33,7 @@ export function signedMessage(...parts: readonly Uint8Array[]): SignedMessage {
 }
 
 /**
- * Withdrawal of fees. `nonce` is the hub's `Relayer.Nonce[address][destChain]`. A beneficiary is appended only when
+ * Withdrawal of the fees of `destChain`, or permission to credit those accumulated there to another account. `nonce` is the hub's `Relayer.Nonce[address][destChain]`. A beneficiary is appended only when
  * there is one (no option byte).
  */
 export function withdrawMessage(
@@ -44,14 +45,6 @@ export function withdrawMessage(
 ): SignedMessage {
   const payee = beneficiary === undefined ? [] : [bytes.enc(beneficiary)];
   return signedMessage(u64.enc(nonce), stateMachineCodec.enc(destChain), ...payee);
-}
-
-/** Permission to credit accumulated fees to another account; the nonce counter is that of withdrawals. */
-export function beneficiaryMessage(
-  fields: { nonce: bigint; sourceChain: StateMachine; beneficiary: Uint8Array },
-): SignedMessage {
-  const { nonce, sourceChain: destChain, beneficiary } = fields;
-  return withdrawMessage({ nonce, destChain, beneficiary });
 }
 
 /** Claim of the reward for delivering the rotation to authority set `setId`. */
@@ -73,11 +66,6 @@ export function requestClaimMessage(
  */
 export function requestSignerMessage(requests: readonly PostRequest[]): SignedMessage {
   return signedMessage(list(postRequestCodec).enc(requests));
-}
-
-/** Message signed by the signer of a consensus message. */
-export function consensusSignerMessage(consensusProof: Uint8Array): SignedMessage {
-  return signedMessage(consensusProof);
 }
 
 function addressOfPublicKey(uncompressed: Uint8Array): Uint8Array {
@@ -116,13 +104,11 @@ export function recoverEvmAddress(digest: Hash256, signature: Uint8Array): Uint8
   const v = signature[64] ?? 255;
   const bit = v >= 27 ? v - 27 : v;
   if (signature.length !== 65 || bit > 1) throw new SignatureError("bad_signature");
-  try {
+  return mapError(Error, () => {
     const recovered = concatBytes(Uint8Array.of(bit), signature.subarray(0, 64));
     const compressed = secp256k1.recoverPublicKey(recovered, fromHex(digest), { prehash: false });
     return addressOfPublicKey(secp256k1.Point.fromBytes(compressed).toBytes(false));
-  } catch (cause) {
-    throw new SignatureError("bad_signature", { cause });
-  }
+  }, (cause) => new SignatureError("bad_signature", { cause }));
 }
 
 /**
@@ -143,9 +129,8 @@ export function withoutCofactor(secret: Uint8Array): Uint8Array {
 
 /** The first 32 bytes as a little-endian number, times two to the power of `bits`. */
 function shiftScalar(secret: Uint8Array, bits: bigint): Uint8Array {
-  const scalar = BigInt(toHex(secret.slice(0, 32).reverse()));
-  const shifted = (bits > 0n ? scalar << bits : scalar >> -bits) % 2n ** 256n;
-  return fromHex(shifted.toString(16).padStart(64, "0")).reverse();
+  const scalar = bytesToNumberLE(secret.subarray(0, 32));
+  return numberToBytesLE((bits > 0n ? scalar << bits : scalar >> -bits) % 2n ** 256n, 32);
 }
 
 /** 32-byte public key of a mini secret or of a 64-byte secret. @throws {SignatureError} `bad_key`. */

@@ -2,8 +2,10 @@
  * Names of chains and of the light clients that follow them: text, SCALE and Solidity forms.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
+import { numberToBytesBE } from "@noble/curves/utils.js";
 import { createCodec } from "scale-ts";
-import { fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import {
   type Codec,
   compareBytes,
@@ -117,21 +119,26 @@ const known = new Map<string, StateMachine>();
 const MAX_KNOWN = 256;
 
 function parseNew(text: string): StateMachine {
+  const [, relay = ""] = text.split("-");
+  return formatStateMachine(readParts(text, text.slice(text.lastIndexOf("-") + 1), relay));
+}
+
+/** Parts of a name. @param last its number or four-byte id @throws {IdentifierError} */
+function readParts(text: string, last: string, relay: string): StateMachineParts {
   const tag = variantOrder.find((name) => text.startsWith(prefixes[name]));
-  if (tag === undefined) throw new IdentifierError("unknown_prefix", text);
-  const elements = text.split("-");
-  const last = elements[elements.length - 1] ?? "";
   switch (tag) {
+    case undefined:
+      throw new IdentifierError("unknown_prefix", text);
     case "Evm":
     case "Polkadot":
     case "Kusama":
-      return formatStateMachine({ tag, value: parseU32(last, text) });
+      return { tag, value: parseU32(last, text) };
     case "Substrate":
     case "Tendermint":
-      return formatStateMachine({ tag, value: last });
+      return { tag, value: checkedId(last) };
     case "Relay": {
       const paraId = parseU32(last, text);
-      return formatStateMachine({ tag, value: { relay: elements[1] ?? "", paraId } });
+      return { tag, value: { relay: checkedId(relay), paraId } };
     }
   }
 }
@@ -148,25 +155,13 @@ function parseU32(digits: string, whole: string): number {
  * @throws {IdentifierError} `bad_number` or `bad_length`.
  */
 export function formatStateMachine(parts: StateMachineParts): StateMachine {
-  return brand(prefixes[parts.tag] + formatPayload(parts));
+  return `${prefixes[parts.tag]}${formatPayload(parts)}` as StateMachine;
 }
 
-function formatPayload(parts: StateMachineParts): string {
-  switch (parts.tag) {
-    case "Evm":
-    case "Polkadot":
-    case "Kusama":
-      return checkedU32(parts.value);
-    case "Substrate":
-    case "Tendermint":
-      return checkedId(parts.value);
-    case "Relay":
-      return `${checkedId(parts.value.relay)}-${checkedU32(parts.value.paraId)}`;
-  }
-}
-
-function brand(text: string): StateMachine {
-  return text as StateMachine;
+function formatPayload({ value }: StateMachineParts): string {
+  if (typeof value === "number") return checkedU32(value);
+  if (typeof value === "string") return checkedId(value);
+  return `${checkedId(value.relay)}-${checkedU32(value.paraId)}`;
 }
 
 function checkedU32(value: number): string {
@@ -183,23 +178,9 @@ function checkedId(id: string): string {
 
 /** The parts of a canonical name: the inverse of {@link formatStateMachine}, also for ids that contain `-`. */
 export function stateMachineParts(stateMachine: StateMachine): StateMachineParts {
-  const tag = variantOrder.find((name) => stateMachine.startsWith(prefixes[name]));
-  if (tag === undefined) throw new IdentifierError("unknown_prefix", stateMachine);
-  const payload = stateMachine.slice(prefixes[tag].length);
-  switch (tag) {
-    case "Evm":
-    case "Polkadot":
-    case "Kusama":
-      return { tag, value: parseU32(payload, stateMachine) };
-    case "Substrate":
-    case "Tendermint":
-      return { tag, value: checkedId(payload) };
-    case "Relay": {
-      const split = payload.lastIndexOf("-");
-      const relay = checkedId(payload.slice(0, split));
-      return { tag, value: { relay, paraId: parseU32(payload.slice(split + 1), stateMachine) } };
-    }
-  }
+  const [first, last] = [stateMachine.indexOf("-"), stateMachine.lastIndexOf("-")];
+  const before = stateMachine.startsWith(prefixes.Relay) ? last : first;
+  return readParts(stateMachine, stateMachine.slice(before + 1), stateMachine.slice(first + 1, last));
 }
 
 /** The state machine of an EVM chain by its chain id. */
@@ -245,12 +226,11 @@ export function stateMachineFromBytes(bytes: Uint8Array): StateMachine {
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes);
-  } catch (cause) {
-    const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    throw new IdentifierError("not_utf8", `0x${hex}`, { cause });
-  }
+  return mapError(
+    TypeError,
+    () => decoder.decode(bytes),
+    (cause) => new IdentifierError("not_utf8", toHex(bytes), { cause }),
+  );
 }
 
 /** Rust's order of state machines: variant, then payload (maps and sets on chain use it). */
@@ -261,22 +241,10 @@ export function compareStateMachines(a: StateMachine, b: StateMachine): number {
   return compareBytes(orderKey(left), orderKey(right));
 }
 
-function orderKey(parts: StateMachineParts): Uint8Array {
-  switch (parts.tag) {
-    case "Evm":
-    case "Polkadot":
-    case "Kusama":
-      return bigEndian(parts.value);
-    case "Substrate":
-    case "Tendermint":
-      return encoder.encode(parts.value);
-    case "Relay":
-      return new Uint8Array([...encoder.encode(parts.value.relay), ...bigEndian(parts.value.paraId)]);
-  }
-}
-
-function bigEndian(value: number): Uint8Array {
-  return new Uint8Array([value >>> 24, value >>> 16, value >>> 8, value]);
+function orderKey({ value }: StateMachineParts): Uint8Array {
+  if (typeof value === "number") return numberToBytesBE(value, 4);
+  if (typeof value === "string") return encoder.encode(value);
+  return concatBytes(encoder.encode(value.relay), numberToBytesBE(value.paraId, 4));
 }
 
 /** Four raw bytes as text. Decoding throws {@link IdentifierError} `not_utf8`. */

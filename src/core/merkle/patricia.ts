@@ -6,6 +6,7 @@
  */
 import { RLP } from "@ethereumjs/rlp";
 import { equalBytes, keccak256 } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import { nibbleAt, sharedLength, toNibbles, TrieError, type TrieNodes } from "./trie_nodes.ts";
 
 /** RLP of an item: bytes or a list of items. */
@@ -62,11 +63,7 @@ export function readPatricia(bag: TrieNodes, root: Uint8Array, key: Uint8Array):
  * @throws {TrieError} malformed_node.
  */
 export function decodeRlp(bytes: Uint8Array): RlpItem {
-  try {
-    return RLP.decode(bytes);
-  } catch (cause) {
-    throw new TrieError("malformed_node", { cause });
-  }
+  return mapError(Error, () => RLP.decode(bytes), (cause) => new TrieError("malformed_node", { cause }));
 }
 
 function resolveChild(bag: TrieNodes, child: RlpItem): PatriciaNode {

@@ -4,6 +4,7 @@
  * starts. It is looked at all the time, and again right before anything is sent: a program that was paused may continue
  * when its time is long over. Nothing is finished then: the machine that works next settles what was journalled.
  */
+import { readOrUndefined } from "../encoding/coded_error.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { type ExitCode, exitCodes } from "./exit_codes.ts";
@@ -76,7 +77,9 @@ export interface FenceDeps {
  */
 export function obeyFence(path: string, { clock, log, exitNow, time, read }: FenceDeps): MayWork | undefined {
   let seen: FenceView | undefined;
-  const look = (): number => (seen = lookAtFence(seen, readTextOrUndefined(read), time())).leftMs;
+  // A file that cannot be read allows nothing, whatever the reason.
+  const readText = (): string | undefined => readOrUndefined(() => new TextDecoder().decode(read()));
+  const look = (): number => (seen = lookAtFence(seen, readText(), time())).leftMs;
   let leftMs = look();
   let isOpen = leftMs > 0;
   if (!isOpen) {
@@ -100,13 +103,4 @@ export function obeyFence(path: string, { clock, log, exitNow, time, read }: Fen
     if (isOpen && look() === 0) end();
     return isOpen;
   };
-}
-
-/** A file that cannot be read allows nothing, whatever the reason. */
-function readTextOrUndefined(read: () => Uint8Array): string | undefined {
-  try {
-    return new TextDecoder().decode(read());
-  } catch {
-    return undefined;
-  }
 }

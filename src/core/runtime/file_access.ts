@@ -1,4 +1,5 @@
 /** File access permission, which the programs need at start-up and then drop permanently, and whose files they are. */
+import { readOrUndefined } from "../encoding/coded_error.ts";
 import type { Log } from "../telemetry/log.ts";
 import { dirname, resolve } from "node:path";
 
@@ -34,11 +35,7 @@ export function explainForeignPath(path: string): string | undefined {
 
 /** Where links on a path lead to; the file may not be there yet. */
 function realPathOf(path: string): string {
-  try {
-    return Deno.realPathSync(path);
-  } catch {
-    return path === "/" ? path : realPathOf(dirname(path));
-  }
+  return readOrUndefined(() => Deno.realPathSync(path)) ?? (path === "/" ? path : realPathOf(dirname(path)));
 }
 
 /** The file itself, which may be a link; `undefined`: there is none. */
@@ -62,11 +59,7 @@ export function lockFile(path: string): boolean {
   return false;
 }
 
-/** Permission bits of a file; `undefined`: it cannot be said. */
+/** Permission bits of a file; `undefined`: it cannot be said, e.g. of a pipe of the shell that is gone once it was read. */
 export function modeOf(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).mode ?? undefined;
-  } catch {
-    return undefined; // a pipe of the shell that is gone once it was read
-  }
+  return readOrUndefined(() => Deno.statSync(path).mode ?? undefined);
 }

@@ -181,11 +181,8 @@ export class MetricRegistry {
 
   /** Adds a value to a histogram. */
   observe<Name extends NameOf<"histogram">>(name: Name, labels: LabelsOf<Name>, value: number): void {
-    const make = (): Histogram => {
-      const { buckets, ...text } = declared[name];
-      return new Histogram({ ...this.#describe(name, text), buckets: [...buckets] });
-    };
-    this.#find(name, make).observe(this.#named(labels), value);
+    this.#find(name, () => new Histogram(this.#describe(name, declared[name])))
+      .observe(this.#named(labels), value);
   }
 
   /** Sets the gauges of a snapshot; what is gone since the last one is not exposed any longer. */
@@ -218,8 +215,9 @@ export class MetricRegistry {
 
   #describe(
     name: string,
-    { help, labels }: Pick<MetricText, "help" | "labels">,
-  ): { name: string; help: string; labelNames: string[]; registers: Registry[] } {
-    return { name, help, labelNames: [...labels], registers: [this.#registry] };
+    { help, labels, buckets }: Omit<MetricText, "type">,
+  ): { name: string; help: string; labelNames: string[]; registers: Registry[]; buckets?: number[] } {
+    const of = { name, help, labelNames: [...labels], registers: [this.#registry] };
+    return buckets === undefined ? of : { ...of, buckets: [...buckets] };
   }
 }

@@ -35,6 +35,11 @@ export interface FoundReason extends Omit<NotReadyReason, "sinceMs"> {
   readonly graceMs?: number;
 }
 
+/** What makes two reasons the same one. */
+export function reasonKey({ code, chain, leg }: Pick<FoundReason, "code" | "chain" | "leg">): string {
+  return JSON.stringify([code, chain, leg]);
+}
+
 /** Remembers since when each reason has been found. */
 export class ReasonMemory {
   readonly #clock: Pick<Clock, "now">;
@@ -49,7 +54,7 @@ export class ReasonMemory {
     const nowMs = this.#clock.now();
     const since = new Map<string, number>();
     const shown = found.flatMap(({ graceMs = 0, mark, ...reason }) => {
-      const key = JSON.stringify([reason.code, reason.chain, reason.leg, mark]);
+      const key = `${reasonKey(reason)} ${mark}`;
       const sinceMs = reason.sinceMs ?? this.#since.get(key) ?? nowMs;
       since.set(key, sinceMs);
       return nowMs - sinceMs >= graceMs ? [{ ...reason, sinceMs }] : [];

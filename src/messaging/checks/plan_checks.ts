@@ -124,22 +124,18 @@ async function checkQuotes(
     }
     const consequence = hasPrice ? "the other source is used" : "no delivery counts as profitable";
     const found = `no price: ${quotation.code}; ${consequence}`;
-    return at[hasPrice ? "warning" : "failed"]("price", found, adviseOnPrice(quotation.code));
+    const advice = priceAdvice[quotation.code] ??
+      "check the connection to the source, or set etherscan_api_key";
+    return at[hasPrice ? "warning" : "failed"]("price", found, advice);
   });
 }
 
-function adviseOnPrice(code: PriceFailureCode): string {
-  switch (code) {
-    case "bad_key":
-      return "correct etherscan_api_key";
-    case "throttled":
-      return "use an etherscan_api_key of your own for each relayer";
-    case "no_pool":
-      return "set etherscan_api_key: the host's router does not price this chain's token";
-    default:
-      return "check the connection to the source, or set etherscan_api_key";
-  }
-}
+/** What helps against a failure, where it is more than a connection or a key. */
+const priceAdvice: Partial<Record<PriceFailureCode, string>> = {
+  bad_key: "correct etherscan_api_key",
+  throttled: "use an etherscan_api_key of your own for each relayer",
+  no_pool: "set etherscan_api_key: the host's router does not price this chain's token",
+};
 
 /**
  * Highest nonce of an account that a transaction of this relayer holds or has used; a text: why the database does not know

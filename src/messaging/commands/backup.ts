@@ -1,6 +1,5 @@
 /** `backup`: a copy of the database, made by the command itself, so that a running relayer is not held up by it. */
-import { type Command, CommandRefusal } from "../../core/commands/command.ts";
-import { LedgerFault } from "../ledger/fault.ts";
+import type { Command } from "../../core/commands/command.ts";
 import type { MessagingRun } from "./command.ts";
 
 /** The command. */
@@ -15,10 +14,6 @@ when it is complete, and can be read by its owner only. A running relayer relays
   addOptions: (parser) => void parser.argument("<file>", "new file"),
   run: async ({ deps: { database, clock }, print }: MessagingRun, file: string) => {
     const { copyDatabase } = await import("../ledger/backup.ts");
-    try {
-      print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
-    } catch (error) {
-      throw error instanceof LedgerFault ? new CommandRefusal(error.message) : error;
-    }
+    print(`${file}: ${await copyDatabase(database, file, clock)} bytes`);
   },
 };

@@ -52,9 +52,9 @@ function readSections(sections: MessagingSections, document: ConfigDocument): Me
   const chains = findChainSections(document, chainType.expected)
     .map((entry) => readChain(sections, entry, document));
   const known = { hub: hub?.known, chains: chains.map((chain) => chain.known) };
-  checkBuffers(relayer?.partial.minimumProfitPercent, known.chains);
-  const deliveryEndpoints = relayer?.partial.deliveryEndpoints &&
-    selectEndpoints(relayer.partial.deliveryEndpoints, relayer, known);
+  checkBuffers(relayer?.known.minimumProfitPercent, known.chains);
+  const deliveryEndpoints = relayer?.known.deliveryEndpoints &&
+    selectEndpoints(relayer.known.deliveryEndpoints, relayer, known);
   checkChains(known.hub, known.chains);
   checkChainKinds(known.hub, known.chains);
   if (hub?.config === undefined || relayer?.config === undefined) return undefined;
@@ -73,14 +73,14 @@ function readHub(
   if (found === undefined) return undefined;
   const { name: section, table } = found;
   const location = document.diagnostics.section(section);
-  const { partial, complete } = readSection(table, location, hub);
+  const { known, complete } = readSection(table, location, hub);
   const config = complete && { ...withHubId(complete, location), section };
-  return { known: { ...partial, location }, config };
+  return { known, config };
 }
 
 /** `[relayer]` before its list of chains is compared with the sections. */
 interface RelayerReading {
-  readonly partial: Partial<RelayerValues>;
+  readonly known: Partial<RelayerValues>;
   readonly config: RelayerConfig | undefined;
   /** Place of the list, and the list as the file has it, with state machines for names of sections. */
   readonly listing: SourceLocation;
@@ -97,7 +97,7 @@ function readRelayer(
   const location = document.diagnostics.section("relayer");
   const listed = resolveNames(table["delivery_endpoints"], document);
   const resolved = listed === undefined ? table : { ...table, delivery_endpoints: listed };
-  const { partial, complete } = readSection(resolved, location, relayer);
+  const { known, complete } = readSection(resolved, location, relayer);
   const outer = { name: "relayer", table };
   const share = readOptional(outer, { name: FLEET_SECTION, section: fleet }, document);
   checkFleet(share, document.diagnostics.section(outer.name, FLEET_SECTION));
@@ -108,7 +108,7 @@ function readRelayer(
     ...posting && { notify: posting },
     moduleFilter: complete.moduleFilter.length === 0 ? undefined : complete.moduleFilter,
   };
-  return { partial, config, listing: location.child("delivery_endpoints"), listed };
+  return { known, config, listing: location.child("delivery_endpoints"), listed };
 }
 
 /** Replaces names of sections in a list by the state machines of the sections. */
@@ -136,11 +136,8 @@ function readChain(
   const type = readType(entry, chainType, document);
   if (type === undefined) return { known: { location }, config: undefined };
   const hints = type === "substrate" ? {} : { hintFor: liveHints(table) };
-  const { partial, complete } = readSection<ChainValues>(table, location, { ...sections[type], ...hints });
-  return {
-    known: { ...partial, location },
-    config: complete && { section: location.section, ...complete },
-  };
+  const { known, complete } = readSection<ChainValues>(table, location, { ...sections[type], ...hints });
+  return { known, config: complete && { section: location.section, ...complete } };
 }
 
 /**

@@ -102,7 +102,7 @@ export function isOwnPayee(context: FeeContext, { ownAddress }: PayingChain, acc
 }
 
 /** A chain that can be asked for the decimals of its fee token. */
-type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFeeTokenDecimals"> };
+type UnitChain = Pick<Chain, "id"> & { readonly fees: Pick<ChainFees, "fetchFees"> };
 
 /** Decimals of fee tokens as read last, so that a log line costs no request. */
 export class FeeUnits {
@@ -110,7 +110,7 @@ export class FeeUnits {
 
   /** Reads the decimals of a chain's fee token, whatever was read before: amounts depend on it. */
   async learn(chain: UnitChain, signal: AbortSignal): Promise<number> {
-    const decimals = await chain.fees.fetchFeeTokenDecimals(signal);
+    const { decimals } = await chain.fees.fetchFees([], signal);
     this.#decimals.set(chain.id.stateMachine, decimals);
     return decimals;
   }

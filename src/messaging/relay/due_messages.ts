@@ -107,21 +107,13 @@ function routeAgain(
 
 /** What keeps a routed message from being delivered; `undefined`: nothing. @param routed absent: it is unreadable */
 function judgeRoute(leg: Leg, row: MessageRow, routed: Route | undefined): Finding | undefined {
-  switch (routed?.kind) {
-    case undefined:
-      return { reason: "poison", untilMs: NEVER_MS };
-    case "ignore":
-      return { reason: "wrong_dest", end: "rejected" };
-    case "reject":
-      return { reason: routed.reason, end: "rejected" };
-    case "hold": {
-      // A row without a date would fill the next page again, ahead of the others.
-      const isAwaited = routed.reason === "waiting_for_update";
-      return { reason: routed.reason, untilMs: isAwaited ? leg.clock.now() + RECHECK_MS : NEVER_MS };
-    }
-    default:
-      return judgeFleet(leg, row);
-  }
+  if (routed === undefined) return { reason: "poison", untilMs: NEVER_MS };
+  if (routed.kind === "ignore") return { reason: "wrong_dest", end: "rejected" };
+  if (routed.kind === "reject") return { reason: routed.reason, end: "rejected" };
+  if (routed.kind !== "hold") return judgeFleet(leg, row);
+  // A row without a date would fill the next page again, ahead of the others.
+  const isAwaited = routed.reason === "waiting_for_update";
+  return { reason: routed.reason, untilMs: isAwaited ? leg.clock.now() + RECHECK_MS : NEVER_MS };
 }
 
 /**

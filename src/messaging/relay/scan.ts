@@ -106,7 +106,7 @@ export async function scanLeg(
   const notices = new WaitNotices(leg);
   for await (const { events, to } of readChunks(leg, { from: first + 1n, to: view.height }, width)) {
     const funded = events.some(({ kind }) => kind === "funded");
-    const decimals = funded ? await leg.source.fees.fetchFeeTokenDecimals(leg.signal) : 0;
+    const { decimals } = funded ? await leg.source.fees.fetchFees([], leg.signal) : { decimals: 0 };
     const fresh = await recordInSlices(leg, { events, view }, (slice, isLast) => {
       for (const event of slice) {
         if (event.kind === "funded") reviveFunded(leg, event.commitment, toFee18(event.fee, decimals));

@@ -236,7 +236,7 @@ Deno.test("consensus watch: hosts are shown as other targets are, with what they
   );
   watch.updates.notePoll(route, { kind: "failed", failure });
   await clock.advance(60_000);
-  watch.updates.notePoll(route, { kind: "nothing", againInMs: undefined }, "nothing newer");
+  watch.updates.notePoll(route, { kind: "nothing", againInMs: undefined, reason: "nothing newer" });
   watch.endpoints.noteRequest({
     chain: hub.stateMachine,
     endpointHost: "hub.example",

@@ -108,6 +108,12 @@ Deno.test("operation: the running program does the work, and its answer is shown
 Deno.test("operation: a refusal goes to standard error, and the status is 1", async () => {
   const asked = await run(["log-level", "warn"], running({}));
   assert.deepEqual([asked.code, asked.errors], [1, ["The level of this log cannot be changed."]]);
+  for (const [error, text] of [[new ControlFault("Ill."), "Ill."], [new Error("Odd."), "It failed: Odd."]]) {
+    const setLogLevel = (): never => {
+      throw error;
+    };
+    assert.deepEqual((await run(["log-level", "warn"], running({ setLogLevel }))).errors, [text]);
+  }
   const broken = await run(["log-level", "warn"], () => Promise.reject(new ControlFault("It ended.")));
   assert.deepEqual([broken.code, broken.errors], [1, ["It ended."]]);
   await assert.rejects(run(["log-level", "warn"], () => Promise.reject(new Error("a defect"))), /a defect/);

@@ -6,15 +6,14 @@ import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
 import { signatureCodec } from "../../../src/core/ismp/fees.ts";
 import { postRequestCodec } from "../../../src/core/ismp/message.ts";
 import {
-  beneficiaryMessage,
   consensusClaimMessage,
-  consensusSignerMessage,
   recoverEvmAddress,
   requestClaimMessage,
   requestSignerMessage,
   SignatureError,
   type SignatureErrorCode,
   type SignedMessage,
+  signedMessage,
   sr25519PublicKey,
   sr25519Secret,
   storedSigner,
@@ -49,9 +48,9 @@ const evmMessages: Record<string, SignedMessage> = {
     destChain: evm56,
     beneficiary: fromHex("0x000000000000000000000000000000000000beef"),
   }),
-  "accumulate_fees beneficiary_details": beneficiaryMessage({
+  "accumulate_fees beneficiary_details": withdrawMessage({
     nonce: 0n,
-    sourceChain: parseStateMachine("POLKADOT-2030"),
+    destChain: parseStateMachine("POLKADOT-2030"),
     beneficiary: fromHex(account),
   }),
   "outbound consensus delivery claim": consensusClaimMessage({ setId: 42n, destChain: evm1, payee: account }),
@@ -82,13 +81,13 @@ for (const vector of evm.signatures) {
 const hubMessages: Record<string, SignedMessage> = {
   "withdraw.noBeneficiary": withdrawMessage({ nonce: 3n, destChain: evm56 }),
   "withdraw.beneficiary": withdrawMessage({ nonce: 3n, destChain: evm56, beneficiary }),
-  "accumulate.beneficiary": beneficiaryMessage({ nonce: 3n, sourceChain: evm1, beneficiary }),
+  "accumulate.beneficiary": withdrawMessage({ nonce: 3n, destChain: evm1, beneficiary }),
   "claim.consensus": consensusClaimMessage({ setId: 19044n, destChain: evm56, payee }),
   "claim.request": requestClaimMessage({ commitment: toHash256("33".repeat(32)), destChain: evm56, payee }),
   "message.Request.signer": requestSignerMessage([
     decodeStrict(postRequestCodec, scaleOf("PostRequest.evm"), "PostRequest"),
   ]),
-  "message.Consensus.signer": consensusSignerMessage(fromHex("0x00112233")),
+  "message.Consensus.signer": signedMessage(fromHex("0x00112233")),
 };
 
 // Responses are delivered without a signer.

@@ -1,5 +1,4 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import fc from "fast-check";
 import vectors from "../../vectors/evm-ismp-scale.json" with { type: "json" };
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
@@ -7,7 +6,6 @@ import {
   compareStateMachines,
   evmChainId,
   evmStateMachine,
-  formatStateMachine,
   IdentifierError,
   type IdentifierErrorCode,
   isEvm,
@@ -16,8 +14,6 @@ import {
   stateMachineFromBytes,
   stateMachineIdCodec,
   stateMachineIdKey,
-  type StateMachineParts,
-  stateMachineParts,
   stateMachineToBytes,
   toConsensusStateId,
   toParaId,
@@ -27,14 +23,6 @@ import { isSubstrate } from "../../../devnet/hub/pallets/state_machines.ts";
 function refuses(run: () => unknown, code: IdentifierErrorCode): void {
   throws(run, (error) => error instanceof IdentifierError && error.code === code);
 }
-
-const id4 = fc.string({ unit: "binary-ascii", minLength: 4, maxLength: 4 });
-const u32 = fc.integer({ min: 0, max: 0xffffffff });
-const anyParts: fc.Arbitrary<StateMachineParts> = fc.oneof(
-  fc.record({ tag: fc.constantFrom("Evm" as const, "Polkadot" as const, "Kusama" as const), value: u32 }),
-  fc.record({ tag: fc.constantFrom("Substrate" as const, "Tendermint" as const), value: id4 }),
-  fc.record({ tag: fc.constant("Relay" as const), value: fc.record({ relay: id4, paraId: u32 }) }),
-);
 
 for (const vector of vectors.state_machines) {
   Deno.test(`state machine: ${vector.text} has its SCALE and Solidity bytes, both ways`, () => {
@@ -93,15 +81,6 @@ Deno.test("state machine: families and numbers", () => {
   );
   equal(toParaId(parseStateMachine("KUSAMA-4009")), 4009);
   equal(evmChainId(evmStateMachine(8453)), 8453);
-});
-
-Deno.test("state machine: every combination of parts survives text and SCALE", () => {
-  fc.assert(fc.property(anyParts, (parts) => {
-    const machine = formatStateMachine(parts);
-    equal(formatStateMachine(stateMachineParts(machine)), machine);
-    equal(JSON.stringify(stateMachineParts(machine)), JSON.stringify(parts));
-    equal(decodeStrict(stateMachineCodec, stateMachineCodec.enc(machine), "StateMachine"), machine);
-  }));
 });
 
 Deno.test("state machine: the order is by variant, then by value as Rust orders it", () => {

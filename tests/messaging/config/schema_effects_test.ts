@@ -40,7 +40,7 @@ async function plan(
   keepFixed(config, parse(GOOD_TOML));
   for (const { chain } of chains) {
     if (!chain.id.stateMachine.startsWith("EVM-")) {
-      await chain.fees.fetchFeeTokenDecimals(new AbortController().signal);
+      await chain.fees.fetchFees([], new AbortController().signal);
     }
   }
   await Promise.all([hub, ...chains.map(({ chain }) => chain)].map((chain) => chain.close()));

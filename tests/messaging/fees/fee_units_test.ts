@@ -7,11 +7,11 @@ Deno.test("fee units: amounts are reported in whole units once the decimals were
   const { one, signal } = new Relayer(fixture, memoryLedger(fixture));
   const units = new FeeUnits();
   assert.equal(units.text(names.one, 5n), "5 units");
-  one.faults.add("fetchFeeTokenDecimals", { kind: "throw", code: "unreachable" });
+  one.faults.add("fetchFees", { kind: "throw", code: "unreachable" });
   await units.tryLearn(one, signal);
   assert.equal(units.text(names.one, 5n), "5 units", "a chain that is down costs nothing else");
   await units.tryLearn(undefined, signal);
   await units.tryLearn(one, signal);
   assert.equal(units.text(names.one, 25n * 10n ** 17n), "2.5");
-  assert.equal(one.calls.filter((method) => method === "fetchFeeTokenDecimals").length, 2);
+  assert.equal(one.calls.filter((method) => method === "fetchFees").length, 2);
 });

@@ -97,7 +97,6 @@ export function connectEvm(node: MemoryNode, connection: EvmConnection): EvmChai
         commitments.forEach((each, index) => report(each, found.units[index]));
         return found;
       },
-      fetchFeeTokenDecimals: (signal) => fees.fetchFeeTokenDecimals(signal),
     },
     certain: {
       fetchCertainReceipts: (messages, since, signal) =>

@@ -30,7 +30,6 @@ export function connectionsOf(
   };
   const fees: ChainFees = {
     fetchFees: (commitments) => Promise.resolve({ units: commitments.map(() => undefined), decimals: 6 }),
-    fetchFeeTokenDecimals: () => Promise.resolve(6),
   };
   return {
     hub: toRecord(new MemoryChain(hubNode, clock, { relayer })),

@@ -47,7 +47,8 @@ export async function makeSampleConsensusRelayer(): Promise<ConsensusWatch> {
     submitMs: 12_400,
     detail: "finalized slot 11000000, committee of period 1342",
   });
-  watch.updates.notePoll(route("EVM-10"), { kind: "nothing", againInMs: undefined }, "no new dispute game");
+  const idle = { kind: "nothing", againInMs: undefined, reason: "no new dispute game" } as const;
+  watch.updates.notePoll(route("EVM-10"), idle);
   const failure = { text: `an endpoint told ${HOSTILE}`, host: "bsc.example:8545" };
   watch.updates.notePoll(route("EVM-56"), { kind: "failed", failure });
   const request = { calls: [{ method: "eth_getBlockByNumber", outcome: "ok" as const }], tookMs: 123 };

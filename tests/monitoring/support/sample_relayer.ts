@@ -79,7 +79,7 @@ async function readAll({ hub, chains }: ReturnType<typeof connectionsOf>): Promi
     await hub.reads.fetchView(chain.id, signal);
     await chain.gas?.fetchBalance(signal);
     await chain.gas?.fetchGasQuote(signal);
-    await chain.fees.fetchFeeTokenDecimals(signal);
+    await chain.fees.fetchFees([], signal);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Installers of a program that only tells its version, run in a chosen shell against a server on this machine. */
-import { makeInstaller } from "../../../src/build/installer.ts";
+import { makeInstaller } from "../../../src/build/release.ts";
 import { packFolder, sha256Of } from "../../../src/build/archive.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { type ReleaseServer, startReleaseServer } from "./release_server.ts";

@@ -18,12 +18,13 @@ import { type BscConsensusState, type BscUpdate, MAX_ANCESTRY, type VoteKeys } f
 import { type BscHubView, isVoter, verifyBscUpdate } from "./spec/verify_update.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import type { EvmBlockHeader } from "../../../core/evm/block_header.ts";
+import { partsOf } from "../../../core/runtime/slices.ts";
 
 /** Headers of the chain. Each matches the hash of its fields; a missing header is a fault. */
 export type BscHeaders = Pick<EvmReader, "chain" | "hosts" | "fetchHeaders" | "fetchChainIds">;
 
 /** Headers per request: an ancestry may need a thousand. */
-const PER_REQUEST = 64n;
+const PER_REQUEST = 64;
 
 /** Fetches the headers of a range, ascending. */
 async function fetchRange(
@@ -32,10 +33,9 @@ async function fetchRange(
   signal: AbortSignal,
 ): Promise<readonly EvmBlockHeader[]> {
   const headers: EvmBlockHeader[] = [];
-  for (let first = from; first <= to; first += PER_REQUEST) {
-    const count = to - first + 1n < PER_REQUEST ? to - first + 1n : PER_REQUEST;
-    const wanted = Array.from({ length: Number(count) }, (_, at) => first + BigInt(at));
-    headers.push(...(await reader.fetchHeaders(wanted, signal)).map(({ header }) => header));
+  const blocks = Array.from({ length: Number(to - from) + 1 }, (_, at) => from + BigInt(at));
+  for (const part of partsOf(blocks, PER_REQUEST)) {
+    headers.push(...(await reader.fetchHeaders(part, signal)).map(({ header }) => header));
   }
   return headers;
 }
@@ -68,10 +68,7 @@ const HEADERS_AT_A_TIME = 8n;
 const MAX_BLOCKS = 256n;
 
 /** Updates that our verifier may refuse before the search is abandoned: each costs a signature check. */
-const MAX_REFUSED = 4;
-
-/** Votes of another set to try around a rotation before the search is abandoned. */
-const MAX_OTHER_SET_VOTES = 16;
+const MAX_REFUSED = 16;
 
 /** Searches for an update that `trusted`, the state of the client, accepts. */
 export async function findBscUpdate(
@@ -81,7 +78,7 @@ export async function findBscUpdate(
 ): Promise<SearchResult> {
   const refused: BscError[] = [];
   let reason: VoteRefusal | undefined;
-  let otherSigners = 0;
+  let tried = 0;
   const voteFacts = { ...hub, finalizedHeight: trusted.finalizedHeight };
   for (const range of slices(wanted)) {
     const fetched = await fetchRange(headers, range, signal);
@@ -99,13 +96,10 @@ export async function findBscUpdate(
       const update = { sourceHeader, targetHeader, attestedHeader: attested, epochHeaderAncestry };
       const verified = verify(trusted, update, hub);
       if (!(verified instanceof BscError)) return { kind: "found", update, verified };
-      if (!choice.isSignedForSure && verified.code === "signature") {
-        reason = "other_signers";
-        otherSigners++;
-      } else refused.push(verified);
-      if (refused.length === MAX_REFUSED || otherSigners === MAX_OTHER_SET_VOTES) {
-        return { kind: "none", reason, refused };
-      }
+      // Around a rotation another set may have signed.
+      if (!choice.isSignedForSure && verified.code === "signature") reason = "other_signers";
+      else refused.push(verified);
+      if (++tried === MAX_REFUSED) return { kind: "none", reason, refused };
     }
   }
   return { kind: "none", reason, refused };

@@ -7,7 +7,7 @@ import { type ConsensusProver } from "../../prover.ts";
 import { connectFinality } from "../../relay_chain/relay_chain.ts";
 import { checkRelayNode } from "../../relay_chain/relay_checks.ts";
 import type { ConsensusTarget } from "../../../core/chains/consensus_target.ts";
-import { createFollowerTarget } from "../../../core/chains/substrate/consensus_target.ts";
+import { createTarget } from "../../../core/chains/substrate/consensus_target.ts";
 import { required, type SectionValues, withDefault } from "../../../core/config/schema.ts";
 import { integer, listOf, UINT32_MAX, webSocketUrl } from "../../../core/config/values.ts";
 import type { ConsensusClientId } from "../../../core/ismp/state_machine.ts";
@@ -76,7 +76,7 @@ function connectFollower(
   const { network, hub, parachains, watch } = context;
   const { stateMachine, consensusStateId, hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries } =
     chain;
-  const follower = createFollowerTarget(network, {
+  const follower = createTarget(network, {
     id: { stateMachine, consensusStateId },
     ...{ hashing, rpcWs, maxRpcPayloadSizeBytes, maxConcurrentQueries },
     // Updates are signed for rewards, which only the hub pays: any key will do.

@@ -30,7 +30,7 @@ import {
 import { PolygonError } from "./spec/polygon_error.ts";
 import type { SignedHeimdallHeader } from "./spec/update.ts";
 import type { CheckJob, CheckRow } from "../../../core/checks/check_row.ts";
-import { about, silenceRow } from "../../../core/checks/check_row.ts";
+import { about } from "../../../core/checks/check_row.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 
 /** Validators per page; CometBFT answers with at most 100. */
@@ -197,16 +197,11 @@ export function checkHeimdallNode(
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
     const { ok, warning } = about(chain, node.host);
     const startMs = clock.now();
-    try {
-      const { chainId, latestHeight, isCatchingUp } = await node.fetchStatus(signal);
-      const tookMs = Math.round(clock.now() - startMs);
-      const found = `answers in ${tookMs} ms, serves ${chainId} up to block ${latestHeight}`;
-      if (!isCatchingUp) return [ok("endpoint", found)];
-      return [warning("endpoint", `${found}, and is still syncing`, "wait until the node is in sync")];
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      return [silenceRow(chain, fault, false)];
-    }
+    const { chainId, latestHeight, isCatchingUp } = await node.fetchStatus(signal);
+    const tookMs = Math.round(clock.now() - startMs);
+    const found = `answers in ${tookMs} ms, serves ${chainId} up to block ${latestHeight}`;
+    if (!isCatchingUp) return [ok("endpoint", found)];
+    return [warning("endpoint", `${found}, and is still syncing`, "wait until the node is in sync")];
   };
   return () => [{ chain, check: "endpoint", run }];
 }

@@ -63,20 +63,16 @@ export function checkBeaconEndpoints(
   return () => [{ chain: options.chain, check: "beacon_routes", run }];
 }
 
-/** Checks the nodes at the start: rows about what needs attention. @param note called with what a node serves */
+/** Checks the nodes at the start: rows about what needs attention. */
 export async function checkBeaconNodes(
   clock: Clock,
-  { note, ...place }: Omit<BeaconCheckOptions, "timeoutMs"> & {
-    readonly note: (routes: ServedRoutes) => void;
-  },
+  place: Omit<BeaconCheckOptions, "timeoutMs">,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
   const options = { ...place, timeoutMs: START_TIMEOUT_MS };
-  const rows = await checkNodes(clock, options, async (endpoint, inner) => {
-    const routes = await probeBeaconNode(endpoint, options, inner);
-    note(routes);
-    return routes;
-  }, signal);
+  const probe = (endpoint: RestEndpoint, inner: AbortSignal): Promise<ServedRoutes> =>
+    probeBeaconNode(endpoint, options, inner);
+  const rows = await checkNodes(clock, options, probe, signal);
   return rows.filter(({ result, check }) => result !== "ok" || !(check in checkSubjects));
 }
 

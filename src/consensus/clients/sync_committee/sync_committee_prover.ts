@@ -39,14 +39,14 @@ import {
   usualPeriods,
 } from "../../prover.ts";
 import { beaconRoutes } from "./beacon_node.ts";
-import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
+import { BeaconEndpointSet, keepFault, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchWholeState } from "./state_bytes.ts";
 import { evmCommitment } from "../../spec/header_commitment.ts";
 import { attemptByLightClient } from "./light_client_strategy.ts";
 import type { BeaconContext, MadeUpdate, TrustedBeaconState } from "./finish_update.ts";
 import { PayloadProofs } from "./payload_sources.ts";
 import { attemptByBlocks } from "./block_state_strategy.ts";
-import { checkBeaconNodes, type ServedRoutes } from "./beacon_checks.ts";
+import { checkBeaconNodes } from "./beacon_checks.ts";
 import { proverFaultRow } from "../../poll_loop.ts";
 
 /** Dependencies of the prover; those of endpoints are for the beacon nodes. */
@@ -108,21 +108,13 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
   }
 
   async check(signal: AbortSignal): Promise<readonly CheckRow[]> {
+    const { network, endpoints: { endpoints: nodes } } = this.#context;
     const [beacon, execution, hub] = await Promise.all([
-      this.#checkBeaconNodes(signal),
+      checkBeaconNodes(this.#deps.clock, { chain: this.chain, network, nodes }, signal),
       checkChainIds(this.#deps.execution, { chain: this.chain, key: "rpc_urls" }, signal),
       this.checkHub(signal),
     ]);
     return [...hub, ...beacon, ...execution];
-  }
-
-  #checkBeaconNodes(signal: AbortSignal): Promise<readonly CheckRow[]> {
-    const { network, endpoints } = this.#context;
-    const note = ({ network: scheduled, slot }: ServedRoutes): void => {
-      if (scheduled !== undefined) this.#noteHead(scheduled, slot);
-    };
-    const options = { chain: this.chain, network, nodes: endpoints.endpoints, note };
-    return checkBeaconNodes(this.#deps.clock, options, signal);
   }
 
   async checkHub(signal: AbortSignal): Promise<readonly CheckRow[]> {
@@ -238,26 +230,19 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
     return { state, height, bytes };
   }
 
-  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
-    try {
-      return await this.#fetchInitialState(signal);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      throw proverFaultOf(this.chain, fault);
-    }
-  }
-
   /**
    * Makes the state of the whole finalized state of a beacon node, which has both committees: the operator trusts the
    * node. Source: polytope-labs/hyperbridge: tesseract/consensus/sync-committee/src (initial consensus state);
    * docs/protocol/evm-consensus.md section 5.10.
    */
-  async #fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
+  async fetchInitialState(signal: AbortSignal): Promise<InitialConsensusState> {
     const { network, endpoints } = this.#context;
     const { header, state } = await endpoints.ask({ route: beaconRoutes.state }, async (node) => {
       const { header } = await node.fetchHeader("finalized");
       return { header, state: await fetchWholeState(node, { network: node.network, header }) };
-    }, signal);
+    }, signal).catch((fault) => {
+      throw proverFaultOf(this.chain, keepFault(fault));
+    });
     const { currentSyncCommittee, nextSyncCommittee } = state;
     const trusted: BeaconConsensusState = {
       frozenHeight: undefined,

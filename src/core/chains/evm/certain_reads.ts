@@ -2,7 +2,7 @@
  * Reads that may settle a message: a lagging node must not make a receipt or a request look absent. They are made at
  * one block by number, which a lagging node rejects, and at two endpoints if there are two.
  */
-import type { Hash256 } from "../../encoding/bytes.ts";
+import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
 import { RpcFault } from "../../rpc/call.ts";
@@ -143,6 +143,5 @@ async function findWitnesses(
 }
 
 function isSame(one: unknown, other: unknown): boolean {
-  if (!(one instanceof Uint8Array) || !(other instanceof Uint8Array)) return one === other;
-  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+  return one instanceof Uint8Array && other instanceof Uint8Array ? equalBytes(one, other) : one === other;
 }

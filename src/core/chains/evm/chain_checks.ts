@@ -65,9 +65,11 @@ export function planEvmChecks(
       return height === undefined ? [] : await probe(height, signal);
     }),
     context.signs ? answered("balance", checkBalance) : undefined,
-    judgeNonces && answered("nonce", async (own, signal) => {
-      return [judgeNonces(await new EvmReplacement(own).fetchNonces(signal))];
-    }),
+    judgeNonces && context.signs
+      ? answered("nonce", async (own, signal) => [
+        judgeNonces(await new EvmReplacement(own).fetchNonces(signal)),
+      ])
+      : undefined,
   ];
   return {
     jobs: jobs.filter((each) => each !== undefined),
@@ -125,7 +127,7 @@ async function findAnsweringEndpoint(
 async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {
   const { id: { stateMachine: chain }, host } = context.at;
   const { handler, feeToken, hyperbridge } = await context.hostParams.read(signal);
-  const decimals = await new EvmFees(context).fetchFeeTokenDecimals(signal);
+  const { decimals } = await new EvmFees(context).fetchFees([], signal);
   const found =
     `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
   return about(chain).ok("host", found);

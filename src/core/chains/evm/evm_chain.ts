@@ -106,10 +106,7 @@ export interface EvmState {
 export function createEvmChain(deps: EvmChainDeps, options: EvmChainOptions): EvmChain {
   const context = createEvmContext(deps, options);
   return assembleEvmChain(context, options, {
-    prover: new TrieProver({
-      ...context.at,
-      reportFault: (...fault) => context.reportFault(...fault),
-    }),
+    prover: new TrieProver(context.at),
     probe: createTrieProbe({ ...context.at, chain: context.at.id.stateMachine }),
   });
 }

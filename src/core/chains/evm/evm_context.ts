@@ -9,7 +9,7 @@ import { ENDPOINT_FAULTS, RpcFault, type RpcFaultCode } from "../../rpc/call.ts"
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { Sightings } from "../../runtime/refreshed.ts";
-import type { EventCode, Log, LogFields } from "../../telemetry/log.ts";
+import type { Log } from "../../telemetry/log.ts";
 import type { Simulation } from "../submission.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { chainGasLimit, type GasPrice, lowest } from "./gas.ts";
@@ -93,8 +93,6 @@ export type Capability =
 
 /** Maximum wait for a competitor's transaction: it may never be mined. */
 const MEMPOOL_PATIENCE_MS = 60_000;
-/** Interval of warnings about the same fault of an endpoint, ms; in between it is logged at debug level. */
-const REPORT_INTERVAL_MS = 10 * 60_000;
 
 /** State shared by the parts of one EVM chain's adapter. */
 export class EvmContext {
@@ -102,8 +100,6 @@ export class EvmContext {
   #head: SeenBlock & { readonly atMs: number } | undefined;
   /** Until when an endpoint counts as lacking a capability, ms: by capability and host. */
   readonly #lacking = new Map<string, number>();
-  /** By endpoint and event. */
-  readonly #reportedMs = new Map<string, number>();
   /** Whether handlers have `batchCall`, as far as it was checked: they are stateless and immutable. */
   readonly batchingHandlers = new Map<Address, boolean>();
   /** The host's parameters. */
@@ -128,7 +124,7 @@ export class EvmContext {
     this.hostParams = new HostParamsReader(at);
     this.nonces = new NonceChoice(at);
     this.#contested = new Sightings(at.clock);
-    this.prices = new GasPrices(this);
+    this.prices = new GasPrices(at);
   }
 
   /**
@@ -190,15 +186,6 @@ export class EvmContext {
   fault(code: RpcFaultCode, method: string, detail: string): RpcFault {
     const { endpoints: { chain, hosts } } = this.at;
     return new RpcFault(code, { chain, endpointHost: hosts.join(", "), method }, { detail });
-  }
-
-  /** Reports an endpoint that returned false data. */
-  reportFault(endpoint: string, event: EventCode, fields: LogFields): void {
-    const key = `${endpoint} ${event}`;
-    const nowMs = this.at.clock.now();
-    const isNews = nowMs - (this.#reportedMs.get(key) ?? -Infinity) >= REPORT_INTERVAL_MS;
-    if (isNews) this.#reportedMs.set(key, nowMs);
-    this.at.log[isNews ? "warn" : "debug"](event, { endpoint, ...fields });
   }
 
   /**

@@ -87,11 +87,6 @@ export class EvmFees extends EvmPart implements ChainFees {
     };
   }
 
-  /** Fetches the decimals of the fee token, as {@link fetchFees} does. */
-  async fetchFeeTokenDecimals(signal: AbortSignal): Promise<number> {
-    return (await this.fetchFees([], signal)).decimals;
-  }
-
   async #ask(
     endpoint: RpcEndpointSet,
     { commitments, feeToken }: { readonly commitments: readonly Hash256[]; readonly feeToken: Address },

@@ -6,7 +6,7 @@
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import { dropOldest } from "../../runtime/slices.ts";
-import type { LogFields } from "../../telemetry/log.ts";
+import type { Log } from "../../telemetry/log.ts";
 import { flooredPrice, type GasMarket, type GasPrice, highest, lowest } from "./gas.ts";
 import { feeHistory, gasPrice, newestBlock } from "./queries.ts";
 import { askWitnesses, callAll, callOne, WITNESS_TIMEOUT_MS } from "./rpc_batch.ts";
@@ -112,14 +112,11 @@ export class GasPrices {
   readonly #ownWei = new Set<bigint>();
 
   constructor(
-    readonly context: {
-      readonly at: {
-        readonly endpoints: RpcEndpointSet;
-        readonly clock: Clock;
-        readonly chainId: number;
-      };
-      /** Reports an endpoint whose price is not offered. */
-      reportFault(endpoint: string, event: "endpoint_data_invalid.gas_price", fields: LogFields): void;
+    readonly at: {
+      readonly endpoints: RpcEndpointSet;
+      readonly clock: Pick<Clock, "now">;
+      readonly chainId: number;
+      readonly log: Pick<Log, "warn">;
     },
   ) {}
 
@@ -148,12 +145,12 @@ export class GasPrices {
   }
 
   async #compare<T extends GasMarket>(market: T, host: string, signal: AbortSignal): Promise<T> {
-    const nowMs = this.context.at.clock.now();
+    const nowMs = this.at.clock.now();
     const { gasPriceWei: namedWei, lowestTipWei } = market;
     const ageMs = nowMs - (this.#accepted?.atMs ?? -Infinity);
     const accepted = ageMs >= 0 && ageMs < ACCEPTED_FOR_MS ? this.#accepted : undefined;
     if (accepted !== undefined && isSimilar(namedWei, accepted.wei)) return market;
-    const all = this.context.at.endpoints.each();
+    const all = this.at.endpoints.each();
     const [own, others] = [true, false].map((isOwn) =>
       all.filter(({ hosts }) => hosts.includes(host) === isOwn)
     );
@@ -162,7 +159,7 @@ export class GasPrices {
       askWitnesses(own ?? [], (endpoint) => callOne(endpoint, feeHistory, conditions)),
       askWitnesses(others ?? [], async (endpoint) => {
         const [price, block] = await callAll(endpoint, [gasPrice, newestBlock], conditions);
-        return flooredPrice(price, block, this.context.at.chainId);
+        return flooredPrice(price, block, this.at.chainId);
       }),
     ]);
     // The highest of the others, so that one that names too little stops nothing.
@@ -176,7 +173,8 @@ export class GasPrices {
     });
     this.#accepted = bounded.accepted;
     if (bounded.against === undefined) return market;
-    this.context.reportFault(host, "endpoint_data_invalid.gas_price", {
+    this.at.log.warn("endpoint_data_invalid.gas_price", {
+      endpoint: host,
       namedWei,
       offeredWei: bounded.wei,
       against: bounded.against,

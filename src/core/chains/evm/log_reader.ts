@@ -278,7 +278,7 @@ export class RequestGaps extends EvmPart {
       this.context.at.log.warn("messages_skipped.not_served", fields);
       return undefined;
     }
-    this.context.reportFault(place.endpointHost, "endpoint_data_invalid.logs", fields);
+    this.context.at.log.warn("endpoint_data_invalid.logs", { endpoint: place.endpointHost, ...fields });
     const detail = `${missing.count} requests are missing in the logs of blocks ${from} to ${to}`;
     return faultAt("lagging", place, detail);
   }

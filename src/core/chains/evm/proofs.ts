@@ -26,6 +26,7 @@ import {
   type ReceiptProof,
   UnprovableKeyError,
 } from "../proofs.ts";
+import type { Log } from "../../telemetry/log.ts";
 import { type EvmContext, EvmPart } from "./evm_context.ts";
 import { stateRootAt, storageProof } from "./queries.ts";
 import { faultAt, RpcBatch } from "./rpc_batch.ts";
@@ -256,12 +257,24 @@ const PROOF_TIMEOUT_MS = 60_000;
 /** Slots of one `eth_getProof`: Geth refuses more (ethereum/go-ethereum: internal/ethapi/api.go). */
 const MAX_PROOF_SLOTS = 1_024;
 
+/** Logs that a proof does not verify; returns what is wrong, for the fault. */
+export function reportFalseProof(
+  log: Log | undefined,
+  { height, stateRoot }: ProvenBlock,
+  { endpoint, cause: { code: reason } }: { readonly endpoint: string; readonly cause: EvmProofError },
+): string {
+  const isStored = stateRoot !== undefined;
+  log?.warn("endpoint_data_invalid.proof", { endpoint, block: height, reason, storedRoot: isStored });
+  const under = isStored ? " under the root that the hub stores" : "";
+  return `the proof of block ${height} does not verify${under}: ${reason}`;
+}
+
 /** Where the state of a host in Ethereum's trie is proved. */
 interface TriePlace {
   readonly endpoints: RpcEndpointSet;
   readonly host: Address;
-  /** Reports an endpoint with a false proof; absent: nobody is told. */
-  readonly reportFault?: EvmContext["reportFault"];
+  /** Names endpoints with false proofs; absent: nobody is told. */
+  readonly log?: Log;
 }
 
 /** Prover of a chain whose state is in Ethereum's trie. */
@@ -300,17 +313,8 @@ export class TrieProver implements SlotProver {
       } catch (cause) {
         if (!(cause instanceof EvmProofError)) throw cause;
         if (cause.code !== "account_not_present") {
-          const under = wanted.stateRoot === undefined ? "" : " under the root that the hub stores";
-          this.place.reportFault?.(place.endpointHost, "endpoint_data_invalid.proof", {
-            block: height,
-            reason: cause.code,
-            storedRoot: wanted.stateRoot !== undefined,
-          });
-          return faultAt(
-            "malformed",
-            place,
-            `the proof of block ${height} does not verify${under}: ${cause.code}`,
-          );
+          const detail = reportFalseProof(this.place.log, wanted, { endpoint: place.endpointHost, cause });
+          return faultAt("malformed", place, detail);
         }
         proved = new UnprovableKeyError("account_not_present", undefined, { cause });
         return undefined;

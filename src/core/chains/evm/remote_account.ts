@@ -8,6 +8,7 @@ import { secp256k1 } from "@noble/curves/secp256k1.js";
 import * as z from "zod";
 import type { RemoteSigner } from "../../config/redact.ts";
 import { fromHex, type Hash256, isHexBytes, keccak256, toHex } from "../../encoding/bytes.ts";
+import { readOrUndefined } from "../../encoding/coded_error.ts";
 import type { Address } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
@@ -124,7 +125,8 @@ export class RemoteAccount implements SigningAccount {
 
   /** Finds the public key of our address among those of the signer. @throws {RpcFault} `not_found`. */
   async #findPublicKey(signal: AbortSignal): Promise<string> {
-    const keys = readKeys(await this.#request({ what: KEYS_ROUTE, path: KEYS_ROUTE }, signal));
+    const answer = await this.#request({ what: KEYS_ROUTE, path: KEYS_ROUTE }, signal);
+    const keys = readOrUndefined(() => z.array(z.string()).parse(parseJson(answer)));
     if (keys === undefined) {
       throw this.#http.fault("malformed", KEYS_ROUTE, { detail: "an answer of another form" });
     }
@@ -150,15 +152,6 @@ export class RemoteAccount implements SigningAccount {
     this.deps.log.error("signer_answer_wrong", fields);
     const place = { chain: this.options.chain, endpointHost: this.remoteHost, method: SIGN_ROUTE };
     return new SignerFault("wrong_signature", place, { found, advice: DISTRUST });
-  }
-}
-
-/** `undefined`: no JSON, or no list of keys. */
-function readKeys(answer: string): readonly string[] | undefined {
-  try {
-    return z.array(z.string()).safeParse(parseJson(answer)).data;
-  } catch {
-    return undefined;
   }
 }
 

@@ -7,7 +7,6 @@ import {
   keepsOut,
   REQUEST_TIMEOUT_MS,
   type RowsAbout,
-  silenceRow,
 } from "../../checks/check_row.ts";
 import { type Hash256, toHash256 } from "../../encoding/bytes.ts";
 import { decodeStrict, ScaleError, u64 } from "../../encoding/scale.ts";
@@ -83,21 +82,16 @@ async function checkEndpoint(
   const { client, clock, id: { stateMachine: chain } } = node;
   const at = about(chain, client.host);
   const startMs = clock.now();
-  try {
-    const asked = [calls.header(), calls.finalizedHash(), calls.storage(otherKeys.timestampNow())] as const;
-    const [best, finalHash, now] = await client.probe(asked, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
-    const latencyMs = clock.now() - startMs;
-    const final = await client.call(calls.header(finalHash), signal);
-    const rows = [at.ok("endpoint", `answers in ${Math.round(latencyMs)} ms`)];
-    if (best !== undefined && final !== undefined) rows.push(judgeHeads(at, best.height, final.height));
-    const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
-    if (chainMs === undefined) return rows;
-    const maxAgeSec = node.isHub ? MAX_HUB_AGE_SEC : undefined;
-    return [...rows, judgeClock(chain, chainMs / 1_000n, { nowMs: clock.now(), maxAgeSec })];
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    return [silenceRow(chain, error, false)];
-  }
+  const asked = [calls.header(), calls.finalizedHash(), calls.storage(otherKeys.timestampNow())] as const;
+  const [best, finalHash, now] = await client.probe(asked, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
+  const latencyMs = clock.now() - startMs;
+  const final = await client.call(calls.header(finalHash), signal);
+  const rows = [at.ok("endpoint", `answers in ${Math.round(latencyMs)} ms`)];
+  if (best !== undefined && final !== undefined) rows.push(judgeHeads(at, best.height, final.height));
+  const chainMs = decodeValue(node, now, u64, "Timestamp.Now");
+  if (chainMs === undefined) return rows;
+  const maxAgeSec = node.isHub ? MAX_HUB_AGE_SEC : undefined;
+  return [...rows, judgeClock(chain, chainMs / 1_000n, { nowMs: clock.now(), maxAgeSec })];
 }
 
 function judgeHeads(at: RowsAbout, best: bigint, final: bigint): CheckRow {

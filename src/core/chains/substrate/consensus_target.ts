@@ -16,7 +16,7 @@ import { SubstrateReads } from "./reads.ts";
 import { fetchManyStored, fetchStored, toSeconds } from "./stored.ts";
 import { signatureCodec } from "../../ismp/fees.ts";
 import type { IsmpMessage } from "../../ismp/ismp_message.ts";
-import { consensusSignerMessage } from "../../ismp/signed_messages.ts";
+import { signedMessage } from "../../ismp/signed_messages.ts";
 import type { Refusal, SignedSubmission } from "../submission.ts";
 import { dryRunExtrinsic, type ExtrinsicRecipe, makeExtrinsic, toSizeRefusal } from "./dry_run.ts";
 import { bareExtrinsic, type ExtrinsicOptions } from "./extrinsics.ts";
@@ -149,29 +149,23 @@ class SubstrateTargetUpdates implements TargetUpdates {
 function signedMessages({ id, proofs }: Updates, { signer }: ExtrinsicOptions): IsmpMessage[] {
   if (proofs.length === 0) throw new Error("There is no update to make an extrinsic of");
   return proofs.map((consensusProof): IsmpMessage => {
-    const { digest } = consensusSignerMessage(consensusProof);
+    const { digest } = signedMessage(consensusProof);
     const signature = signatureCodec.enc(signer.signDigest(digest));
     return { tag: "Consensus", value: { consensusProof, consensusStateId: id, signer: signature } };
   });
 }
 
-/** Part of the hub's configuration (`[hub.substrate]`) that the adapter needs. */
-export interface HubTargetOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {
+/** Part of the configuration of the hub (`[hub.substrate]`), or of a chain that follows it, that the adapter needs. */
+export interface TargetOptions extends Omit<SubstrateNodeOptions, "signer" | "relayerId"> {
   /** sr25519 key, 32-byte mini secret or 64 bytes: it receives the rewards for updates. */
   readonly signer: Secret<Hex>;
+  /** Default false: a Substrate chain that follows the hub, and accepts updates as the hub does. */
+  readonly isHub?: boolean;
 }
 
-/** Creates the hub as a target; connects at the first call. @throws {SignatureError} for a bad signer. */
-export function createHubTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
-  return createTarget(deps, options, true);
-}
-
-/** Creates a Substrate chain that follows the hub: it accepts updates as the hub does. */
-export function createFollowerTarget(deps: SubstrateChainDeps, options: HubTargetOptions): ConsensusTarget {
-  return createTarget(deps, options, false);
-}
-
-function createTarget(deps: SubstrateChainDeps, options: HubTargetOptions, isHub: boolean): ConsensusTarget {
+/** Creates a target of updates; connects at the first call. @throws {SignatureError} for a bad signer. */
+export function createTarget(deps: SubstrateChainDeps, options: TargetOptions): ConsensusTarget {
+  const { isHub = false } = options;
   const { endpoint, node, signer, outcomes } = createChainContext(deps, options, { isHub, use: "updated" });
   const reads = new SubstrateTargetReads(node);
   const extrinsics = { signer, maxCallBytes: options.maxCallBytes ?? DEFAULT_MAX_CALL_BYTES };

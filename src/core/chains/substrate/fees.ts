@@ -33,10 +33,6 @@ export class SubstrateFees implements ChainFees {
   /** @param decimals of the fee token: chains do not report them */
   constructor(readonly node: SubstrateNode, readonly decimals: number) {}
 
-  fetchFeeTokenDecimals(): Promise<number> {
-    return Promise.resolve(this.decimals);
-  }
-
   /** Fetches the fee paid here per commitment; one round trip. */
   async fetchFees(commitments: readonly Hash256[], signal: AbortSignal): Promise<PaidFees> {
     const found = await fetchRequestMetadata(this.node, { commitments }, signal);

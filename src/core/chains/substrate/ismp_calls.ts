@@ -34,7 +34,7 @@ function reading<T>(parse: (json: Json) => T): TypedCall<T>["read"] {
 
 /** Reads the SCALE of a proof. */
 function readingProof<T>(codec: Codec<T>): TypedCall<T>["read"] {
-  return reading((json) => decodeStrict(codec, parseProofAnswer(json).proof, "Proof"));
+  return reading((json) => decodeStrict(codec, parseProofAnswer(json), "Proof"));
 }
 
 /** Typed calls; heights are block numbers (u32). */

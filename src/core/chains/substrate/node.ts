@@ -1,6 +1,7 @@
 /** Shared state of one Substrate chain's adapter: its node, identity and runtimes. */
 import type { Codec } from "scale-ts";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
+import { mapError } from "../../encoding/coded_error.ts";
 import { decodePrefix, ScaleError } from "../../encoding/scale.ts";
 import type { HashAlgorithm } from "../../ismp/proof.ts";
 import type { StateMachineId } from "../../ismp/state_machine.ts";
@@ -185,12 +186,11 @@ export function decodeValue<T>(
   name: string,
 ): T | undefined {
   if (stored === undefined) return undefined;
-  try {
-    return readKnown(node, codec, stored, name);
-  } catch (error) {
-    if (error instanceof ScaleError) throw node.client.fault("malformed", "state_getStorage", error.message);
-    throw error;
-  }
+  return mapError(
+    ScaleError,
+    () => readKnown(node, codec, stored, name),
+    ({ message }) => node.client.fault("malformed", "state_getStorage", message),
+  );
 }
 
 /** The known part of what a runtime stores or reports; what follows it is named. @throws {ScaleError} */

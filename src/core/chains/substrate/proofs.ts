@@ -7,6 +7,7 @@ import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
+import { mapError } from "../../encoding/coded_error.ts";
 import { ScaleError } from "../../encoding/scale.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type {
@@ -159,14 +160,15 @@ export class SubstrateProofs implements ChainProofs {
       this.#fetchProofNodes(keys, (part) => ismpCalls.childTrieProof(height, part), signal),
       this.#fetchChildTrieRoot(height, signal),
     ]);
-    try {
-      const values = readSubstrateProof({ root, nodes, keys, hasher: this.node.hashing });
-      return { proof: this.#encodeStateProof(nodes), values: keys.map((key) => values.get(toHex(key))) };
-    } catch (error) {
-      if (!(error instanceof TrieError)) throw error;
-      const detail = `the proof does not verify: ${error.code}`;
-      throw this.node.client.fault("malformed", "ismp_queryChildTrieProof", detail);
-    }
+    const values = mapError(
+      TrieError,
+      () => readSubstrateProof({ root, nodes, keys, hasher: this.node.hashing }),
+      ({ code }) => {
+        const detail = `the proof does not verify: ${code}`;
+        return this.node.client.fault("malformed", "ismp_queryChildTrieProof", detail);
+      },
+    );
+    return { proof: this.#encodeStateProof(nodes), values: keys.map((key) => values.get(toHex(key))) };
   }
 
   async #fetchChildTrieRoot(height: bigint, signal: AbortSignal): Promise<Hash256> {

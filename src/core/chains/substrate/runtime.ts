@@ -3,6 +3,7 @@
  * layouts of this program's codecs, so that bytes of one layout are never sent to a runtime with another.
  */
 import { concatBytes } from "../../encoding/bytes.ts";
+import { mapError } from "../../encoding/coded_error.ts";
 import { type Codec, type Layout, layoutOf, type LayoutPart } from "../../encoding/scale.ts";
 import type { KnownItem } from "../../ismp/storage_keys.ts";
 import type { RuntimeVersion } from "../../rpc/substrate_calls.ts";
@@ -61,14 +62,13 @@ export type Assumed = Pick<RuntimeCall<unknown>, "call" | "layout"> | KnownItem 
  * @throws {RuntimeFault} `bad_metadata`.
  */
 export function loadRuntime(chain: string, version: RuntimeVersion, metadata: Uint8Array): Runtime {
-  try {
-    return new Runtime({ chain, version }, readMetadata(metadata));
-  } catch (cause) {
-    if (!(cause instanceof UnreadableMetadata)) throw cause;
-    const where = { chain, runtime: `${version.specName} ${version.specVersion}` };
-    const detail = `${metadata.length} bytes that do not decode`;
-    throw new RuntimeFault("bad_metadata", where, detail, { cause });
-  }
+  const where = { chain, runtime: `${version.specName} ${version.specVersion}` };
+  const detail = `${metadata.length} bytes that do not decode`;
+  return mapError(
+    UnreadableMetadata,
+    () => new Runtime({ chain, version }, readMetadata(metadata)),
+    (cause) => new RuntimeFault("bad_metadata", where, detail, { cause }),
+  );
 }
 
 /** Names and indexes of one runtime version. */
@@ -149,12 +149,11 @@ export class Runtime {
 
   /** Decodes `System.Events`. @throws {RuntimeFault} `bad_events` */
   decodeEvents(value: Uint8Array): readonly RuntimeEvent[] {
-    try {
-      return readEventRecords(value, this.#lookup, this.#tables.pallets);
-    } catch (cause) {
-      if (!(cause instanceof RangeError)) throw cause;
-      throw this.#fault("bad_events", `${value.length} bytes that do not decode`, { cause });
-    }
+    return mapError(
+      RangeError,
+      () => readEventRecords(value, this.#lookup, this.#tables.pallets),
+      (cause) => this.#fault("bad_events", `${value.length} bytes that do not decode`, { cause }),
+    );
   }
 
   /** Name of an encoded `DispatchError`, e.g. `Ismp.InvalidMessage` or `BadOrigin`. */

@@ -25,7 +25,13 @@ import {
   type EvmChainOptions,
 } from "../evm/evm_chain.ts";
 import type { EvmContext } from "../evm/evm_context.ts";
-import { createProofProbe, groupSlots, type SlotProver, type StateProof } from "../evm/proofs.ts";
+import {
+  createProofProbe,
+  groupSlots,
+  reportFalseProof,
+  type SlotProver,
+  type StateProof,
+} from "../evm/proofs.ts";
 import { blockAt } from "../evm/queries.ts";
 import { callOne } from "../evm/rpc_batch.ts";
 import { type ProvenBlock, UnprovableKeyError } from "../proofs.ts";
@@ -125,7 +131,7 @@ const UNPROVABLE: ReadonlySet<EvmProofErrorCode> = new Set<EvmProofErrorCode>([
 export class ContractProver implements SlotProver {
   readonly method = "state_getChildReadProof";
 
-  constructor(readonly context: Pick<EvmContext, "at" | "reportFault">, readonly client: SubstrateClient) {}
+  constructor(readonly context: Pick<EvmContext, "at">, readonly client: SubstrateClient) {}
 
   /** Three round trips. */
   async prove(wanted: WantedProof, signal: AbortSignal): Promise<StateProof> {
@@ -193,7 +199,7 @@ export class ContractProver implements SlotProver {
   }
 
   /** Reads from a proof; one that does not verify is reported. @throws {RpcFault} @throws {UnprovableKeyError} */
-  #verified<T>({ wanted: { height, stateRoot } }: ProofTask, read: () => T): T {
+  #verified<T>({ wanted }: ProofTask, read: () => T): T {
     try {
       return read();
     } catch (cause) {
@@ -201,13 +207,7 @@ export class ContractProver implements SlotProver {
       if (UNPROVABLE.has(cause.code)) {
         throw new UnprovableKeyError("account_not_present", undefined, { cause });
       }
-      const under = stateRoot === undefined ? "" : " under the root that the hub stores";
-      this.context.reportFault(this.client.host, "endpoint_data_invalid.proof", {
-        block: height,
-        reason: cause.code,
-        storedRoot: stateRoot !== undefined,
-      });
-      const detail = `the proof of block ${height} does not verify${under}: ${cause.code}`;
+      const detail = reportFalseProof(this.context.at.log, wanted, { endpoint: this.client.host, cause });
       throw this.client.fault("malformed", this.method, detail);
     }
   }

@@ -143,7 +143,6 @@ section {
   background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem;
   margin-bottom: 1rem;
 }
-.none { color: var(--faint); margin: 0; }
 .good { color: var(--good); } .warn { color: var(--warn); } .bad { color: var(--bad); }
 .faint { color: var(--faint); }
 .state { font-weight: 600; margin: 0 0 .25rem; }

@@ -10,7 +10,7 @@ import type { Chain } from "../../../core/chains/port.ts";
 import type { Refusal } from "../../../core/chains/submission.ts";
 import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
-import { beneficiaryMessage } from "../../../core/ismp/signed_messages.ts";
+import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
@@ -269,9 +269,9 @@ async function permit(
   if (key === undefined) throw new Error("A claim for a beneficiary has no key");
   const { nonceOf: { address, chain } } = beneficiary;
   const nonce = await context.hub.accounts.fetchRelayerNonce(address, chain, signal);
-  const message = beneficiaryMessage({
+  const message = withdrawMessage({
     nonce,
-    sourceChain: group.source,
+    destChain: group.source,
     beneficiary: beneficiary.account,
   });
   return [beneficiary.account, await key.signMessage(message, signal)];

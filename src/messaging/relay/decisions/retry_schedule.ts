@@ -94,27 +94,10 @@ export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: bo
   return targetIsHub && found === FAILED ? { reason: "hub_refused", retryClass: "hub_refused" } : found;
 }
 
-/** Cause of the revert. */
-export type RevertVerdict =
-  /** The host would have refused any messages, or the proof in front of them. */
-  | { readonly kind: "chain" }
-  /** Any of the members may be the cause: each is retried in a batch of at most that many. */
-  | { readonly kind: "split"; readonly batchLimit: number }
-  /** The message was sent alone: it is the cause. */
-  | { readonly kind: "alone" };
-
-/**
- * Judges a revert that is not a lost race.
- * @param facts.carried messages of the transaction
- * @param facts.code why it reverted, if known
- */
-export function judgeRevert(
-  facts: { readonly carried: number; readonly code: RefusalCode | undefined },
-): RevertVerdict {
+/** True for a revert that blames no message: the host would have refused any, or the proof in front of them. */
+export function isRevertOfChain(code: RefusalCode | undefined): boolean {
   // Members are proved together, and the simulation took the proof: what the host trusts has changed since.
-  const isAboutProof = facts.code === "bad_proof";
-  if (isAboutProof || (facts.code !== undefined && ABOUT_THE_CHAIN.has(facts.code))) return { kind: "chain" };
-  return facts.carried > 1 ? { kind: "split", batchLimit: Math.ceil(facts.carried / 2) } : { kind: "alone" };
+  return code === "bad_proof" || (code !== undefined && ABOUT_THE_CHAIN.has(code));
 }
 
 /** Class of a wait, which selects the schedule. */

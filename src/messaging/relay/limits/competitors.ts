@@ -129,8 +129,7 @@ const competition = keepOn(
 
 /** Reads the state of competition on the target. */
 export function readCompetition(context: TargetContext): Competition {
-  const known = competition.read(context);
-  return known === undefined ? NO_COMPETITION : recall(known, context.clock.now());
+  return recall(competition.read(context) ?? NO_COMPETITION, context.clock.now());
 }
 
 /** Records a successful transaction of ours. Call it within a ledger transaction. */

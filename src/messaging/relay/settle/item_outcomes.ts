@@ -12,7 +12,7 @@ import {
   type SubmissionItemRow,
   type SubmissionRow,
 } from "../../ledger/ledger.ts";
-import { type DeliveryOutcome, judgeRevert } from "../decisions/retry_schedule.ts";
+import { type DeliveryOutcome, isRevertOfChain } from "../decisions/retry_schedule.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { endAll, hold, readMessageRow, toCandidate, transition } from "../messages.ts";
@@ -191,41 +191,31 @@ export function scheduleRetry(context: TargetContext, why: Undelivered): void {
     });
     return;
   }
-  const verdict = judgeRevert({ carried: why.members, code: why.code });
-  if (verdict.kind === "split") {
-    const { batchLimit } = verdict;
-    transition(context, message, {
+  const soon = { reason: "reverted", detail, nextAttemptAtMs: nowMs + pauseMs } as const;
+  const isOfChain = isRevertOfChain(why.code);
+  if (!isOfChain && why.members > 1) {
+    // Any of the members may be the cause.
+    return void transition(context, message, {
       to: "ready",
-      reason: "reverted",
-      detail,
-      batchLimit,
-      nextAttemptAtMs: nowMs + pauseMs,
+      ...soon,
+      batchLimit: Math.ceil(why.members / 2),
     });
-    return;
   }
   // The reason is found: messages that were unprofitable in small batches may use large ones again.
-  if (verdict.kind === "alone") {
+  if (!isOfChain) {
     context.ledger.messages.liftBatchLimits(message.source, message.target, "unprofitable");
   }
   const isStranger = findStrangers(context, toCandidate(message)).size > 0;
   // Its module cannot help that it comes too late. One message of a proven pair says nothing about the others.
-  const isFailure = verdict.kind === "alone" && why.code !== "timed_out" && why.code !== "duplicate";
+  const isFailure = !isOfChain && why.code !== "timed_out" && why.code !== "duplicate";
   const notBeforeMs = isFailure && isStranger
     ? noteNotExecuted(context, { row: message, transaction: why.row.submission.hash })
     : undefined;
   if (notBeforeMs === undefined && countReverts(context, message) < PROMPT_ATTEMPTS) {
-    const attempts = message.attempts + 1;
-    transition(context, message, {
-      to: "held",
-      reason: "reverted",
-      detail,
-      attempts,
-      nextAttemptAtMs: nowMs + pauseMs,
-    });
-    return;
+    return void transition(context, message, { to: "held", ...soon, attempts: message.attempts + 1 });
   }
   const ownFault = message.target === context.settings.hub ? "hub_refused" : "failed";
-  const retryClass = verdict.kind === "alone" ? ownFault : "transient";
+  const retryClass = isOfChain ? "transient" : ownFault;
   hold(context, message, { reason: "reverted", retryClass, detail, notBeforeMs });
 }
 

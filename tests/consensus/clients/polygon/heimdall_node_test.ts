@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { runChecks } from "../../../../src/core/checks/check_row.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
 import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
@@ -113,8 +114,11 @@ Deno.test("a node of another chain is not used", async () => {
 Deno.test("the check of a Heimdall node says what it serves, that it is syncing, or why it does not answer", async () => {
   const chain = grown();
   const rows = async (): Promise<readonly (readonly [string, string])[]> => {
-    const [job] = checkHeimdallNode(new FakeClock(), AMOY, chain.node)();
-    return (await job?.run(signal) ?? []).map(({ result, found }) => [result, found]);
+    const clock = new FakeClock();
+    const checked = await clock.run(
+      runChecks({ clock }, checkHeimdallNode(clock, AMOY, chain.node)(), signal),
+    );
+    return checked.map(({ result, found }) => [result, found]);
   };
   const serving = "answers in 0 ms, serves heimdallv2-80002 up to block 7";
   assert.deepEqual(await rows(), [["ok", serving]]);

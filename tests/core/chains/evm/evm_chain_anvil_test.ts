@@ -244,7 +244,7 @@ test("evm chain: proofs that advance the host are distinguished from those that 
   };
   const height = fromHex(await proveHub(host, { ...roots, height: 10n }));
   assert.deepEqual(await deliverTwice(height), [true, false]);
-  const rotation = fromHex(await proveHub(host, { ...roots, height: 10n, nextSet: true }));
+  const rotation = fromHex(await proveHub(host, { ...roots, height: 10n, rotates: true }));
   assert.deepEqual(await deliverTwice(rotation), [true, false]);
 });
 

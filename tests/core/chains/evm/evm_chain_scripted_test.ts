@@ -339,6 +339,9 @@ Deno.test("evm chain: a transaction from the database is signed again only when 
   await assert.rejects(chain.replacement.cancel(tampered, price, never), refusal);
   await assert.rejects(chain.replacement.fetchReplacementState(tampered, never), refusal);
   await assert.rejects(chain.replacement.resign({ ...own, nonce: 99n }, price, never), /another nonce/);
+  const others = { ...own, account: host };
+  await assert.rejects(chain.replacement.resign(others, price, never), /not one of this account/);
+  await assert.rejects(chain.replacement.cancel(others, price, never), /not one of this account/);
   assert.equal((await chain.replacement.resign(own, price, never)).nonce, own.nonce);
 });
 

@@ -51,7 +51,7 @@ async function dispatched(host: IsmpHost, count: number, fee: bigint): Promise<r
 test("fees: what requests put up, and what it is worth, is read in one request; unknown requests have none", async ({ host, chain, requests }) => {
   const free = await dispatched(host, 1, 0n);
   const paid = await dispatched(host, 2, 777n);
-  await chain.fees.fetchFeeTokenDecimals(never);
+  await chain.fees.fetchFees([], never);
   requests.count = 0;
   const fees = await chain.fees.fetchFees([...paid, unknown, ...free], never);
   assert.deepEqual(fees, { units: [777n, 777n, undefined, 0n], decimals: 18 });
@@ -106,9 +106,9 @@ test("fees: no endpoint says alone what a fee is, or what it is worth, where the
   let lies = true;
   const truthful = (text: string): string => lies ? text.replaceAll(word(18n), word(6n)) : text;
   const { chain } = chainOf(host, urls.slice(0, 1), {}, changing(first, truthful));
-  assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
+  assert.equal((await chain.fees.fetchFees([], never)).decimals, 6);
   lies = false;
-  assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 18);
+  assert.equal((await chain.fees.fetchFees([], never)).decimals, 18);
 });
 
 Deno.test("fees: the router's price is scaled by the decimals of its block; a test hub's is a dollar", async () => {
@@ -116,7 +116,7 @@ Deno.test("fees: the router's price is scaled by the decimals of its block; a te
   const setting = { hub, decimals: 6, feeTokenPerNative: 2_500_000_000n };
   await withHost(31441, async (host) => {
     const { chain, requests } = chainOf(host);
-    assert.equal(await chain.fees.fetchFeeTokenDecimals(never), 6);
+    assert.equal((await chain.fees.fetchFees([], never)).decimals, 6);
     requests.count = 0;
     assert.equal(await chain.gas.fetchRouterPrice(never), 2500n * 10n ** 27n);
     assert.equal(requests.count, 2);
@@ -135,7 +135,7 @@ Deno.test("fees: the router's price is scaled by the decimals of its block; a te
     assert.equal(await chainOf(host).chain.gas.fetchRouterPrice(never), 10n ** 27n);
   });
   await withHost(31443, async (host) => {
-    const fault = await catchFault(chainOf(host).chain.fees.fetchFeeTokenDecimals(never));
+    const fault = await catchFault(chainOf(host).chain.fees.fetchFees([], never));
     assert.equal(fault.code, "malformed");
   }, { decimals: 19 });
 });

@@ -224,7 +224,7 @@ async function bundle(host: IsmpHost, posts: readonly Message[], answer: Message
     timestampSec: 1_700_000_000n,
     mmrRoot,
     childTrieRoot: toHash256(keccak256("0x01")),
-    nextSet: true,
+    rotates: true,
   });
   const part = (first: number, count: number): MessageProof => ({
     kind: "mmr",

@@ -5,8 +5,8 @@ import { concatBytes, fromHex, toHex } from "../../../../src/core/encoding/bytes
 import { signatureCodec } from "../../../../src/core/ismp/fees.ts";
 import { ismpMessagesCodec } from "../../../../src/core/ismp/ismp_message.ts";
 import {
-  consensusSignerMessage,
   SignatureError,
+  signedMessage,
   sr25519PublicKey,
   toSignerBytes,
 } from "../../../../src/core/ismp/signed_messages.ts";
@@ -54,7 +54,7 @@ Deno.test("consensus hub: every message carries our sr25519 signature of its pro
     assert.match(toHex(signer), /^0x0180[0-9a-f]{64}0101[0-9a-f]{128}$/);
     const signature = decodeStrict(signatureCodec, signer, "Signature");
     assert.deepEqual(toSignerBytes(signature), sr25519PublicKey(fromHex(submitterKey)));
-    assert.equal(verifySignature(consensusSignerMessage(consensusProof).digest, signature), true);
+    assert.equal(verifySignature(signedMessage(consensusProof).digest, signature), true);
   }
   assert.throws(
     () => connectConsensus(simulated, { signer: new Secret("0x1234") }),

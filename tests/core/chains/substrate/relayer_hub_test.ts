@@ -12,9 +12,9 @@ import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/i
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
 import type { GetRequestsWithProof } from "../../../../src/core/ismp/ismp_message.ts";
 import {
-  beneficiaryMessage,
   consensusClaimMessage,
   requestClaimMessage,
+  withdrawMessage,
 } from "../../../../src/core/ismp/signed_messages.ts";
 import { commitSender, post, receiver, sender } from "../../../../devnet/hub/deliveries.ts";
 import {
@@ -126,7 +126,7 @@ test("relayer hub: a beneficiary is credited by the deliverer's signature over t
   const nonce = (): Promise<bigint> =>
     chain.accounts.fetchRelayerNonce(relayerAddress, sender.stateMachine, signal);
   const signedWith = (value: bigint): WithdrawalProof["beneficiaryDetails"] => {
-    const message = beneficiaryMessage({ nonce: value, sourceChain: sender.stateMachine, beneficiary });
+    const message = withdrawMessage({ nonce: value, destChain: sender.stateMachine, beneficiary });
     return [beneficiary, evmSignature(message.digest, relayerKey)];
   };
   const claim = async (value: bigint): Promise<RelayerHubCall> =>

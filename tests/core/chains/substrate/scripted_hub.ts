@@ -3,7 +3,7 @@ import type { HubChain } from "../../../../src/core/chains/hub.ts";
 import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { SignedSubmission } from "../../../../src/core/chains/submission.ts";
 import type { ConsensusTarget } from "../../../../src/core/chains/consensus_target.ts";
-import { createHubTarget } from "../../../../src/core/chains/substrate/consensus_target.ts";
+import { createTarget } from "../../../../src/core/chains/substrate/consensus_target.ts";
 import { createHubChain } from "../../../../src/core/chains/substrate/relayer_hub.ts";
 import {
   createChainContext,
@@ -108,7 +108,7 @@ export function scriptConsensusHub(
   change: Partial<SubstrateChainOptions> = {},
 ): Scripted<ConsensusTarget> {
   const signer = new Secret<Hex>(`0x${"11".repeat(32)}`);
-  return script((deps, options) => createHubTarget(deps, { ...options, signer }), methods, change);
+  return script((deps, options) => createTarget(deps, { ...options, signer, isHub: true }), methods, change);
 }
 
 /** A chain of `type = "substrate"`. */

@@ -8,7 +8,7 @@ import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/evm/host_storage.ts";
 import { commitmentOfPost, type Message, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../../../src/core/ismp/proof.ts";
-import { beneficiaryMessage, sr25519PublicKey } from "../../../../src/core/ismp/signed_messages.ts";
+import { sr25519PublicKey, withdrawMessage } from "../../../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../../../src/core/ismp/storage_keys.ts";
 import { platformSocket } from "../../../../src/core/rpc/socket.ts";
@@ -158,7 +158,7 @@ for (const [hashing, childTrie] of kinds) {
     // Our key of the chain names our account on the sender.
     const nonce = await hub.accounts.fetchRelayerNonce(account, sender.stateMachine, signal);
     const beneficiary = new Uint8Array(20).fill(0x66);
-    const permission = beneficiaryMessage({ nonce, sourceChain: sender.stateMachine, beneficiary });
+    const permission = withdrawMessage({ nonce, destChain: sender.stateMachine, beneficiary });
     const claim: RelayerHubCall = {
       kind: "accumulate",
       proof: {

@@ -63,13 +63,12 @@ function fixture(): {
   const client = new SubstrateClient({ clock, randomness: seededRandomness(1) }, node, CHAIN);
   const reports: string[] = [];
   const id = { stateMachine: CHAIN, consensusStateId: toConsensusStateId("PAS0") };
-  const at = { host: toAddress(HOST), id, endpoints: { chain: CHAIN, hosts: [] } };
-  const context = {
-    at,
-    fault: EvmContext.prototype.fault,
-    reportFault: (endpoint: string, event: string, fields: { readonly reason?: unknown }) =>
-      reports.push(`${endpoint} ${event} ${fields.reason}`),
-  } as unknown as EvmContext;
+  const log = {
+    warn: (event: string, { endpoint, reason }: { readonly endpoint?: unknown; readonly reason?: unknown }) =>
+      reports.push(`${endpoint} ${event} ${reason}`),
+  };
+  const at = { host: toAddress(HOST), id, endpoints: { chain: CHAIN, hosts: [] }, log };
+  const context = { at, fault: EvmContext.prototype.fault } as unknown as EvmContext;
   const prover = new ContractProver(context, client);
   const proofs = new EvmProofs(context, prover);
   const probed = [{ endpoint: client.host, prover }];

@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
-import { judgeRecorded, judgeRefusal } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import {
+  isRevertOfChain,
+  judgeRecorded,
+  judgeRefusal,
+} from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 
 Deno.test("outcomes: what the host recorded distinguishes our delivery, another relayer's and none (F15)", () => {
   const [us, other] = [1, 2].map((byte) => new Uint8Array(20).fill(byte));
@@ -28,4 +32,9 @@ Deno.test("refusals: what a chain refuses is held, ended or held for good by its
   for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
     assert.match(found(code, false), / transient$/);
   }
+});
+
+Deno.test("outcomes: a revert that concerns the chain blames no message", () => {
+  const codes = ["host_frozen", "handler_replaced", "bad_proof", "unspecified", undefined] as const;
+  assert.deepEqual(codes.map(isRevertOfChain), [true, true, true, false, false]);
 });

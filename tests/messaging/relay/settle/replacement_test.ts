@@ -68,7 +68,6 @@ function paying(dollars18: bigint): LegProfit {
     id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
     fees: {
       fetchFees: (keys) => Promise.resolve({ units: keys.map(() => dollars18), decimals: 18 }),
-      fetchFeeTokenDecimals: () => Promise.resolve(18),
     },
     certain: {
       fetchCertainFees: (keys) => Promise.resolve(keys.map(() => ({ kind: "certain", value: dollars18 }))),

@@ -30,7 +30,6 @@ Deno.test("Arbitrum SCALE: a client starts at the newest block, for BoLD, in the
   const orbit: ArbitrumConsensusState = { ...trusted, consensusType: "ArbitrumOrbit" };
   equal(decodeArbitrumState(arbitrumConsensusStateCodec.enc(orbit)), orbit);
   equal(decodeArbitrumState(fromHex(`${layout}01ffff`)), trusted);
-  equal(decodeArbitrumState(fromHex(`ff${layout.slice(2)}01`).subarray(1)), trusted);
 });
 
 Deno.test("Arbitrum SCALE: a truncated state is refused, an unknown generation named", () => {

@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import { concatBytes, fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
+import { fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
   type OpStackConsensusState,
   opStackConsensusStateCodec,
@@ -54,11 +54,6 @@ Deno.test("OP stack SCALE: a state that ends within its first four fields is ref
   }
   // A way of proposing that is newer than the program.
   equal(decodeOpStackState(whole.with(27, 2)), { ...state, consensusType: "unknown" });
-});
-
-Deno.test("OP stack SCALE: a view into a larger buffer is read by its own bytes", () => {
-  const whole = opStackConsensusStateCodec.enc(state);
-  equal(decodeOpStackState(concatBytes(Uint8Array.of(9), whole).subarray(1)), state);
 });
 
 Deno.test("OP stack: a client starts at the newest block, for dispute games", () => {
