@@ -37,8 +37,6 @@ export interface ConfigChanges {
   /** Default 1. */
   readonly pollIntervalSec?: number;
   readonly moduleFilter?: readonly string[];
-  /** Default: every chain in the file (an empty list means the same). */
-  readonly deliveryEndpoints?: readonly string[];
   /** Default 0. */
   readonly minimumProfitPercent?: number;
   readonly unprofitableRetryFrequencySec?: number;
@@ -120,7 +118,7 @@ function asRole(signer: string): DevnetRole {
 function relayerSection(changes: ConfigChanges, allChains: readonly string[]): WritableTable {
   return present({
     minimum_profit_percentage: changes.minimumProfitPercent ?? 0,
-    delivery_endpoints: [...(changes.deliveryEndpoints ?? allChains)],
+    delivery_endpoints: [...allChains],
     module_filter: changes.moduleFilter && [...changes.moduleFilter],
     unprofitable_retry_frequency: changes.unprofitableRetryFrequencySec,
     disable_fee_accumulation: changes.disableFeeAccumulation,

@@ -75,7 +75,7 @@ Deno.test("both programs on all kinds of chains", (t) =>
         }, ["--listen=127.0.0.1:0"]);
         // The messaging relayer does not start while the hub knows no height of a chain.
         await Promise.all(KINDS.map((kind) => scene.untilHubHas(kind, 1n)));
-        await playMessaging(devnet, {}, async (messaging) => {
+        await playMessaging(devnet, async (messaging) => {
           const legs = new Set<unknown>();
           await messaging.waitForLine(({ record }) => {
             const isToHub = String(record?.leg).endsWith(`-> ${devnet.hub.identity.stateMachine}`);

@@ -110,13 +110,12 @@ export async function playGuardedOn(devnet: Devnet, play: (scene: Scene) => Prom
  */
 export async function playMessaging(
   devnet: Devnet,
-  changes: ConfigChanges,
   play: (messaging: RelayerProcess) => Promise<void>,
 ): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const folder = await Deno.makeTempDir({ prefix: "messaging-" });
   stack.defer(() => Deno.remove(folder, { recursive: true }));
-  const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints, changes));
+  const config = relayerConfig(devnet.endpoints, secretly(devnet.endpoints));
   const messaging = stack.use(await startRelayer({ config, folder }));
   await messaging.waitForLine("program_started");
   await play(messaging);
