@@ -262,7 +262,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/rpc": 3538,
   "core/runtime": 1990,
   "core/substrate": 270,
-  "core/telemetry": 2533,
+  "core/telemetry": 2538,
   "messaging": 937,
   "messaging/checks": 283,
   "messaging/commands": 1735,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_815,
+  "lines of src": 72_820,
   "lines of devnet": 31_038,
   "lines of tests": 86_377,
   "lines of the longest function of src": 72,

@@ -17,7 +17,7 @@ import { systemClock } from "../runtime/system_clock.ts";
 import { serveStatus } from "../telemetry/http/status_server.ts";
 import type { Log, LogLevel } from "../telemetry/log.ts";
 import { type LogObserver, openLog } from "../telemetry/open_log.ts";
-import { isJournalStream, openOutput } from "../telemetry/output.ts";
+import { isJournalStream, openErrorOutput, openOutput } from "../telemetry/output.ts";
 import type { OperationRun } from "./operation.ts";
 import type { ProgramRequest } from "./start_program.ts";
 
@@ -64,7 +64,7 @@ export function openProgram<C, Run>(parts: ProgramParts<C, Run>): OpenProgram<C>
   const output = openOutput();
   // Standard output holds the result of a command and nothing else.
   const hasResult = command.kind === "command";
-  const logOutput = hasResult ? openOutput(Deno.stderr) : output;
+  const logOutput = hasResult ? openErrorOutput() : output;
   const secrets = [...listSecrets(config), ...reading.secrets];
   const isJournal = isJournalStream(hasResult ? 2 : 1, journal);
   const log = openLog({

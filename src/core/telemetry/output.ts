@@ -35,6 +35,11 @@ export function openOutput(target: ByteOutput = Deno.stdout): LineOutput {
   };
 }
 
+/** Opens standard error. */
+export function openErrorOutput(): LineOutput {
+  return openOutput(Deno.stderr);
+}
+
 /** @returns false when nothing will ever be read. */
 function writeWhole(target: ByteOutput, bytes: Uint8Array): boolean {
   let rest = bytes;
