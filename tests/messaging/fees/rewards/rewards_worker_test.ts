@@ -136,7 +136,9 @@ Deno.test("rewards: they wait for a height of the chain on the hub, and without 
   await scene.blocks(30);
   const unsigned = { ...scene.context, hubKey: undefined };
   assert.equal(await new RewardRounds(unsigned).run(never), 0);
-  assert.equal(await new RewardRounds(scene.context).run(never), 1);
+  for (let each = 0; each < 2; each++) {
+    assert.equal(await new RewardRounds(scene.context).run(never), 1, "one claim is under way");
+  }
 });
 
 Deno.test("rewards: what was paid, is not offered or is not ours ends without a claim", async () => {
