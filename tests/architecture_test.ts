@@ -270,14 +270,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/fees": 2642,
   "messaging/ledger": 4321,
   "messaging/relay": 7076,
-  "messaging/status": 1068,
+  "messaging/status": 1070,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_795,
+  "lines of src": 72_797,
   "lines of devnet": 30_994,
-  "lines of tests": 86_352,
+  "lines of tests": 86_389,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
