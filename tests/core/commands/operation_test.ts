@@ -11,6 +11,7 @@ import {
   type OperationRun,
 } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
+import { ScaleError } from "../../../src/core/encoding/scale.ts";
 import { ControlFault } from "../../../src/core/runtime/control_socket.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import type { CommonArguments } from "../../../src/core/runtime/app.ts";
@@ -108,7 +109,15 @@ Deno.test("operation: the running program does the work, and its answer is shown
 Deno.test("operation: a refusal goes to standard error, and the status is 1", async () => {
   const asked = await run(["log-level", "warn"], running({}));
   assert.deepEqual([asked.code, asked.errors], [1, ["The level of this log cannot be changed."]]);
-  for (const [error, text] of [[new ControlFault("Ill."), "Ill."], [new Error("Odd."), "It failed: Odd."]]) {
+  const missing = new Deno.errors.NotFound("no file");
+  const thrown: readonly (readonly [Error, string])[] = [
+    [new ControlFault("Ill."), "Ill."],
+    [new Error("Odd."), "It failed: Odd."],
+    // Those have a code as faults have, but no text for an operator.
+    [new ScaleError("trailing", "Header"), "It failed: SCALE Header: trailing"],
+    [Object.assign(missing, { code: "ENOENT" }), "It failed: no file"],
+  ];
+  for (const [error, text] of thrown) {
     const setLogLevel = (): never => {
       throw error;
     };
