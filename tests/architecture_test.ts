@@ -252,7 +252,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/chains": 12_144,
   "core/checks": 1225,
   "core/commands": 1545,
-  "core/config": 3078,
+  "core/config": 3080,
   "core/encoding": 579,
   "core/evm": 1702,
   "core/hub_proofs": 736,
@@ -275,9 +275,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_797,
+  "lines of src": 72_799,
   "lines of devnet": 30_994,
-  "lines of tests": 86_389,
+  "lines of tests": 86_452,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
