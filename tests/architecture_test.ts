@@ -267,17 +267,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 283,
   "messaging/commands": 1735,
   "messaging/config": 587,
-  "messaging/fees": 2642,
+  "messaging/fees": 2643,
   "messaging/ledger": 4321,
-  "messaging/relay": 7076,
+  "messaging/relay": 7078,
   "messaging/status": 1070,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_799,
+  "lines of src": 72_802,
   "lines of devnet": 30_994,
-  "lines of tests": 86_452,
+  "lines of tests": 86_469,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
