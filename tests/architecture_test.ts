@@ -237,7 +237,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/beefy": 2222,
   "consensus/clients/bsc": 1416,
   "consensus/clients/grandpa": 1433,
-  "consensus/clients/op_stack": 1374,
+  "consensus/clients/op_stack": 1373,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1872,
   "consensus/clients/sync_committee": 4205,
@@ -245,7 +245,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/config": 848,
   "consensus/relay_chain": 440,
   "consensus/rest": 228,
-  "consensus/rollup": 1090,
+  "consensus/rollup": 1096,
   "consensus/spec": 153,
   "consensus/status": 421,
   "core/beefy": 447,
@@ -275,9 +275,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_802,
+  "lines of src": 72_807,
   "lines of devnet": 30_994,
-  "lines of tests": 86_469,
+  "lines of tests": 86_544,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
