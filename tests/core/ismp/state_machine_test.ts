@@ -59,6 +59,14 @@ Deno.test("state machine: each reason of a refusal has its code", () => {
   refuses(() => evmChainId(parseStateMachine("KUSAMA-4009")), "bad_number");
 });
 
+Deno.test("state machine: ids with a hyphen survive text and SCALE", () => {
+  for (
+    const [scale, text] of [["0x03612d6263", "SUBSTRATE-a-bc"], ["0x05612d626305000000", "RELAY-a-bc-5"]]
+  ) {
+    equal(decodeStrict(stateMachineCodec, fromHex(scale ?? ""), "StateMachine"), text);
+  }
+});
+
 Deno.test("state machine: four bytes that are not UTF-8 are refused by name", () => {
   throws(
     () => decodeStrict(stateMachineCodec, fromHex("0x03ff656e65"), "StateMachine"),

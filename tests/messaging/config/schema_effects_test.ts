@@ -93,4 +93,7 @@ Deno.test("messaging configuration: nothing is delivered to a chain that is only
     assert.ok(workers.includes(`${name} -> KUSAMA-4009`));
     assert.ok(!paysOutOn.includes(name));
   }
+  const chosen = await plan(parse(GOOD_TOML.replace(', "KUSAMA-2000"]', "]")));
+  const missing = both.workers.filter((worker) => !chosen.workers.includes(worker));
+  assert.deepEqual(missing, ["KUSAMA-4009 -> KUSAMA-2000"], "nor to one left out of delivery_endpoints");
 });

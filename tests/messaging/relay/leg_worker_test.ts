@@ -100,6 +100,19 @@ Deno.test("leg: what an earlier run of the program held for an obstacle continue
   await run(undefined, () => assert.ok(isDelivered(fixture, message)));
 });
 
+Deno.test("leg: what was held because its source was not configured goes after a start with it (F21)", async () => {
+  const fixture = new Fixture();
+  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const ledger = memoryLedger(fixture);
+  const without = new Relayer(fixture, ledger, { settings: { configured: new Set([names.hub, names.two]) } });
+  await round(without, outbound(without));
+  assert.deepEqual(without.stateOf(message), ["held", "no_fee_source"]);
+  const relayer = new Relayer(fixture, ledger);
+  await using _ = running(relayer, outbound(relayer));
+  await fixture.blocks(10);
+  assert.ok(isDelivered(fixture, message));
+});
+
 for (
   const [way, what, code] of [
     ["out", "The host is frozen", "host_unusable.frozen"],

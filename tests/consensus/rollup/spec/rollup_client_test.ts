@@ -19,7 +19,9 @@ import {
   toConsensusClientId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
+import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type EvmProofErrorCode } from "../../../../src/core/merkle/evm_proof.ts";
+import { EMPTY_ROOT } from "../../../../src/core/merkle/patricia.ts";
 import { buildL1 } from "./l1_fixture.ts";
 import { l1Id, rollupId } from "./vectors.ts";
 
@@ -75,6 +77,11 @@ Deno.test("L1 storage: words of any length are read out of answers, empty slots 
   refuses("storage_unreadable", () => provenWord([], root, word(0n)));
   refuses("account_not_present", () => provenStorageRoot([...accountNodesOf(answer)], l1.stateRoot, other));
   refuses("invalid_account_proof", () => provenStorageRoot([], l1.stateRoot, contract));
+});
+
+Deno.test("L1 storage: the node of an empty trie, which endpoints leave out, is added", () => {
+  const answer = { storageHash: toHash256(EMPTY_ROOT), storageProof: [{ proof: [] }] };
+  equal(provenWord(slotNodesOf(answer, 0), answer.storageHash, word(5n)), undefined);
 });
 
 Deno.test("L1 storage: answers that are not hex or lack a slot are refused", () => {

@@ -105,6 +105,12 @@ const cases: readonly [string, Parameters<typeof route>[0], RouteInput, Route][]
     { kind: "deliver" },
   ],
   [
+    "a payment of ours that the filter does not list",
+    postMessage(request({ source: hub })),
+    facts({ moduleFilter: only("0x01"), isOwnPayment: () => true }),
+    { kind: "deliver" },
+  ],
+  [
     "a hub-originated request before the hub's list was read",
     postMessage(request({ source: hub })),
     facts({ listedModules: undefined }),

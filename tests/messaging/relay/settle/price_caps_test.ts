@@ -39,6 +39,7 @@ Deno.test("price cap: what is not wanted any more may cost nothing, its cancella
 Deno.test("price cap: the account must be able to pay for the gas limit", () => {
   const poor = { ...rich, balanceWei: 150_000n * 700n };
   assert.deepEqual(priceCaps(poor), { capWei: 700n, cancelCapWei: MAX_TIMES_MARKET * 1_000n });
+  assert.equal(priceCaps({ ...poor, dataCostWei: 150_000n * 600n }).capWei, 100n, "data is paid for first");
   assert.equal(shortfallWei(poor, 700n), 0n);
   assert.equal(shortfallWei(poor, 701n), 150_000n);
 });

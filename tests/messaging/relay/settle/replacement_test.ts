@@ -126,6 +126,8 @@ Deno.test("replacement (F3): neither is mined and no node knows any hash: the ne
 Deno.test("replacement (F3): a cancellation that a reorganisation removes is replaced by the original", async () => {
   const work = await waiting(undefined, new Fixture({ two: { finalityLag: 5n } }));
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
+  const deliveries = Array(MAX_REPLACEMENTS + 1).fill("delivery broadcast");
+  assert.deepEqual(statesOf(work), [...deliveries, "cancel broadcast"]);
   work.fixture.two.isFull = false;
   await work.fixture.blocks(1);
   await settle(work);
@@ -181,6 +183,16 @@ Deno.test("replacement: with a minimum profit no replacement costs more than the
   }
 });
 
+Deno.test("replacement: while a fee cannot be read a transaction waits, ten minutes at most", async () => {
+  const work = await waiting();
+  const unread = { ...paying(1n), feeChains: new Map() };
+  await patience(work, unread);
+  assert.deepEqual(statesOf(work), ["delivery broadcast"]);
+  await work.fixture.clock.advance(600_000);
+  await settle(work, unread);
+  assert.deepEqual(statesOf(work), ["delivery broadcast", "cancel broadcast"]);
+});
+
 Deno.test("replacement: neither a further delivery nor a cancellation costs more than maximum_gas_price", async () => {
   for (const profit of [undefined, paying(1n)]) {
     const work = await waiting();
@@ -201,7 +213,13 @@ Deno.test("replacement: what others have delivered meanwhile is cancelled, not s
   const [original] = rowsOf(work);
   assert.ok(original !== undefined);
   work.fixture.two.submit(original.submission.hash);
+  work.replacing.maximumWei = work.fixture.two.priceWei;
+  let isSent = false;
+  interrupt(work.relayer.two, "broadcast", () => void (isSent = true));
   await patience(work);
+  assert.equal(isSent, false, "it would revert");
+  work.replacing.maximumWei = undefined;
+  await settle(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "cancel broadcast"]);
   await mine(work);
   assert.equal(work.relayer.row(work.first).state, "delivered_by_other");
@@ -378,6 +396,8 @@ Deno.test("replacement: without funds for a higher price the shortfall is report
   const work = await waiting();
   const gasLimit = rowsOf(work)[0]?.submission.gasLimit ?? 0n;
   work.replacing.balanceWei = gasLimit * 105n;
+  await settle(work);
+  assert.deepEqual(work.relayer.log.events("warn"), [], "nothing is missing before its patience is over");
   await patience(work);
   assert.equal(rowsOf(work)[1]?.kind, "cancel", "no better price is affordable, a transfer is");
   const [told] = work.relayer.log.lines.filter(({ level }) => level === "warn");
