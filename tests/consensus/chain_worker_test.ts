@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { chainWorker } from "../../src/consensus/chain_worker.ts";
+import { chainWorker, clientWorker } from "../../src/consensus/chain_worker.ts";
+import type { AdvancedClient, SubmitResult } from "../../src/consensus/deliver_update.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/call.ts";
@@ -289,3 +290,53 @@ Deno.test("chain worker: a rollup whose update was accepted is polled again afte
   await scene.clock.advance(30_000);
   assert.deepEqual(scene.seconds(rollup), [0, 12, 24]);
 });
+
+const block = { block: 5n };
+const refusedFor = (code: Extract<SubmitResult, { kind: "refused" }>["refusal"]["code"]): SubmitResult => {
+  return { kind: "refused", refusal: { code, detail: "why" } };
+};
+/** What became of updates of a client, the seconds until its next poll, and what is logged. */
+const ends: readonly (readonly [string, SubmitResult, number, readonly EventCode[], { isFree: boolean }?])[] =
+  [
+    ["accepted by a target that is paid: messages may wait", { kind: "accepted", ...block }, 1, []],
+    ["accepted by a free target", { kind: "accepted", ...block }, 60, [], { isFree: true }],
+    ["overtaken by another update", { kind: "overtaken" }, 1, []],
+    ["overtaken by this height or a newer one", { kind: "overtaken", hubHeight: 5n }, 60, []],
+    ["wasted", { kind: "wasted", ...block }, 4, []],
+    ["lost", { kind: "lost", reason: "why" }, 1, ["proofs_failed.lost"]],
+    ["refused", refusedFor("unspecified"), 1, ["proofs_failed.rejected"]],
+    ["refused without funds", refusedFor("insufficient_funds"), 1, ["balance_insufficient"]],
+    ["too expensive", refusedFor("too_expensive"), 600, []],
+    ["too large", refusedFor("too_large"), 600, ["proofs_failed.too_large"]],
+  ];
+for (const [what, result, sec, events, { isFree } = { isFree: false }] of ends) {
+  Deno.test(`chain worker: the next poll when updates are ${what}`, async () => {
+    const [clock, log, stop] = [new FakeClock(), new RecordedLog(), new AbortController()];
+    const looks: number[] = [];
+    const attempt = { summary: "a rotation", updates: 1, bytes: 9, height: undefined };
+    const client: AdvancedClient = {
+      route: { chain: "KUSAMA-4009", target: EVM_1 },
+      ...{ log, isFree, failures: "proofs_failed" },
+      find: () => {
+        looks.push(clock.now());
+        return Promise.resolve({
+          kind: "updates",
+          observedAs: "hub_proofs",
+          hasMore: false,
+          ifTooLarge: { advice: "what helps", result: "suspended" },
+          tryOut: () => Promise.reject(new Error("a dry run")),
+          submit: () => Promise.resolve({ ...attempt, result }),
+        });
+      },
+    };
+    const worker = clientWorker({ clock, random: fixedRandomness(0.5), intervalMs: 60_000 }, client);
+    const end = worker.run(stop.signal).catch(() => undefined);
+    while (looks.length < 2) await clock.advance(250);
+    const [first = 0, second = 0] = looks;
+    assert.equal(Math.round((second - first) / 1_000), sec);
+    const logged = log.lines.filter(({ level }) => level !== "debug").map(({ event }) => event);
+    assert.deepEqual(logged.slice(0, 1), events);
+    stop.abort(new Error("stop"));
+    await end;
+  });
+}

@@ -82,6 +82,8 @@ interface L1Range {
 export interface ClaimPoll extends RollupView {
   /** The L1, pinned to the block that the hub knows. */
   readonly l1: EvmReader;
+  /** Reports, once, that a claim is skipped. @param why code or clause. */
+  readonly reportSkipped: (claim: RollupClaim, why: string) => void;
   readonly signal: AbortSignal;
 }
 
@@ -172,7 +174,7 @@ interface Entry<Claim> {
   readonly claim: Claim;
   /** Number of times that it could not be proved, or was offered. */
   attempts: number;
-  /** True: it was logged that it cannot be proved. */
+  /** True: it was logged that it is skipped. */
   isReported: boolean;
 }
 
@@ -200,7 +202,8 @@ export class Claims<Claim extends RollupClaim> {
     signal: AbortSignal,
   ): Promise<ClaimFinding> {
     const { hubHeight = -1n } = view;
-    const poll = { ...view, l1: this.#deps.l1.heldTo(view.block), signal };
+    const reportSkipped: ClaimPoll["reportSkipped"] = (claim, why) => this.#reportSkipped(claim, why);
+    const poll = { ...view, l1: this.#deps.l1.heldTo(view.block), reportSkipped, signal };
     const where = await this.#extend(kind, poll);
     if (this.#open.size === 0) {
       return { kind: "nothing", reason: `there are no new ${kind.noun} ${where}` };
@@ -321,8 +324,7 @@ export class Claims<Claim extends RollupClaim> {
         poll.signal.throwIfAborted();
         const refusal = refusalOf(error);
         if (refusal === undefined) throw error;
-        if (!entry.isReported) this.#logRefused(name, refusal);
-        entry.isReported = true;
+        this.#reportSkipped(claim, refusal.code);
         entry.attempts++;
         // Its true log may be missing: everything is searched again.
         if (refusal.source === "l1") this.#searched = undefined;
@@ -333,9 +335,13 @@ export class Claims<Claim extends RollupClaim> {
     return this.#conclude(refused);
   }
 
-  #logRefused(claim: string, { code }: ClaimRefusal): void {
+  #reportSkipped(claim: RollupClaim, why: string): void {
+    const entry = this.#open.get(keyOf(claim));
+    if (entry === undefined || entry.isReported) return;
+    entry.isReported = true;
     const [l1, l2] = [this.#deps.l1, this.#deps.l2].map(({ hosts }) => hosts.join(", "));
-    this.#deps.log.warn("rollup_claim_skipped", { claim, explanation: code.replaceAll("_", " "), l1, l2 });
+    const explanation = why.replaceAll("_", " ");
+    this.#deps.log.warn("rollup_claim_skipped", { claim: claim.name, explanation, l1, l2 });
   }
 
   /** @throws {ProverFault} `bad_data` when the L1 endpoint is at fault. @throws {RpcFault} */

@@ -38,9 +38,9 @@ export class CommandRefusal extends Error {
   readonly code = "refused";
 }
 
-/** True for faults, whose code and message are for the operator; every other error is a defect. */
+/** True for what has a message for the operator, by its name; every other error is a defect, also one with a code. */
 export function isFault(error: unknown): error is Error {
-  return error instanceof Error && "code" in error && typeof error.code === "string";
+  return error instanceof Error && /(?:Fault|Refusal|Requested)$/.test(error.name);
 }
 
 /** What every run of a command has. */

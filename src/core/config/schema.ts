@@ -212,10 +212,12 @@ function nameInFile(table: TomlTable, location: SourceLocation, { name, alias }:
 /** What is meant by keys of the other program's file, and of the network's own relayer. */
 const ELSEWHERE: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    "it belongs in the file of causeway":
+    "it belongs in [relayer] of the file of causeway":
       "minimum_profit_percentage delivery_endpoints module_filter retry_modules withdrawal_frequency",
     "it belongs in the file of causeway-consensus, as its `config init` writes it":
-      "consensus consensus_chains maximum_update_intervals enable_hub_consensus",
+      "consensus consensus_chains",
+    "it belongs in [relayer] of the file of causeway-consensus":
+      "maximum_update_intervals enable_hub_consensus",
     "only EVM chains in the file of causeway-consensus have it": "host",
     "write `inbound_only = true` in the sections of chains to which nothing is delivered": "outbound",
     "EVM chains have `rpc_urls`, Substrate chains `rpc_ws`, the hub of causeway-consensus in [hub.substrate]":

@@ -193,9 +193,11 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       }
     };
     const { hub, chains = [] } = this.#session ?? {};
-    const due = chains.filter(({ id }) => {
-      const { value, atMs } = this.#chains.read(id.stateMachine).balanceWei ?? { value: 0n, atMs: 0 };
-      return value === 0n || this.clock.now() - atMs >= BALANCE_EVERY_MS;
+    const due = chains.filter(({ id, relayer }) => {
+      const { account, balanceWei } = this.#chains.read(id.stateMachine);
+      const { value, atMs } = balanceWei ?? { value: 0n, atMs: 0 };
+      // Chains of a later session, whose accounts may be others, have arrays of their own.
+      return account !== relayer || value === 0n || this.clock.now() - atMs >= BALANCE_EVERY_MS;
     });
     const pairs = hub === undefined ? [] : chains.flatMap((chain) => [[hub, chain], [chain, hub]] as const);
     await Promise.all([

@@ -11,6 +11,7 @@ import {
   type OperationRun,
 } from "../../../src/core/commands/operation.ts";
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
+import { ScaleError } from "../../../src/core/encoding/scale.ts";
 import { ControlFault } from "../../../src/core/runtime/control_socket.ts";
 import type { ExitCode } from "../../../src/core/runtime/exit_codes.ts";
 import type { CommonArguments } from "../../../src/core/runtime/app.ts";
@@ -48,6 +49,7 @@ const commands = [
   add,
   placeIn("where", "read"),
   placeIn("what", "status"),
+  placeIn("far", "chains"),
 ];
 
 const texts = { name: "program", description: "", afterHelp: "", exampleFiles: "" };
@@ -62,13 +64,16 @@ interface Outcome {
 }
 
 /** Runs a command line; `answer` is the running program, with `undefined` none runs. */
-async function run(args: readonly string[], answer?: (line: string) => Promise<string>): Promise<Outcome> {
+async function run(
+  args: readonly string[],
+  answer?: (line: string, afterMs: number | undefined) => Promise<string>,
+): Promise<Outcome> {
   const parsed = parse(["--config=x", ...args], "");
   assert.ok(parsed.kind === "run" && parsed.command.kind === "command");
   const [shown, errors]: [string[], string[]] = [[], []];
   const needs: OperationNeed[] = [];
   const code = await parsed.command.run({
-    askRunning: (request) => answer?.(request.line) ?? Promise.resolve(undefined),
+    askRunning: (request) => answer?.(request.line, request.afterMs) ?? Promise.resolve(undefined),
     here: (need, work) => {
       needs.push(need);
       if (need === "running") throw new CommandRefusal("No relayer runs.");
@@ -108,7 +113,15 @@ Deno.test("operation: the running program does the work, and its answer is shown
 Deno.test("operation: a refusal goes to standard error, and the status is 1", async () => {
   const asked = await run(["log-level", "warn"], running({}));
   assert.deepEqual([asked.code, asked.errors], [1, ["The level of this log cannot be changed."]]);
-  for (const [error, text] of [[new ControlFault("Ill."), "Ill."], [new Error("Odd."), "It failed: Odd."]]) {
+  const missing = new Deno.errors.NotFound("no file");
+  const thrown: readonly (readonly [Error, string])[] = [
+    [new ControlFault("Ill."), "Ill."],
+    [new Error("Odd."), "It failed: Odd."],
+    // Those have a code as faults have, but no text for an operator.
+    [new ScaleError("trailing", "Header"), "It failed: SCALE Header: trailing"],
+    [Object.assign(missing, { code: "ENOENT" }), "It failed: no file"],
+  ];
+  for (const [error, text] of thrown) {
     const setLogLevel = (): never => {
       throw error;
     };
@@ -119,6 +132,17 @@ Deno.test("operation: a refusal goes to standard error, and the status is 1", as
   await assert.rejects(run(["log-level", "warn"], () => Promise.reject(new Error("a defect"))), /a defect/);
   const nobody = await run(["log-level", "warn"]);
   assert.deepEqual([nobody.code, nobody.errors], [1, ["No relayer runs."]]);
+});
+
+Deno.test("operation: what needs chains may take the running program any time, all else a minute", async () => {
+  const limits: unknown[] = [];
+  for (const name of ["what", "far"]) {
+    await run([name], (_, afterMs) => {
+      limits.push(afterMs);
+      return Promise.resolve('{"output":{"chain":"EVM-1"}}');
+    });
+  }
+  assert.deepEqual(limits, [60_000, undefined]);
 });
 
 Deno.test("operation: what only reads works beside a running program, without asking it", async () => {

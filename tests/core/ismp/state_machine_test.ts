@@ -6,6 +6,7 @@ import {
   compareStateMachines,
   evmChainId,
   evmStateMachine,
+  formatStateMachine,
   IdentifierError,
   type IdentifierErrorCode,
   isEvm,
@@ -14,6 +15,7 @@ import {
   stateMachineFromBytes,
   stateMachineIdCodec,
   stateMachineIdKey,
+  stateMachineParts,
   stateMachineToBytes,
   toConsensusStateId,
   toParaId,
@@ -89,6 +91,12 @@ Deno.test("state machine: families and numbers", () => {
   );
   equal(toParaId(parseStateMachine("KUSAMA-4009")), 4009);
   equal(evmChainId(evmStateMachine(8453)), 8453);
+});
+
+Deno.test("state machine: ids may contain what separates the parts of a name", () => {
+  const own = { tag: "Substrate", value: "-a-b" } as const;
+  const relayed = { tag: "Relay", value: { relay: "-a-b", paraId: 7 } } as const;
+  equal([own, relayed].map((parts) => stateMachineParts(formatStateMachine(parts))), [own, relayed]);
 });
 
 Deno.test("state machine: the order is by variant, then by value as Rust orders it", () => {

@@ -9,7 +9,7 @@ import { toEvmAddress } from "../../../src/core/ismp/signed_messages.ts";
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { a, b, c, d, keyOf, Scene, type SceneOptions } from "../fees/scene.ts";
 import { MemoryGates } from "../../support/memory_gates.ts";
-import { hashOf } from "../../support/ledger_rows.ts";
+import { hashOf, newSubmission } from "../../support/ledger_rows.ts";
 import { openMemoryLedger } from "../../support/ledger.ts";
 
 const never = new AbortController().signal;
@@ -152,15 +152,53 @@ Deno.test("accumulate-fees: a chain that does not answer has failed after some t
   assert.match(printed, /EVM-1 -> EVM-137 +0 +0 +0 +0 +2 \(2\)\nEVM-1 -> EVM-56 +2 \(2\)/);
 });
 
-Deno.test("accumulate-fees: a hub that stops answering ends the run with status 1", async () => {
+Deno.test("accumulate-fees: a chain that answers at the third try is claimed, also without --wait", async () => {
   const scene = await sceneWith();
   scene.deliver(2);
   await scene.blocks(5);
-  scene.hub.faults.add("*", { kind: "throw", code: "unreachable" }, { times: 10_000 });
-  const { code } = await run(scene);
-  assert.equal(code, 1);
-  assert.deepEqual(scene.states(), { unclaimed: 2 });
+  scene.chain(b).faults.add("proveReceipts", { kind: "throw", code: "unreachable" }, { times: 2 });
+  assert.equal((await run(scene)).code, 0);
+  assert.deepEqual(scene.states(), { claimed: 2 });
 });
+
+Deno.test("accumulate-fees: --wait waits for what the hub does not take yet", async () => {
+  const scene = await sceneWith();
+  scene.deliver(2);
+  await scene.blocks(5);
+  scene.hub.hubCalls.refusesAll = { code: "not_ready", detail: "challenge", error: undefined };
+  void scene.clock.sleep(60_000, never).then(() => scene.hub.hubCalls.refusesAll = undefined);
+  assert.equal((await run(scene, { wait: true })).code, 0);
+  assert.deepEqual(scene.states(), { claimed: 2 });
+});
+
+Deno.test("accumulate-fees: --wait waits for open deliveries, which in the running relayer its own worker settles", async () => {
+  const scene = await sceneWith();
+  scene.ledger.submissions.record({
+    kind: "delivery",
+    submission: newSubmission(1, { chain: b }),
+    items: [],
+  });
+  scene.context = { ...scene.context, isSettledElsewhere: true };
+  assert.equal((await run(scene)).code, 0);
+  const stop = new AbortController();
+  void scene.clock.sleep(3_600_000, never).then(() => stop.abort());
+  await run(scene, { wait: true }, stop.signal);
+  assert.ok(stop.signal.aborted, "it did not wait");
+  assert.equal(scene.ledger.submissions.listUnresolved(b).length, 1);
+});
+
+for (const withdraw of [false, true]) {
+  Deno.test(`accumulate-fees: a hub that stops answering ends the run with status 1, withdraw: ${withdraw}`, async () => {
+    const scene = await sceneWith();
+    scene.deliver(2);
+    await scene.blocks(5);
+    scene.hub.faults.add("*", { kind: "throw", code: "unreachable" }, { times: 10_000 });
+    const { code, printed } = await run(scene, { withdraw });
+    assert.equal(code, 1);
+    if (withdraw) assert.match(printed, /hub +the hub does not answer/);
+    assert.deepEqual(scene.states(), { unclaimed: 2 });
+  });
+}
 
 Deno.test("accumulate-fees: a pair whose chain is not configured any more is skipped", async () => {
   const scene = await sceneWith();

@@ -256,6 +256,7 @@ fisherman = true
 [ethereum]
 type = "evm"
 rpc_urls = ["https://one.example.org"]
+minimum_profit_percentage = 0
 
 [ethereum.consensus]
 type = "ethereum"

@@ -414,6 +414,29 @@ Deno.test("watch: balances are read by a worker, and a node that fails is no fau
     await running;
   }));
 
+Deno.test("watch: balances are read at the start of every session and every five minutes, empty ones every minute", () =>
+  withServer(async ({ watch, ledger, clock }) => {
+    let balance = 1n;
+    const reads: number[] = [];
+    const fetchBalance = (): Promise<bigint> => {
+      reads.push(clock.now() - START_MS);
+      return Promise.resolve(balance);
+    };
+    const session = async (minutes: number): Promise<void> => {
+      watch.open(ledger, watch.observe(connectionsOf(clock, { fetchBalance })));
+      const stop = new AbortController();
+      const worker = watch.workers(new RecordedLog()).find(({ name }) => name === "balances");
+      const running = worker?.run(stop.signal).catch(() => {});
+      for (let minute = 0; minute < minutes; minute++) await clock.advance(MINUTE_MS);
+      stop.abort();
+      await running;
+    };
+    await session(6);
+    balance = 0n;
+    await session(2);
+    assert.deepEqual(reads.map((atMs) => atMs / MINUTE_MS), [0, 5, 6, 7, 8]);
+  }));
+
 Deno.test("watch: a light client that was old at the start has its age, by the word of the chain that holds it", () =>
   withServer(async ({ watch, ledger, clock }) => {
     const connections = connectionsOf(clock);

@@ -54,7 +54,7 @@ export interface GameOptions {
 
 /** The games of one rollup; of all types, since the hub may list more types later. */
 export function disputeGames(
-  { l2, log }: Pick<RollupDeps, "l2" | "log">,
+  { l2 }: Pick<RollupDeps, "l2">,
   options: GameOptions,
   { state, rules }: { readonly state: OpStackConsensusState; readonly rules: DisputeGameRules },
 ): ClaimKind<FoundGame, Candidate> {
@@ -69,7 +69,7 @@ export function disputeGames(
       const blacklistKey = blacklistedGameKey(state.stateMachineId, game.proxy);
       return { ...game, name: `game ${game.proxy}`, log, blacklistKey };
     },
-    plan: async (open, { l1, block, signal }) => {
+    plan: async (open, { l1, block, reportSkipped, signal }) => {
       const isListed = (game: FoundGame): boolean =>
         gameTypes.some(({ gameType }) => gameType === game.gameType);
       const listed = open.filter(isListed);
@@ -89,8 +89,7 @@ export function disputeGames(
         if (answer !== undefined) {
           return judgeGame(game, { details: answer, types, head, chain: options.stateMachine });
         }
-        const explanation = "it answers as no game does";
-        log.warn("rollup_claim_skipped", { claim: game.name, explanation, l1: l1.hosts.join(", ") });
+        reportSkipped(game, "it answers as no game does");
         return "at an address that answers as no game does";
       });
       const isOther = ({ gameType }: Candidate): number => gameType === options.respectedGameType ? 0 : 1;

@@ -23,27 +23,27 @@ export function findRewardEnd(
   return offered === 0n ? { state: "refused", detail: "nothing_offered" } : undefined;
 }
 
-/** Ends of rewards by the pallet's errors: they are paid already, or nothing that happens later changes it. */
-const ENDS: ReadonlyMap<string, "claimed" | "refused"> = new Map([
-  ["OutboundRotationAlreadyClaimed", "claimed"],
-  ["OutboundRequestAlreadyClaimed", "claimed"],
-  ["OutboundNoRewardConfigured", "refused"],
-  ["OutboundSignerMismatch", "refused"],
-  ["OutboundDestinationNotEvm", "refused"],
-  ["OutboundSignatureNotEvm", "refused"],
-  ["OutboundRequestNoRewardConfigured", "refused"],
-  ["OutboundRequestSignerMismatch", "refused"],
-  ["OutboundRequestNotKnown", "refused"],
-  ["OutboundRequestSourceNotHyperbridge", "refused"],
-  ["OutboundRequestModuleIdTooLong", "refused"],
-  ["OutboundRequestUnsupportedDestination", "refused"],
+/**
+ * Errors of the pallet that no later attempt changes. "Already claimed" is none: the block that says so may not be final
+ * for hours, and what is paid in a final one is seen before the next claim.
+ */
+const FINAL: ReadonlySet<string> = new Set([
+  "OutboundNoRewardConfigured",
+  "OutboundSignerMismatch",
+  "OutboundDestinationNotEvm",
+  "OutboundSignatureNotEvm",
+  "OutboundRequestNoRewardConfigured",
+  "OutboundRequestSignerMismatch",
+  "OutboundRequestNotKnown",
+  "OutboundRequestSourceNotHyperbridge",
+  "OutboundRequestModuleIdTooLong",
+  "OutboundRequestUnsupportedDestination",
 ]);
 
 /**
- * Finds the end that a refusal of its claim means for a reward; `undefined`: it is tried again, because a lagging client
- * or an empty treasury is temporary.
+ * True when no later claim of the reward can succeed; a lagging client or an empty treasury is temporary.
  * @param error name of the pallet's error; `undefined`: the transaction pool refused without a reason
  */
-export function findRefusalEnd(error: string | undefined): "claimed" | "refused" | undefined {
-  return ENDS.get(error ?? "");
+export function isFinalRefusal(error: string | undefined): boolean {
+  return FINAL.has(error ?? "");
 }

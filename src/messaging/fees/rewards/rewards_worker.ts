@@ -11,7 +11,7 @@ import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, feeWorker } from "../fee_context.ts";
 import { findErrorName, type HubCallEnd, isAboutChain } from "../hub_calls.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
-import { findRefusalEnd, findRewardEnd, REWARD_INTERVAL_MS, type RewardView } from "./reward_decisions.ts";
+import { findRewardEnd, isFinalRefusal, REWARD_INTERVAL_MS, type RewardView } from "./reward_decisions.ts";
 import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -244,8 +244,9 @@ function writeRefusal(
 ): "pending" | "claimed" | "refused" {
   const { detail } = refusal;
   const isOfChain = isAboutChain(refusal);
-  const state = isOfChain ? undefined : findRefusalEnd(findErrorName(refusal));
-  if (state !== undefined) return endReward(context, row, { state, detail });
+  if (!isOfChain && isFinalRefusal(findErrorName(refusal))) {
+    return endReward(context, row, { state: "refused", detail });
+  }
   const attempts = row.attempts + (isOfChain ? 0 : 1);
   const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS;
   return context.ledger.rewards.update(row, { state: "pending", attempts, nextAttemptAtMs, detail }).state;

@@ -93,6 +93,9 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
   return { sent, hasMore: hasMoreDue(leg, due, rows) };
 }
 
+/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
+const OTHER_NODE_MS = 3_600_000;
+
 /** Packs candidates into batches, the most urgent first; what fits into none is held. */
 function packBatches(
   { leg, facts }: Round,
@@ -121,9 +124,8 @@ function packBatches(
     // Next to a large proof there is less room: then the proof is sent ahead.
     if (consensusProofs.length > 0 && bytes <= maxCallBytes) return undefined;
     const detail = `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`;
-    // A node accepted no more last: another one may.
-    const wait = bytes > maxCallBytes ? { untilMs: NEVER_MS } : { retryClass: "slow" } as const;
-    return { reason: "too_large", detail, ...wait };
+    const untilMs = bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS;
+    return { reason: "too_large", detail, untilMs };
   });
   const batches = packGroups(listed.filter(fits), { bytesOf: countCallBytes, groupOf }, limits);
   // Messages that are being read will fill the others: fewer transactions cost less.

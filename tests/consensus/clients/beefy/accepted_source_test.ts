@@ -1,5 +1,6 @@
 /** Accepted proofs of the hub on their way to EVM hosts with the live client: what is sent, in which order, and what not. */
 import assert from "node:assert/strict";
+import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
 import type { RecordedLog } from "../../../support/recorded_log.ts";
 import { parseAbi } from "viem";
 import { updateHostParams } from "../../../../devnet/evm/host_admin.ts";
@@ -81,6 +82,25 @@ test("beefy: another relayer's proof in the node's pool is waited for", async ({
   await patient.looks(2);
   assert.deepEqual(await target.state(), hub.state);
   assert.equal(await target.sent(), 0);
+});
+
+test("beefy: another relayer's proof that stays in a pool counts as stuck after ten looks", async ({ hub, target }) => {
+  await hub.rotate();
+  const stuck = seenWith(() => ({ pendingHeight: 1n << 40n, pendingSetId: 1n << 40n }));
+  await using relayer = relay(hub, target, { chain: stuck });
+  await relayer.untilNewestSet();
+  const told = relayer.log.events("debug").filter((event) => event === "proofs_overtaken.pending");
+  assert.equal(told.length, 10);
+});
+
+test("beefy: while an endpoint does not show our last delivery nothing is sent", async ({ hub, target }) => {
+  await hub.rotate();
+  let first: HostConsensusView | undefined;
+  const lagging = seenWith((view) => first ??= view);
+  await using relayer = relay(hub, target, { chain: lagging });
+  await relayer.untilNewestSet();
+  await relayer.looks(3);
+  assert.deepEqual(relayer.log.events("info"), ["proofs_gas_spent", "proofs_delivered"]);
 });
 
 test("beefy: a false proof is found here and named with its node, and nothing is paid", async ({ hub, target }) => {

@@ -60,6 +60,12 @@ const rows: readonly (readonly [
     none,
   ],
   ["alone, it ends none that our own clock leaves time", [[0x30, FAR, zeros(2)]], { atSec: 3_600 }, unsure],
+  [
+    "two that name different relayers",
+    [[0x30, 0, receipt], [0x2f, 0, receipt.replace(/ab$/, "cd")]],
+    {},
+    unsure,
+  ],
   ["two that agree", [[0x30, 0, zeros(2)], [0x2f, 0, zeros(2)]], {}, none],
   ["one that does not answer leaves its say to the other", [undefined, [0x30, 0, zeros(2)]], {
     height: 0x20n,

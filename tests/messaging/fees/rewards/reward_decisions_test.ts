@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { findRefusalEnd, findRewardEnd } from "../../../../src/messaging/fees/rewards/reward_decisions.ts";
+import { findRewardEnd, isFinalRefusal } from "../../../../src/messaging/fees/rewards/reward_decisions.ts";
 
 Deno.test("rewards: what is paid, or not offered, ends without a claim", () => {
   const ends = [[true, 0n], [true, 5n], [false, 0n], [false, 5n]] as const;
@@ -11,8 +11,8 @@ Deno.test("rewards: what is paid, or not offered, ends without a claim", () => {
 
 for (
   const [error, state] of [
-    ["OutboundRotationAlreadyClaimed", "claimed"],
-    ["OutboundRequestAlreadyClaimed", "claimed"],
+    ["OutboundRotationAlreadyClaimed", "pending"],
+    ["OutboundRequestAlreadyClaimed", "pending"],
     ["OutboundNoRewardConfigured", "refused"],
     ["OutboundSignerMismatch", "refused"],
     ["OutboundRequestNoRewardConfigured", "refused"],
@@ -26,6 +26,6 @@ for (
   ] as const
 ) {
   Deno.test(`rewards: after ${error ?? "a refusal without a reason"} a claim is ${state}`, () => {
-    assert.equal(findRefusalEnd(error) ?? "pending", state);
+    assert.equal(isFinalRefusal(error) ? "refused" : "pending", state);
   });
 }

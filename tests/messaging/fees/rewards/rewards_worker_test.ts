@@ -115,10 +115,13 @@ Deno.test("rewards: with a database that lacks a claim its block has to be final
   assert.ok(claim !== undefined && row !== undefined);
   scene.ledger.submissions.update(claim.id, { state: "dropped" });
   scene.ledger.rewards.update(row, { state: "pending" });
-  await new RewardRounds(scene.context).run(never);
-  assert.deepEqual(states(scene, ["7"]), ["pending"]);
+  // Final blocks may stand still for hours.
+  for (let reading = 0; reading < 3; reading++) {
+    await new RewardRounds(scene.context).run(never);
+    assert.deepEqual(states(scene, ["7"]), ["pending"]);
+    await scene.clock.advance(CONFIRM_AFTER_MS);
+  }
   scene.hubNode.reorganise(1, "forget");
-  await scene.clock.advance(2 * 3_600_000);
   await new RewardRounds(scene.context).run(never);
   await scene.blocks(5);
   await new RewardRounds(scene.context).run(never);

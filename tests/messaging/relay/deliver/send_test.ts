@@ -5,6 +5,7 @@ import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
+import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { signDelivery } from "../competitor.ts";
 import { mine, outbound, readAgain, round, settle } from "../rounds.ts";
 import {
@@ -452,6 +453,19 @@ Deno.test("send: a message that exceeds the bytes of a transaction alone is held
   assert.equal((await round(relayer, outbound(relayer))).sent, 1);
   assert.equal(relayer.row(large).reason, "too_large");
   assert.equal(relayer.row(small).state, "submitted");
+});
+
+Deno.test("send: a message larger than what a node took last is looked at every hour, and goes when that is forgotten", async () => {
+  const { fixture, relayer, leg } = setUp();
+  const [large] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { body: new Uint8Array(3_000) });
+  const refused = { submission: { raw: new Uint8Array(2_000) }, detail: "oversized data" };
+  relayer.ledger.transaction(() => noteTooLarge(leg, refused));
+  for (let hour = 0; hour < 6; hour++) {
+    assert.equal((await round(relayer, leg)).sent, 0);
+    assert.equal(relayer.row(large).reason, "too_large");
+    await fixture.clock.advance(3_600_000);
+  }
+  assert.equal((await round(relayer, leg)).sent, 1);
 });
 
 Deno.test("send: a node that is behind does not make us use a nonce again that is mined", async () => {
