@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   decideProfit,
+  isRaiseWorthATry,
   type Offer,
   paymentBudget18,
   type ProfitRule,
@@ -102,6 +103,14 @@ Deno.test("profit: a payment of our own goes while it costs no more than what ma
     assert.equal(decide(COST), "deliver", `at ${profitPercent} percent`);
     assert.equal(decide(COST - 1n), "hold", `at ${profitPercent} percent`);
   }
+});
+
+Deno.test("profit: a raise is tried at what was required last, or at a quarter of that and a tenth more than before", () => {
+  const tried = (fees: readonly bigint[], offeredUsd18: bigint): readonly boolean[] =>
+    fees.map((fee18) => isRaiseWorthATry(fee18, { requiredUsd18: 1_000n, offeredUsd18 }));
+  assert.deepEqual(tried([249n, 250n], 0n), [false, true]);
+  assert.deepEqual(tried([329n, 330n], 300n), [false, true]);
+  assert.deepEqual(tried([1_000n], 999n), [true]);
 });
 
 Deno.test("profit: what may be spent on a payment is less than a tenth of it", () => {
