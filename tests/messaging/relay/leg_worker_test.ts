@@ -100,7 +100,7 @@ Deno.test("leg: what an earlier run of the program held for an obstacle continue
   await run(undefined, () => assert.ok(isDelivered(fixture, message)));
 });
 
-Deno.test("leg: what was held because its source was not configured goes after a start with it (F21)", async () => {
+Deno.test("leg: what was held because its source was not configured goes after a start with it", async () => {
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   const ledger = memoryLedger(fixture);
