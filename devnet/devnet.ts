@@ -432,10 +432,9 @@ export async function readHostParams(host: IsmpHost): Promise<EvmHostParam> {
   };
 }
 
-/** Waits for heights above 1, which a host shows before it knows any. */
 async function untilFirstUpdates(oracle: Oracle): Promise<void> {
   const open = (): string =>
-    oracle.directions.filter((direction) => oracle.lastHeight(direction) <= 1n)
+    oracle.directions.filter((direction) => oracle.lastHeight(direction) === 0n)
       .map(({ from, to }) => `${from} -> ${to}`).join(", ");
   const patience = new Patience();
   for (let before = open(); before !== "";) {

@@ -276,8 +276,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_807,
-  "lines of devnet": 30_995,
-  "lines of tests": 86_614,
+  "lines of devnet": 30_994,
+  "lines of tests": 86_616,
   "lines of the longest function of src": 72,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
