@@ -231,13 +231,13 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2853,
+  "consensus": 2848,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2222,
   "consensus/clients/bsc": 1416,
   "consensus/clients/grandpa": 1433,
-  "consensus/clients/op_stack": 1373,
+  "consensus/clients/op_stack": 1369,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1872,
   "consensus/clients/sync_committee": 4205,
@@ -275,10 +275,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_807,
+  "lines of src": 72_798,
   "lines of devnet": 30_994,
   "lines of tests": 86_616,
-  "lines of the longest function of src": 72,
+  "lines of the longest function of src": 65,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
   "files of messaging/relay that the delivery of a batch reaches": 16,

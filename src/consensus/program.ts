@@ -45,8 +45,7 @@ export async function runProgram(
   const { config, log, setLogLevel, signal } = program;
   const textOf = openTexts(config, args.cache, log);
   if (textOf === undefined) return exitCodes.failed;
-  const path = args.socket ??
-    (args.cache === undefined ? undefined : `${toFolder(args.cache)}/${SOCKET_NAME}`);
+  const path = findSocketPath(args);
   const control = { clock: systemClock, log };
   const isRelay = command.kind === "relay";
   const running = isRelay ? await findRunning(args.config, path) : undefined;
@@ -57,14 +56,8 @@ export async function runProgram(
   const controlSocket = isRelay && path !== undefined ? openControlSocket(control, path) : undefined;
   // A command needs the right to connect to the socket, before it has connections of its own.
   if (isRelay) dropWriteAccess(log);
-  const deps = {
-    ...control,
-    textOf,
-    random: systemRandomness,
-    setLogLevel,
-    observer: watch.endpoints,
-    watch,
-  };
+  const observer = watch.endpoints;
+  const deps = { ...control, textOf, random: systemRandomness, setLogLevel, observer, watch };
   const depsWith = (current: ConsensusConfig): RunDeps => {
     const connect = (): Connections => {
       if (!isRelay) dropWriteAccess(log);
@@ -127,8 +120,10 @@ function openTexts(config: ConsensusConfig, folder: string | undefined, log: Log
   }
 }
 
-/** Name of the socket in the folder of `--cache`. */
-const SOCKET_NAME = "causeway-consensus.sock";
+/** Path of the control socket: that of `--socket`, or in the folder of `--cache`; `undefined`: there is none. */
+function findSocketPath({ socket, cache }: RunArguments): string | undefined {
+  return socket ?? (cache === undefined ? undefined : `${toFolder(cache)}/causeway-consensus.sock`);
+}
 
 /** Finds the relayer that uses the same accounts or files already; `undefined`: none, and no other one can start now. */
 async function findRunning(config: string, socket: string | undefined): Promise<string | undefined> {

@@ -55,7 +55,7 @@ export interface GameOptions {
 /** The games of one rollup; of all types, since the hub may list more types later. */
 export function disputeGames(
   { l2 }: Pick<RollupDeps, "l2">,
-  options: GameOptions,
+  { stateMachine: chain, respectedGameType, messageParser }: GameOptions,
   { state, rules }: { readonly state: OpStackConsensusState; readonly rules: DisputeGameRules },
 ): ClaimKind<FoundGame, Candidate> {
   const { factory: contract, gameTypes } = rules;
@@ -73,9 +73,8 @@ export function disputeGames(
       const isListed = (game: FoundGame): boolean =>
         gameTypes.some(({ gameType }) => gameType === game.gameType);
       const listed = open.filter(isListed);
-      const unlisted = open.flatMap((game) =>
-        isListed(game) ? [] : `of type ${game.gameType}, which the hub does not list`
-      );
+      const unlisted = open.filter((game) => !isListed(game))
+        .map(({ gameType }) => `of type ${gameType}, which the hub does not list`);
       if (listed.length === 0) return unlisted;
       const slots = gameTypes.map(({ gameType }) => gameImplementationSlot(gameType));
       const [words, details, head] = await Promise.all([
@@ -86,16 +85,13 @@ export function disputeGames(
       const types = gameTypes.map((config, index) => ({ config, implementation: words[index] }));
       const judged = listed.map((game, index) => {
         const answer = details[index];
-        if (answer !== undefined) {
-          return judgeGame(game, { details: answer, types, head, chain: options.stateMachine });
-        }
+        if (answer !== undefined) return judgeGame(game, { details: answer, types, head, chain });
         reportSkipped(game, "it answers as no game does");
         return "at an address that answers as no game does";
       });
-      const isOther = ({ gameType }: Candidate): number => gameType === options.respectedGameType ? 0 : 1;
-      const candidates = judged.filter((each) => typeof each !== "string").toSorted((a, b) =>
-        isOther(a) - isOther(b) || Number(b.estimate - a.estimate)
-      );
+      const isOther = ({ gameType }: Candidate): number => gameType === respectedGameType ? 0 : 1;
+      const candidates = judged.filter((each) => typeof each !== "string")
+        .toSorted((a, b) => isOther(a) - isOther(b) || Number(b.estimate - a.estimate));
       return [...unlisted, ...judged.filter((each) => typeof each === "string"), ...candidates];
     },
     prove: async (game, { l1, block, hubHeight = -1n, signal }) => {
@@ -116,7 +112,7 @@ export function disputeGames(
       // The hub stores nothing at or below its height. Which block a super root means is the endpoint's word until then.
       const isOld = claimed.l2Height <= hubHeight;
       if (isOld && "l2Height" in game.claim) return undefined;
-      const l2Block = await fetchClaimedBlock({ l2, messageParser: options.messageParser }, claimed, signal);
+      const l2Block = await fetchClaimedBlock({ l2, messageParser }, claimed, signal);
       const value = buildDisputeGameProof({ ...l2Block, ...game, game, claimed, factory, challenge });
       if (isOld) return undefined;
       const proof = verifiedUpdate(state, block, { tag: "OpFaultProofGames", value }, {
