@@ -14,7 +14,7 @@ const NEVER_WITHDRAWING = { relayer: { minimum_withdrawal_amount: 1_000_000 } } 
 /** A pair as tables name it. @param missing a chain that is not in the file, so that it has no section */
 function pair(from: DevnetChain, to: DevnetChain, missing?: DevnetChain): string {
   const nameOf = ({ stateMachine }: DevnetChain): string =>
-    stateMachine === missing?.stateMachine ? stateMachine : `${sectionOf(stateMachine)} (${stateMachine})`;
+    stateMachine === missing?.stateMachine ? stateMachine : sectionOf(stateMachine);
   return `${nameOf(from)} -> ${nameOf(to)}`;
 }
 

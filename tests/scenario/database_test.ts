@@ -47,7 +47,7 @@ async function startOnNewDatabase(folder: string, hub?: string): Promise<Relayer
   return process;
 }
 
-/** Expects that a command refuses the database at `path` with exactly one line. */
+/** Expects that a command, or the relayer, refuses the database at `path` with exactly one line of its log. */
 async function expectRefusal(
   folder: string,
   path: string,
@@ -56,9 +56,10 @@ async function expectRefusal(
 ): Promise<void> {
   const args = [`--config=${folder}/relayer.toml`, `--db=${path}`, "--log-format=json", ...command];
   const { code, stdout, stderr } = await runRelayerOnce(args);
-  assert.deepEqual([code, stderr], [1, ""], stdout);
-  const { level, event, explanation } = JSON.parse(stdout.trim());
-  assert.deepEqual([level, event], ["error", "database_unusable"], stdout);
+  const [log, rest] = command.length === 0 ? [stdout, stderr] : [stderr, stdout];
+  assert.deepEqual([code, rest], [1, ""], log);
+  const { level, event, explanation } = JSON.parse(log.trim());
+  assert.deepEqual([level, event], ["error", "database_unusable"], log);
   assert.ok(explanation.startsWith(`Database ${path}: `), explanation);
   assert.match(explanation, expected);
 }

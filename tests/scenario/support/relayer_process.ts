@@ -123,10 +123,11 @@ export class RelayerProcess implements AsyncDisposable {
     return this.#lines.map(({ text }) => text).join("\n");
   }
 
-  /** Lines of level error (or fatal), and lines of stderr that are no JSON, e.g. an uncaught exception. */
+  /** Lines of level error (or fatal), and lines of stderr that are not of the log, e.g. an uncaught exception. */
   get errorLines(): readonly RelayerLine[] {
-    return this.#lines.filter(({ level, stream }) =>
-      level === "error" || level === "fatal" || (level === undefined && stream === "stderr")
+    return this.#lines.filter(({ level, stream, text }) =>
+      level === "error" || level === "fatal" ||
+      (level === undefined && stream === "stderr" && !isLogLine(text))
     );
   }
 
