@@ -110,9 +110,13 @@ Deno.test("outcomes", async (t) => {
           // More than a delivery may cost at most, and less than one that was lost and the next together, at the tip alone.
           sections: { relayer: { maximum_daily_loss: 0.000225 } },
         };
-        for (const { host } of [devnet.chain("A"), b]) {
-          await host.node.setNextBlockBaseFeePerGas({ baseFeePerGas: LOWEST_BASE_FEE_WEI });
+        await devnet.oracle.pause();
+        // The price that a node names is what the newest block paid beside the base fee: each update repeats it.
+        for (const { host: { node } } of [devnet.chain("A"), b]) {
+          await node.setNextBlockBaseFeePerGas({ baseFeePerGas: LOWEST_BASE_FEE_WEI });
+          await node.mine({ blocks: 2 });
         }
+        devnet.oracle.resume();
         await devnet.oracle.pause(toB);
         await relayer.startAndWait(changes);
         const module = await placeHostile(b.host);
