@@ -10,12 +10,12 @@ import { awaitLogged, WaitNotices } from "../core/runtime/waiting.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import {
-  type AdvancedClient,
   type Attempt,
   deliver,
   type DeliverDeps,
   type FoundUpdates,
   inExtrinsics,
+  type LightClient,
   type NothingFound,
   type SubmitResult,
 } from "./deliver_update.ts";
@@ -94,7 +94,7 @@ const unusableBackoff: Backoff = { firstMs: 60_000, maxMs: 60_000, jitter: 0 };
 const MAX_COMPETITOR_BACKOFF_MS = 8_000;
 
 /** Creates the worker of one light client: it polls, and submits what was found. */
-export function clientWorker(deps: ClientWorkerDeps, client: AdvancedClient): Worker {
+export function clientWorker(deps: ClientWorkerDeps, client: LightClient): Worker {
   const { route, log } = client;
   const pollable: Pollable = {
     route,
@@ -111,7 +111,7 @@ export function clientWorker(deps: ClientWorkerDeps, client: AdvancedClient): Wo
 
 /** A light client, and the consecutive failures before its poll. */
 interface Polled {
-  readonly client: AdvancedClient;
+  readonly client: LightClient;
   readonly failures: number;
 }
 
@@ -183,7 +183,7 @@ export interface ProvedClientDeps extends DeliverDeps {
 }
 
 /** The light client of a prover's chain on a target. */
-export class ProvedClient implements AdvancedClient {
+export class ProvedClient implements LightClient {
   readonly route: UpdateRoute;
   readonly log: Log;
   readonly isFree = true;

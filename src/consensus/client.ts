@@ -18,7 +18,7 @@ import type { OpenSocket } from "../core/rpc/socket_link.ts";
 import type { Clock, Randomness } from "../core/runtime/clock.ts";
 import type { Log } from "../core/telemetry/log.ts";
 import type { EvmChainSection, FollowerConfig, HubSubstrateConfig } from "./config/keys.ts";
-import type { AdvancedClient } from "./deliver_update.ts";
+import type { LightClient } from "./deliver_update.ts";
 import type { PersistedText } from "./persisted_text.ts";
 import type { ConsensusProver, InitialStateMaker, ProverOptions } from "./prover.ts";
 import type { RelayChain } from "./relay_chain/relay_chain.ts";
@@ -132,7 +132,7 @@ export interface StartCheck {
 
 /** A chain that follows the hub, with its light client of it. */
 export interface HubFollower extends Pick<StartCheck, "check"> {
-  readonly client: AdvancedClient;
+  readonly client: LightClient;
   /** A Substrate chain, and what proves the hub to it; absent: it is an EVM host. */
   readonly proved?: { readonly target: ConsensusTarget; readonly prover: ConsensusProver };
   /** Lists the checks for the operator of one round; absent: none. */

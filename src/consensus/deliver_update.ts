@@ -1,6 +1,6 @@
 /**
  * Updates of light clients, and their way to the target: the worker of a light client submits them, and an operator's
- * `prove`. Start reading at {@link AdvancedClient}.
+ * `prove`. Start reading at {@link LightClient}.
  */
 import {
   delayAbort,
@@ -58,8 +58,8 @@ export interface Attempt<Result> {
   readonly height: bigint | undefined;
 }
 
-/** A light client that is advanced: of a chain on the hub, or of the hub on another chain. */
-export interface AdvancedClient {
+/** A light client that is kept up to date: of a chain on the hub, or of the hub on another chain. */
+export interface LightClient {
   readonly route: UpdateRoute;
   /** Names the chain in every line. */
   readonly log: Log;
@@ -70,7 +70,7 @@ export interface AdvancedClient {
   /** Prefix of the log events of refusals and losses. */
   readonly failures: "update_failed" | "proofs_failed";
   /** Finds what makes it unusable with this configuration, before an operator's `prove`; absent: nothing that polls miss. */
-  findMisfits?(signal: AbortSignal): Promise<readonly CheckRow[]>;
+  findProblems?(signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Finds what is to be submitted next. @throws {RpcFault} @throws {ProverFault} @throws {DeadlineFault} */
   find(signal: AbortSignal): Promise<NothingFound | FoundUpdates>;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { chainWorker, clientWorker } from "../../src/consensus/chain_worker.ts";
-import type { AdvancedClient, SubmitResult } from "../../src/consensus/deliver_update.ts";
+import type { LightClient, SubmitResult } from "../../src/consensus/deliver_update.ts";
 import { ProverFault } from "../../src/consensus/prover.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../src/core/rpc/call.ts";
@@ -314,7 +314,7 @@ for (const [what, result, sec, events, { isFree } = { isFree: false }] of ends) 
     const [clock, log, stop] = [new FakeClock(), new RecordedLog(), new AbortController()];
     const looks: number[] = [];
     const attempt = { summary: "a rotation", updates: 1, bytes: 9, height: undefined };
-    const client: AdvancedClient = {
+    const client: LightClient = {
       route: { chain: "KUSAMA-4009", target: EVM_1 },
       ...{ log, isFree, failures: "proofs_failed" },
       find: () => {

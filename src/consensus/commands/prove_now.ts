@@ -9,9 +9,9 @@ import type { Clock } from "../../core/runtime/clock.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { ProvedClient } from "../chain_worker.ts";
 import {
-  type AdvancedClient,
   deliver,
   type FoundUpdates,
+  type LightClient,
   type SubmitResult,
   type TryResult,
 } from "../deliver_update.ts";
@@ -95,7 +95,7 @@ export async function proveNow(
 }
 
 /** Finds the light client. @throws {CommandRefusal} that lists the known ones */
-function findClient(proving: Proving, { chain, to }: ProveRequest): AdvancedClient {
+function findClient(proving: Proving, { chain, to }: ProveRequest): LightClient {
   const { hub, proved } = proving;
   const hubName = hub.id.stateMachine;
   if (chain === hubName) return findFollower(proving, to);
@@ -112,7 +112,7 @@ function findClient(proving: Proving, { chain, to }: ProveRequest): AdvancedClie
 }
 
 /** Finds the hub's light client on a chain. */
-function findFollower(proving: Proving, to: StateMachine | undefined): AdvancedClient {
+function findFollower(proving: Proving, to: StateMachine | undefined): LightClient {
   const { hub: { id: { stateMachine } }, hubConsensus } = proving;
   if (hubConsensus === undefined) {
     throw new CommandRefusal(`${stateMachine} is proved to no chain: enable_hub_consensus is false.`);
@@ -141,13 +141,13 @@ function explain(error: unknown, { chain, target }: UpdateRoute): unknown {
 /** Finds, and unless it is a dry run submits, what a light client needs next. @throws {CommandRefusal} */
 export async function proveClient(
   { clock, observer }: Pick<Proving, "clock" | "observer">,
-  { client, isDryRun }: { readonly client: AdvancedClient; readonly isDryRun: boolean },
+  { client, isDryRun }: { readonly client: LightClient; readonly isDryRun: boolean },
   signal: AbortSignal,
 ): Promise<ProofResult> {
   const { route } = client;
   const startMs = clock.now();
-  const misfits = await client.findMisfits?.(signal) ?? [];
-  if (misfits.length > 0) throw refuse(route, misfits.map(({ found }) => found).join("; "));
+  const problems = await client.findProblems?.(signal) ?? [];
+  if (problems.length > 0) throw refuse(route, problems.map(({ found }) => found).join("; "));
   const found = await client.find(signal);
   const buildMs = clock.now() - startMs;
   if (found.kind === "nothing") {

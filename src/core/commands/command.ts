@@ -164,10 +164,10 @@ export function nothingWritten(why: string): CommandRefusal {
   return new CommandRefusal(`${why}; nothing was written`);
 }
 
-/** Writes a file that is not there yet. @param isSpare true: one that is there may stay @throws {CommandRefusal} */
-export function writeNew({ env }: StandaloneRun, path: string, text: string, isSpare = false): void {
+/** Writes a new file. @param mayExist true: a file that is there is left as it is @throws {CommandRefusal} */
+export function writeNew({ env }: StandaloneRun, path: string, text: string, mayExist = false): void {
   try {
-    if (env.writeNewFile(path, text) || isSpare) return;
+    if (env.writeNewFile(path, text) || mayExist) return;
   } catch (error) {
     throw error instanceof Error ? nothingWritten(`${path} cannot be written: ${fileFailure(error)}`) : error;
   }

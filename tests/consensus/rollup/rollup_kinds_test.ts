@@ -131,7 +131,7 @@ const kinds: readonly Kind[] = [
       // The time of creation, whatever it is, is a word; the extra data, which are more, end in block 1.
       [lieAbout("eth_call", "", (word) => word.length === 66 ? nudge(word) : word)],
       [lieAbout("eth_call", "", (bytes) => bytes.length > 66 ? `${bytes.slice(0, -1)}0` : bytes)],
-      [lieAbout("eth_call", "", () => "0x1234"), /^nothing: .*answers as no game does/],
+      [lieAbout("eth_call", "", () => "0x1234"), /^nothing: .*does not answer like a dispute game/],
       [lieAbout("eth_getProof", "storageProof.1.proof.0")],
     ],
   },

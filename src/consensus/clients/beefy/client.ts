@@ -141,7 +141,7 @@ function connectHost(
   const delivery = new HostDelivery({ clock, log, hub: hubId, sources, chain, loss });
   return {
     client: delivery,
-    check: (signal) => delivery.findMisfits(signal),
+    check: (signal) => delivery.findProblems(signal),
     planChecks: () =>
       chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }).jobs,
     close: () => chain.close(),

@@ -17,9 +17,9 @@ import { type StateMachineId, toParaId } from "../../../core/ismp/state_machine.
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { Log } from "../../../core/telemetry/log.ts";
 import type {
-  AdvancedClient,
   Attempt,
   FoundUpdates,
+  LightClient,
   NothingFound,
   SubmitResult,
   TryResult,
@@ -72,7 +72,7 @@ const MAX_POOL_WAITS = 10;
 const SETTLE_TIMEOUT_MS = 120_000;
 
 /** Deliveries to one host. */
-export class HostDelivery implements AdvancedClient {
+export class HostDelivery implements LightClient {
   readonly route: UpdateRoute;
   readonly log: Log;
   readonly isFree = false;
@@ -97,7 +97,7 @@ export class HostDelivery implements AdvancedClient {
     this.#paraId = toParaId(deps.hub.stateMachine);
   }
 
-  async findMisfits(signal: AbortSignal): Promise<readonly CheckRow[]> {
+  async findProblems(signal: AbortSignal): Promise<readonly CheckRow[]> {
     const { chain, hub } = this.#deps;
     return (await chain.check(hub, signal)).filter(keepsOut);
   }

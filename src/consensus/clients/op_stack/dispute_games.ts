@@ -86,8 +86,8 @@ export function disputeGames(
       const judged = listed.map((game, index) => {
         const answer = details[index];
         if (answer !== undefined) return judgeGame(game, { details: answer, types, head, chain });
-        reportSkipped(game, "it answers as no game does");
-        return "at an address that answers as no game does";
+        reportSkipped(game, "its address does not answer like a dispute game");
+        return "at an address that does not answer like a dispute game";
       });
       const isOther = ({ gameType }: Candidate): number => gameType === respectedGameType ? 0 : 1;
       const candidates = judged.filter((each) => typeof each !== "string")
