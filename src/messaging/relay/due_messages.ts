@@ -6,10 +6,10 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, type HeldQuery, isTerminal, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { type Finding, NEVER_MS } from "./decisions/retry_schedule.ts";
+import { type Finding, judgeRefused, NEVER_MS } from "./decisions/retry_schedule.ts";
 import { parseHoldSubject, type Route, route, type RouteInput, toRequest } from "./decisions/route.ts";
 import type { FleetShare, Leg, LegRun, RelayDeps } from "./leg.ts";
-import { type Candidate, hold, judgeRefused, parseRow, screen, toCandidate } from "./messages.ts";
+import { type Candidate, hold, parseRow, screen, toCandidate } from "./messages.ts";
 import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
 import { Allowances, noteBandwidth } from "./limits/bandwidth.ts";
 
@@ -187,6 +187,7 @@ export async function listAdmitted(leg: LegRun, facts: DueInput): Promise<Admitt
     const { ready, rows } = listReady(leg, facts);
     return { fresh: ready, refused: [], senders: new Set(), rows };
   }
+  const senders = listRefusedSenders(leg);
   const work = { leg, allowances: new Allowances() };
   await wakeAffordable(work);
   const fresh = await fill(work, { ...facts, refused: "without" });
@@ -195,7 +196,7 @@ export async function listAdmitted(leg: LegRun, facts: DueInput): Promise<Admitt
   const refused = await admit(work, page.ready);
   noteWaiting(work);
   const rows = [...fresh.rows, ...page.rows];
-  return { fresh: fresh.admitted, refused, senders: listRefusedSenders(leg), rows };
+  return { fresh: fresh.admitted, refused, senders, rows };
 }
 
 /** Senders of whom the hub has refused many messages. */

@@ -19,7 +19,8 @@ import {
   listReceiversUnderWay,
   receiverOf,
 } from "../limits/suspension.ts";
-import { type Candidate, judgeRefused, screen } from "../messages.ts";
+import { judgeRefused } from "../decisions/retry_schedule.ts";
+import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
 import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
 import { confirmUnknown, filterProfitable, judgeBytes } from "./profitability.ts";
@@ -58,6 +59,7 @@ const AHEAD = 2;
  * proofs are sent once, with one batch.
  */
 export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<DeliveryRound> {
+  const round = { leg, facts };
   const size = judgeSize(leg, facts.consensusProofs);
   const maxBytes = roomForMessages(leg, facts.consensusProofs);
   const room = countRoom(leg);
@@ -73,23 +75,23 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
   const listed = [...fresh, ...refused].toSorted((one, other) =>
     Number(isAlone(one)) - Number(isAlone(other))
   );
-  if (unspendable !== undefined) {
-    screen(leg, await endDelivered(leg, listed), () => unspendable);
-    return { sent: 0, hasMore: hasMoreDue(leg, due, rows) };
-  }
-  const [bytes, gates] = await Promise.all([judgeBytes(leg, listed), judgeGates(leg, listed)]);
-  const [suspended, alone] = [judgeSuspended(leg, listed), judgeAlone(leg, listed)];
-  const strangers = findStrangers(leg, listed);
-  const admitted = screen(leg, listed, gates, suspended, bytes, race, size, alone);
+  const open = unspendable === undefined ? listed : await endDelivered(leg, listed);
+  const [bytes, gates] = await Promise.all([judgeBytes(leg, open), judgeGates(leg, open)]);
+  const [suspended, alone, strangers] = [
+    judgeSuspended(leg, open),
+    judgeAlone(leg, open),
+    findStrangers(leg, open),
+  ];
+  const admitted = screen(leg, open, () => unspendable, gates, suspended, bytes, race, size, alone);
   const apart = new Map([...strangers, ...refused.map(({ row }) => [row.commitment, "refused"] as const)]);
   const batches = packBatches(facts, { admitted, apart, maxCount, maxBytes }).slice(0, max);
   const stages: Stages = { proving: new Limit(1), simulating: new Limit(1), refused: senders };
   let sent = 0;
   // The rows of a batch that is being prepared are in no other batch: nothing is lost when it is dropped.
   for await (
-    const prepared of workAhead(batches, AHEAD, (next) => prepareNext({ leg, facts }, stages, next))
+    const prepared of workAhead(batches, AHEAD, (next) => prepareNext(round, stages, next))
   ) {
-    const result = await sendPrepared({ leg, facts }, prepared);
+    const result = await sendPrepared(round, prepared);
     sent += result.sent;
     if (result.isOutdated) return { sent, hasMore: false };
     if (!hasRoom(leg)) break;

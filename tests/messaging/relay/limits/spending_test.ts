@@ -8,7 +8,7 @@ import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import {
   findSpendingStop,
-  isUnfunded,
+  findUnspendable,
   stopUncovered,
   suspendUnfunded,
 } from "../../../../src/messaging/relay/limits/spending.ts";
@@ -394,7 +394,7 @@ Deno.test("daily loss: without a price nothing is signed, also where nothing was
 Deno.test("spending: a pause of an account that cannot pay does not last as long as the clock was ahead", () => {
   const { fixture, leg } = prepare(10);
   suspendUnfunded(leg, "no funds");
-  assert.ok(isUnfunded(leg));
+  assert.equal(findUnspendable(leg)?.reason, "unfunded");
   fixture.clock.jump(-3_600_000);
-  assert.ok(!isUnfunded(leg));
+  assert.equal(findUnspendable(leg), undefined);
 });
