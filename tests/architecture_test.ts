@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2843,
+  "consensus": 2832,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2222,
@@ -249,7 +249,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 421,
   "core/beefy": 447,
-  "core/chains": 12_114,
+  "core/chains": 12_115,
   "core/checks": 1225,
   "core/commands": 1545,
   "core/config": 3080,
@@ -275,9 +275,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_659,
+  "lines of src": 72_649,
   "lines of devnet": 30_994,
-  "lines of tests": 86_622,
+  "lines of tests": 86_621,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
