@@ -269,15 +269,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 587,
   "messaging/fees": 2643,
   "messaging/ledger": 4321,
-  "messaging/relay": 7078,
+  "messaging/relay": 7086,
   "messaging/status": 1070,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_798,
+  "lines of src": 72_806,
   "lines of devnet": 30_994,
-  "lines of tests": 86_622,
+  "lines of tests": 86_625,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
