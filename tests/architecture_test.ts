@@ -276,13 +276,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_538,
-  "lines of devnet": 30_825,
-  "lines of tests": 86_091,
+  "lines of devnet": 30_780,
+  "lines of tests": 85_338,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 73,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_597,
+  "words of docs": 59_596,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
