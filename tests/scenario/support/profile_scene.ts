@@ -195,7 +195,7 @@ async function sendBoth({ devnet }: Scene, count: number): Promise<readonly Sent
 }
 
 /** Waits until each delivery on its destination is claimed. */
-export async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
+async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
   const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
   await waitUntil(`${sent.length} deliveries are claimed`, async () => {
     const { deliveries } = await relayer.ledger();
