@@ -27,7 +27,7 @@ import type { Address } from "../core/evm/address.ts";
 import type { EvmBlockHeader } from "../core/evm/block_header.ts";
 import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError, readEvmAccount } from "../core/merkle/evm_proof.ts";
-import { type FaultPlace, RpcFault } from "../core/rpc/call.ts";
+import { type FaultPlace, onFault, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
 
@@ -123,13 +123,8 @@ export class EvmReader {
 
   /** Fetches a header and recomputes its hash; `undefined`: no endpoint has the block. */
   async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
-    try {
-      return (await this.fetchHeaders([which], signal))[0];
-    } catch (fault) {
-      // Every endpoint answered and none has the block.
-      if (fault instanceof RpcFault && fault.code === "lagging") return undefined;
-      throw fault;
-    }
+    // With "lagging" every endpoint answered and none has the block.
+    return (await this.fetchHeaders([which], signal).catch(onFault(() => [], "lagging")))[0];
   }
 
   /**

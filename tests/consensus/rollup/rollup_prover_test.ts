@@ -1,4 +1,5 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
+import { reasonOf } from "../findings.ts";
 import { catchProverFault } from "../prover_faults.ts";
 import { opStackState } from "../clients/op_stack/spec/vectors.ts";
 import { arbitrumState } from "../clients/arbitrum/spec/vectors.ts";
@@ -124,6 +125,15 @@ Deno.test("rollup: a client of another type, chain or L1 is reported", async () 
       encodedState(optimism, { ...l1Id, stateMachine: evmStateMachine(1) }),
     );
     assert.match(await hubStateFault(prover()), /its L1 is .*, and .* is configured/);
+  });
+});
+
+Deno.test("rollup: a block of the L1 that the hub does not hold proves nothing", async () => {
+  await withOptimism(async ({ hub, prover }) => {
+    hub.addClient(opt0, consensusClientIds.opStack, encodedState());
+    hub.store(l1Id, 7n);
+    hub.forget({ id: l1Id, height: 7n });
+    assert.match(reasonOf(await prover().next(never)), /the hub does not hold block 7 of EVM-11155111/);
   });
 });
 
