@@ -276,8 +276,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_528,
-  "lines of devnet": 30_413,
-  "lines of tests": 85_254,
+  "lines of devnet": 30_409,
+  "lines of tests": 84_362,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 73,
