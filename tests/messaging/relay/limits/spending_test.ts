@@ -7,6 +7,7 @@ import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import {
+  boundByLosses,
   findSpendingStop,
   findUnspendable,
   stopUncovered,
@@ -379,6 +380,8 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   stopUncovered(work.leg, "another one");
   await settle(work);
   assert.equal(told(work, "transaction_replaced.repriced").length, 1);
+  const bound = await boundByLosses(work.leg, work.profit.price, { gasLimit: 200_000n, dataCostWei: 0n });
+  assert.equal(bound?.wei, PRICE_WEI * 5n / 2n, "of one nonce only the dearest transaction counts");
 });
 
 Deno.test("daily loss: without a price nothing is signed, also where nothing was spent yet", async () => {
