@@ -249,7 +249,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 421,
   "core/beefy": 447,
-  "core/chains": 12_115,
+  "core/chains": 12_103,
   "core/checks": 1225,
   "core/commands": 1545,
   "core/config": 3080,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_528,
+  "lines of src": 72_516,
   "lines of devnet": 30_780,
   "lines of tests": 85_337,
   "lines of the longest function of src": 65,
