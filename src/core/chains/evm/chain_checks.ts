@@ -1,4 +1,5 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
+import { onError } from "../../encoding/coded_error.ts";
 import { about, type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
@@ -186,11 +187,13 @@ export async function checkSigner(
   // About the signer's host: that it is away is a reason of the chain, which ends when it signs again.
   const { ok, failed } = about(chain, endpoint);
   if (account === readOnlyAccount) return ok("signer", "no signer: nothing is sent to this chain");
-  try {
-    if (endpoint !== undefined) await account.sign(PROBE, signal);
-    return ok("signer", `${address} signs`);
-  } catch (error) {
-    if (!(error instanceof SignerFault)) throw error;
-    return failed("signer", `${address}: ${error.where.method}: ${error.found}`, error.advice);
-  }
+  const signs = ok("signer", `${address} signs`);
+  if (endpoint === undefined) return signs;
+  return await account.sign(PROBE, signal).then(
+    () => signs,
+    onError(
+      SignerFault,
+      ({ where, found, advice }) => failed("signer", `${address}: ${where.method}: ${found}`, advice),
+    ),
+  );
 }
