@@ -5,7 +5,7 @@
 import { about, type CheckRow } from "../../checks/check_row.ts";
 import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { type CallConditions, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { FindingCode } from "../../checks/findings.ts";
 import { batchCallSupport, isSupported } from "./hub_client.ts";
@@ -14,8 +14,15 @@ import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
 import { callAll, orFault, probeAll } from "./rpc_batch.ts";
 
-/** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
-const ENDPOINT_TIMEOUT_MS = 10_000;
+/** Timeout of each endpoint at the start: one that hangs must not use up the time of the whole check. */
+const START_TIMEOUT_MS = 10_000;
+
+/** What was found of a chain. */
+interface ChainFindings {
+  readonly rows: readonly CheckRow[];
+  /** Set of the endpoint that the rows about contracts are from; `undefined`: none serves the chain. */
+  readonly best?: RpcEndpointSet;
+}
 
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
 interface EndpointAnswers extends ChainIdReport {
@@ -27,31 +34,33 @@ interface EndpointAnswers extends ChainIdReport {
 }
 
 /**
- * Queries every endpoint once, and the host's contracts once more.
+ * Queries every endpoint once, and the host's contracts once more. @param timeoutMs of each endpoint
  * @throws {RpcFault} when no endpoint answers at all: then nothing can be said about the configuration.
  */
 export async function checkChain(
   context: EvmContext,
   hub: StateMachineId,
   signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
+  timeoutMs = START_TIMEOUT_MS,
+): Promise<ChainFindings> {
   const { id: { stateMachine: chain }, chainId, endpoints } = context.at;
+  const conditions = { signal, timeoutMs };
   const answers = await Promise.all(
-    endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, signal)),
+    endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, conditions)),
   );
   const silent = answers.flatMap(({ id }) => id instanceof RpcFault ? [id] : []);
   if (silent.length === answers.length) throw allSilent(silent);
   const own = answers.filter(({ id }) => id === BigInt(chainId));
   const rows = [...judgeChainIds(answers, { chain, chainId: BigInt(chainId), key: "rpc_urls" })];
   const [best] = own.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
-  if (best === undefined) return rows;
+  if (best === undefined) return { rows };
   if (best.code !== "0x") rows.push(...own.flatMap((each) => unsyncedRow(context, each)));
   rows.push(...hostRows(context, best, hub));
   if (!(best.params instanceof RpcFault)) {
     context.hostParams.note(best.params);
     rows.push(...await contractRows(context, { params: best.params, endpoint: best.endpoint }, signal));
   }
-  return rows;
+  return { rows, best: best.endpoint };
 }
 
 /** What speaks against the answers of an endpoint: it may be the only one that is not synced, or busy. */
@@ -73,7 +82,7 @@ function unsyncedRow(
 async function askEndpoint(
   context: EvmContext,
   { endpoint, hub }: { readonly endpoint: RpcEndpointSet; readonly hub: StateMachineId },
-  signal: AbortSignal,
+  conditions: CallConditions,
 ): Promise<EndpointAnswers> {
   const { host } = context.at;
   const [id, code, params, hubHeight] = await probeAll(endpoint, [
@@ -81,7 +90,7 @@ async function askEndpoint(
     ask.contractCode(host),
     context.hostParams.query,
     ask.contractRead(host, hostReads.latestStateMachineHeight, toParaId(hub.stateMachine)),
-  ], { signal, timeoutMs: ENDPOINT_TIMEOUT_MS });
+  ], conditions);
   return { endpoint, host: endpoint.hosts.join(), id, code, params, hubHeight };
 }
 
