@@ -240,7 +240,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1369,
   "consensus/clients/parachain": 591,
   "consensus/clients/polygon": 1872,
-  "consensus/clients/sync_committee": 4205,
+  "consensus/clients/sync_committee": 4180,
   "consensus/commands": 383,
   "consensus/config": 848,
   "consensus/relay_chain": 440,
@@ -256,12 +256,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 579,
   "core/evm": 1702,
   "core/hub_proofs": 736,
-  "core/ismp": 1885,
+  "core/ismp": 1760,
   "core/merkle": 914,
   "core/pricing": 340,
   "core/rpc": 3538,
   "core/runtime": 1990,
-  "core/substrate": 270,
+  "core/substrate": 264,
   "core/telemetry": 2538,
   "messaging": 932,
   "messaging/checks": 283,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_798,
+  "lines of src": 72_642,
   "lines of devnet": 30_994,
   "lines of tests": 86_622,
   "lines of the longest function of src": 65,
