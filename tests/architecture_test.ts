@@ -265,17 +265,17 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/telemetry": 2538,
   "messaging": 932,
   "messaging/checks": 283,
-  "messaging/commands": 1735,
+  "messaging/commands": 1642,
   "messaging/config": 587,
   "messaging/fees": 2643,
-  "messaging/ledger": 4321,
+  "messaging/ledger": 4330,
   "messaging/relay": 7078,
   "messaging/status": 1070,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_642,
+  "lines of src": 72_558,
   "lines of devnet": 30_994,
   "lines of tests": 86_622,
   "lines of the longest function of src": 65,
