@@ -20,6 +20,7 @@ import {
   u256,
   u64,
   type UnknownVariant,
+  type ValueOf,
 } from "../encoding/scale.ts";
 import {
   consensusClientIdCodec,
@@ -52,7 +53,11 @@ export const subscriptionCodec = Struct({
 });
 
 /** Bytes an application may still send through the hub. */
+<<<<<<< HEAD
 export type BandwidthSubscription = Readonly<CodecType<typeof subscriptionCodec>>;
+=======
+export type BandwidthSubscription = ValueOf<typeof subscriptionCodec>;
+>>>>>>> int
 
 const encoder = new TextEncoder();
 

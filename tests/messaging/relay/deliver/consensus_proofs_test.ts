@@ -247,23 +247,26 @@ Deno.test("consensus proofs: what the host can verify is sent before the hub is 
 /** What a proof costs, dollars x 10^18. */
 const PROOF_COST_18 = 3n * COST_18;
 
-const caughtUp: readonly [number, readonly string[][]][] = [
-  [1, [["consensus", "consensus", "messages"]]],
-  [2, [["consensus", "consensus", "consensus", "messages"]]],
-  [3, [["consensus", "consensus", "consensus"], ["consensus", "messages"]]],
-  [4, [["consensus", "consensus", "consensus"], ["consensus", "consensus", "messages"]]],
+const ahead = ["consensus", "consensus", "consensus"];
+const caughtUp: readonly [number, bigint, readonly string[][]][] = [
+  [1, 1n, [["consensus", "consensus", "messages"]]],
+  [2, 1n, [["consensus", "consensus", "consensus", "messages"]]],
+  [3, 1n, [ahead, ["consensus", "messages"]]],
+  [4, 1n, [ahead, ["consensus", "consensus", "messages"]]],
+  // After the first three, neither message pays alone for the next ones.
+  [6, 2n, [ahead, ahead, ["consensus", "messages"]]],
 ];
-for (const [rotations, steps] of caughtUp) {
+for (const [rotations, payers, steps] of caughtUp) {
   Deno.test(`consensus proofs: ${rotations} rotations that a host lacks go with the messages that pay for them, at most three proofs at a time`, async () => {
     const { fixture, relayer, leg } = await prepare({ percent: 10 });
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
     const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
-    const fee18 = proofs18 + COST_18;
-    const [message] = await pay(fixture, [fee18 + fee18 / 10n]);
+    const fee18 = proofs18 / payers + COST_18;
+    const messages = await pay(fixture, Array(Number(payers)).fill(fee18 + fee18 / 10n));
     await prove(fixture);
     await using _ = running(relayer, leg);
     await fixture.blocks(90);
-    assert.equal(relayer.stateOf(message)[0], "delivered");
+    for (const message of messages) assert.equal(relayer.stateOf(message)[0], "delivered");
     assert.equal(setOf(fixture), BigInt(rotations));
     assert.deepEqual(stepsOf(fixture), steps);
     assert.deepEqual(fixture.two.reverted(), []);
