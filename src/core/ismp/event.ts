@@ -2,16 +2,10 @@
  * Events of a host: one shape whether they come from a runtime API, a JSON-RPC answer or an EVM log.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/events.rs.
  */
-<<<<<<< HEAD
 import { bytes, hash256, Struct, u64 } from "../encoding/scale.ts";
 import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
 import { stateMachineCodec, stateMachineHeightCodec, stateMachineIdCodec } from "./state_machine.ts";
 import type { CodecType } from "scale-ts";
-=======
-import { bytes, hash256, Struct, u64, type ValueOf } from "../encoding/scale.ts";
-import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
-import { stateMachineCodec, stateMachineHeightCodec, stateMachineIdCodec } from "./state_machine.ts";
->>>>>>> int
 
 /** An event of an ISMP host; the tags are those of the JSON form. */
 export type IsmpEvent =
@@ -32,11 +26,7 @@ export const stateMachineUpdatedCodec = Struct({
 });
 
 /** A light client knows a new height. */
-<<<<<<< HEAD
 export type StateMachineUpdated = Readonly<CodecType<typeof stateMachineUpdatedCodec>>;
-=======
-export type StateMachineUpdated = ValueOf<typeof stateMachineUpdatedCodec>;
->>>>>>> int
 
 /** SCALE of {@link MessageHandled}. */
 export const messageHandledCodec = Struct({
@@ -46,11 +36,7 @@ export const messageHandledCodec = Struct({
 });
 
 /** A message was delivered. For gets the commitment is the request's. */
-<<<<<<< HEAD
 export type MessageHandled = Readonly<CodecType<typeof messageHandledCodec>>;
-=======
-export type MessageHandled = ValueOf<typeof messageHandledCodec>;
->>>>>>> int
 
 /** SCALE of {@link TimeoutHandled}. */
 export const timeoutHandledCodec = Struct({
@@ -60,11 +46,7 @@ export const timeoutHandledCodec = Struct({
 });
 
 /** A timeout was handled on the source. */
-<<<<<<< HEAD
 export type TimeoutHandled = Readonly<CodecType<typeof timeoutHandledCodec>>;
-=======
-export type TimeoutHandled = ValueOf<typeof timeoutHandledCodec>;
->>>>>>> int
 
 /** SCALE of {@link StateCommitmentVetoed}. */
 export const stateCommitmentVetoedCodec = Struct({
@@ -73,8 +55,4 @@ export const stateCommitmentVetoedCodec = Struct({
 });
 
 /** A fisherman removed a commitment inside its challenge period. */
-<<<<<<< HEAD
 export type StateCommitmentVetoed = Readonly<CodecType<typeof stateCommitmentVetoedCodec>>;
-=======
-export type StateCommitmentVetoed = ValueOf<typeof stateCommitmentVetoedCodec>;
->>>>>>> int

@@ -2,18 +2,11 @@
  * Fees and rewards on the hub: claims and withdrawals that a relayer submits. Source: polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/withdrawal.rs, modules/utils/crypto/src/verification.rs.
  */
-<<<<<<< HEAD
 import { bytes, Enum, hash256, list, Option, pair, Struct, u64 } from "../encoding/scale.ts";
 import { postRequestCodec } from "./message.ts";
 import { proofCodec } from "./proof.ts";
 import { stateMachineCodec } from "./state_machine.ts";
 import type { CodecType } from "scale-ts";
-=======
-import { bytes, Enum, hash256, list, Option, pair, Struct, u64, type ValueOf } from "../encoding/scale.ts";
-import { postRequestCodec } from "./message.ts";
-import { proofCodec } from "./proof.ts";
-import { stateMachineCodec } from "./state_machine.ts";
->>>>>>> int
 
 const keyAndSignature = Struct({ publicKey: bytes, signature: bytes });
 
@@ -26,11 +19,7 @@ export const signatureCodec = Enum({
 });
 
 /** A relayer's key with its signature, by scheme. */
-<<<<<<< HEAD
 export type Signature = Readonly<CodecType<typeof signatureCodec>>;
-=======
-export type Signature = ValueOf<typeof signatureCodec>;
->>>>>>> int
 
 /** SCALE of {@link WithdrawalProof}. */
 export const withdrawalProofCodec = Struct({
@@ -43,11 +32,7 @@ export const withdrawalProofCodec = Struct({
 });
 
 /** Proofs that requests were paid for on their source and delivered on their destination. */
-<<<<<<< HEAD
 export type WithdrawalProof = Readonly<CodecType<typeof withdrawalProofCodec>>;
-=======
-export type WithdrawalProof = ValueOf<typeof withdrawalProofCodec>;
->>>>>>> int
 
 /** SCALE of {@link WithdrawalInputData}. */
 export const withdrawalInputDataCodec = Struct({
@@ -57,11 +42,7 @@ export const withdrawalInputDataCodec = Struct({
 });
 
 /** Withdrawal of all credited fees of the signing address on one chain. */
-<<<<<<< HEAD
 export type WithdrawalInputData = Readonly<CodecType<typeof withdrawalInputDataCodec>>;
-=======
-export type WithdrawalInputData = ValueOf<typeof withdrawalInputDataCodec>;
->>>>>>> int
 
 /** SCALE of {@link OutboundConsensusDeliveryClaim}. */
 export const outboundConsensusDeliveryClaimCodec = Struct({
@@ -72,11 +53,7 @@ export const outboundConsensusDeliveryClaimCodec = Struct({
 });
 
 /** Claim of the reward for delivering an authority set's rotation to an EVM chain. */
-<<<<<<< HEAD
 export type OutboundConsensusDeliveryClaim = Readonly<CodecType<typeof outboundConsensusDeliveryClaimCodec>>;
-=======
-export type OutboundConsensusDeliveryClaim = ValueOf<typeof outboundConsensusDeliveryClaimCodec>;
->>>>>>> int
 
 /** SCALE of {@link OutboundRequestDeliveryClaim}. */
 export const outboundRequestDeliveryClaimCodec = Struct({
@@ -87,8 +64,4 @@ export const outboundRequestDeliveryClaimCodec = Struct({
 });
 
 /** Claim of the reward for delivering a request of the hub. */
-<<<<<<< HEAD
 export type OutboundRequestDeliveryClaim = Readonly<CodecType<typeof outboundRequestDeliveryClaimCodec>>;
-=======
-export type OutboundRequestDeliveryClaim = ValueOf<typeof outboundRequestDeliveryClaimCodec>;
->>>>>>> int

@@ -15,13 +15,9 @@ import {
   u128,
   u64,
   u8,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import { leafIndexAndPosCodec } from "./proof.ts";
-<<<<<<< HEAD
 import type { CodecType } from "scale-ts";
-=======
->>>>>>> int
 
 /** SCALE of {@link RequestMetadata}. */
 export const requestMetadataCodec = Struct({
@@ -33,11 +29,7 @@ export const requestMetadataCodec = Struct({
 });
 
 /** Value under `RequestCommitments` and `ResponseCommitments`. */
-<<<<<<< HEAD
 export type RequestMetadata = Readonly<CodecType<typeof requestMetadataCodec>>;
-=======
-export type RequestMetadata = ValueOf<typeof requestMetadataCodec>;
->>>>>>> int
 
 /** SCALE of the value under `RequestReceipts`: the relayer. */
 export const requestReceiptCodec: Codec<Uint8Array> = bytes;
@@ -50,11 +42,7 @@ export const responseReceiptCodec = Struct({
 });
 
 /** Value under `ResponseReceipts`, stored by the commitment of the request. */
-<<<<<<< HEAD
 export type ResponseReceipt = Readonly<CodecType<typeof responseReceiptCodec>>;
-=======
-export type ResponseReceipt = ValueOf<typeof responseReceiptCodec>;
->>>>>>> int
 
 /** SCALE of {@link ConsensusDigest}. */
 export const consensusDigestCodec = Struct({
@@ -63,21 +51,13 @@ export const consensusDigestCodec = Struct({
 });
 
 /** Data of the header digest item `Consensus("ISMP", ..)`. */
-<<<<<<< HEAD
 export type ConsensusDigest = Readonly<CodecType<typeof consensusDigestCodec>>;
-=======
-export type ConsensusDigest = ValueOf<typeof consensusDigestCodec>;
->>>>>>> int
 
 /** SCALE of {@link TimestampDigest}. */
 export const timestampDigestCodec = Struct({ timestampSec: u64 });
 
 /** Data of the header digest item `Consensus("ISTM", ..)`. */
-<<<<<<< HEAD
 export type TimestampDigest = Readonly<CodecType<typeof timestampDigestCodec>>;
-=======
-export type TimestampDigest = ValueOf<typeof timestampDigestCodec>;
->>>>>>> int
 
 const digestItemCodec = Struct({ kind: u8, engine: fixedBytes(4), data: bytes });
 /** First bytes of the item: kind `Consensus` (paritytech/polkadot-sdk: digest.rs) and the engine `ISMP`. */

@@ -2,19 +2,11 @@
  * Messages that relayers submit: those of `handle_unsigned` and the arguments around them. Source:
  * polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
  */
-<<<<<<< HEAD
 import { bytes, Enum, list, Struct } from "../encoding/scale.ts";
 import { getRequestCodec, postRequestCodec } from "./message.ts";
 import { proofCodec } from "./proof.ts";
 import { consensusStateIdCodec } from "./state_machine.ts";
 import { type CodecType, compact } from "scale-ts";
-=======
-import { bytes, Enum, list, Struct, type ValueOf } from "../encoding/scale.ts";
-import { getRequestCodec, postRequestCodec } from "./message.ts";
-import { proofCodec } from "./proof.ts";
-import { consensusStateIdCodec } from "./state_machine.ts";
-import { compact } from "scale-ts";
->>>>>>> int
 import { concatBytes } from "../encoding/bytes.ts";
 
 /** SCALE of {@link ConsensusMessage}. */
@@ -26,11 +18,7 @@ export const consensusMessageCodec = Struct({
 });
 
 /** An update of a light client. */
-<<<<<<< HEAD
 export type ConsensusMessage = Readonly<CodecType<typeof consensusMessageCodec>>;
-=======
-export type ConsensusMessage = ValueOf<typeof consensusMessageCodec>;
->>>>>>> int
 
 /** SCALE of {@link RequestMessage}. */
 export const requestMessageCodec = Struct({
@@ -40,11 +28,7 @@ export const requestMessageCodec = Struct({
 });
 
 /** Post requests with the proof that their source dispatched them; all share one proof height. */
-<<<<<<< HEAD
 export type RequestMessage = Readonly<CodecType<typeof requestMessageCodec>>;
-=======
-export type RequestMessage = ValueOf<typeof requestMessageCodec>;
->>>>>>> int
 
 /** SCALE of {@link IsmpMessage}; the indexes are explicit upstream and never move. */
 export const ismpMessageCodec = Enum({
@@ -53,11 +37,7 @@ export const ismpMessageCodec = Enum({
 }, [0, 2]);
 
 /** An element of the argument of `Ismp.handle_unsigned`, of the kinds that relayers send. */
-<<<<<<< HEAD
 export type IsmpMessage = Readonly<CodecType<typeof ismpMessageCodec>>;
-=======
-export type IsmpMessage = ValueOf<typeof ismpMessageCodec>;
->>>>>>> int
 
 /** SCALE `Vec<Message>`. */
 export const ismpMessagesCodec = list(ismpMessageCodec);
@@ -74,11 +54,7 @@ export const getRequestsWithProofCodec = Struct({
 });
 
 /** Get requests with proofs of their dispatch and of the requested values; the hub creates the responses. */
-<<<<<<< HEAD
 export type GetRequestsWithProof = Readonly<CodecType<typeof getRequestsWithProofCodec>>;
-=======
-export type GetRequestsWithProof = ValueOf<typeof getRequestsWithProofCodec>;
->>>>>>> int
 
 /** First byte of an unsigned extrinsic of format 4; the hub accepts no format 5 before its next runtimes. */
 const bareVersion = 0x04;

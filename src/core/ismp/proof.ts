@@ -15,13 +15,9 @@ import {
   u32,
   u64,
   unitEnum,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import { stateMachineHeightCodec } from "./state_machine.ts";
-<<<<<<< HEAD
 import type { CodecType } from "scale-ts";
-=======
->>>>>>> int
 
 /** Hash function of a Substrate chain's tries. */
 export type HashAlgorithm = "Keccak" | "Blake2";
@@ -35,11 +31,7 @@ export type ProofKeys =
 export const proofCodec = Struct({ height: stateMachineHeightCodec, proof: bytes });
 
 /** Bytes that prove something at a height of a chain; the format depends on the chain that is proven. */
-<<<<<<< HEAD
 export type Proof = Readonly<CodecType<typeof proofCodec>>;
-=======
-export type Proof = ValueOf<typeof proofCodec>;
->>>>>>> int
 
 /** SCALE of {@link HashAlgorithm}. */
 const hashAlgorithmCodec: Codec<HashAlgorithm> = unitEnum(["Keccak", "Blake2"]);
@@ -51,11 +43,7 @@ export const stateMachineProofCodec = Struct({
 });
 
 /** Nodes of a Substrate trie, for every Substrate chain including the hub. */
-<<<<<<< HEAD
 export type StateMachineProof = Readonly<CodecType<typeof stateMachineProofCodec>>;
-=======
-export type StateMachineProof = ValueOf<typeof stateMachineProofCodec>;
->>>>>>> int
 
 const nodesByKey = orderedMap(bytesAsHex, list(bytes), compareHex);
 
@@ -66,11 +54,7 @@ export const evmStateProofCodec = Struct({
 });
 
 /** RLP nodes of an EVM chain's account trie and of storage tries, keyed by the 20-byte address in hex. */
-<<<<<<< HEAD
 export type EvmStateProof = Readonly<CodecType<typeof evmStateProofCodec>>;
-=======
-export type EvmStateProof = ValueOf<typeof evmStateProofCodec>;
->>>>>>> int
 
 /** SCALE of {@link SubstrateEvmProof}. */
 export const substrateEvmProofCodec = Struct({
@@ -82,11 +66,7 @@ export const substrateEvmProofCodec = Struct({
  * Nodes of a Substrate chain's main trie, which prove the records of EVM contracts and the roots of their child tries,
  * and nodes of those child tries, keyed by the 20-byte address in hex.
  */
-<<<<<<< HEAD
 export type SubstrateEvmProof = Readonly<CodecType<typeof substrateEvmProofCodec>>;
-=======
-export type SubstrateEvmProof = ValueOf<typeof substrateEvmProofCodec>;
->>>>>>> int
 
 /** SCALE of {@link LeafIndexAndPos}. */
 export const leafIndexAndPosCodec = Struct({
@@ -96,11 +76,7 @@ export const leafIndexAndPosCodec = Struct({
 });
 
 /** Location of a leaf in the hub's MMR. */
-<<<<<<< HEAD
 export type LeafIndexAndPos = Readonly<CodecType<typeof leafIndexAndPosCodec>>;
-=======
-export type LeafIndexAndPos = ValueOf<typeof leafIndexAndPosCodec>;
->>>>>>> int
 
 /** SCALE of {@link MmrProof}. */
 export const mmrProofCodec = Struct({
@@ -110,11 +86,7 @@ export const mmrProofCodec = Struct({
 });
 
 /** Answer of `mmr_queryProof`: leaves in the order requested, items in canonical order. */
-<<<<<<< HEAD
 export type MmrProof = Readonly<CodecType<typeof mmrProofCodec>>;
-=======
-export type MmrProof = ValueOf<typeof mmrProofCodec>;
->>>>>>> int
 
 /** SCALE of {@link ParachainConsensusProof}. */
 export const parachainConsensusProofCodec = Struct({
@@ -125,8 +97,4 @@ export const parachainConsensusProofCodec = Struct({
 });
 
 /** Proof of parachain headers under a relay chain's state root, in the form of the hub's parachain client. */
-<<<<<<< HEAD
 export type ParachainConsensusProof = Readonly<CodecType<typeof parachainConsensusProofCodec>>;
-=======
-export type ParachainConsensusProof = ValueOf<typeof parachainConsensusProofCodec>;
->>>>>>> int

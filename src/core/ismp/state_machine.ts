@@ -3,11 +3,7 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
 import { numberToBytesBE } from "@noble/curves/utils.js";
-<<<<<<< HEAD
 import { type CodecType, createCodec } from "scale-ts";
-=======
-import { createCodec } from "scale-ts";
->>>>>>> int
 import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
 import { mapError } from "../encoding/coded_error.ts";
 import {
@@ -23,7 +19,6 @@ import {
   Struct,
   u32,
   u64,
-  type ValueOf,
   withLayout,
 } from "../encoding/scale.ts";
 
@@ -304,11 +299,7 @@ export const stateMachineIdCodec = Struct({
 });
 
 /** A state machine as one light client knows it. */
-<<<<<<< HEAD
 export type StateMachineId = Readonly<CodecType<typeof stateMachineIdCodec>>;
-=======
-export type StateMachineId = ValueOf<typeof stateMachineIdCodec>;
->>>>>>> int
 
 /** SCALE of {@link StateMachineHeight}. */
 export const stateMachineHeightCodec = Struct({
@@ -317,11 +308,7 @@ export const stateMachineHeightCodec = Struct({
 });
 
 /** A height of a state machine as one light client knows it. */
-<<<<<<< HEAD
 export type StateMachineHeight = Readonly<CodecType<typeof stateMachineHeightCodec>>;
-=======
-export type StateMachineHeight = ValueOf<typeof stateMachineHeightCodec>;
->>>>>>> int
 
 /** SCALE `BTreeMap<StateMachine, V>`. */
 export function stateMachineMap<V>(value: Codec<V>): Codec<ReadonlyMap<StateMachine, V>> {
@@ -351,8 +338,4 @@ export const stateCommitmentCodec = Struct({
  * Roots of one height. For EVM chains `overlayRoot` is undefined; for the hub as others see it `overlayRoot` is the
  * MMR root and `stateRoot` the ISMP child trie root; for other Substrate chains they are child trie and header root.
  */
-<<<<<<< HEAD
 export type StateCommitment = Readonly<CodecType<typeof stateCommitmentCodec>>;
-=======
-export type StateCommitment = ValueOf<typeof stateCommitmentCodec>;
->>>>>>> int

@@ -20,7 +20,6 @@ import {
   u256,
   u64,
   type UnknownVariant,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import {
   consensusClientIdCodec,
@@ -53,11 +52,7 @@ export const subscriptionCodec = Struct({
 });
 
 /** Bytes an application may still send through the hub. */
-<<<<<<< HEAD
 export type BandwidthSubscription = Readonly<CodecType<typeof subscriptionCodec>>;
-=======
-export type BandwidthSubscription = ValueOf<typeof subscriptionCodec>;
->>>>>>> int
 
 const encoder = new TextEncoder();
 

@@ -18,7 +18,6 @@ import {
   u32,
   u64,
   u8,
-  type ValueOf,
 } from "../encoding/scale.ts";
 
 /** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
@@ -81,11 +80,7 @@ export const substrateHeaderCodec = Struct({
 });
 
 /** A block header. */
-<<<<<<< HEAD
 export type SubstrateHeader = Readonly<CodecType<typeof substrateHeaderCodec>>;
-=======
-export type SubstrateHeader = ValueOf<typeof substrateHeaderCodec>;
->>>>>>> int
 
 /**
  * Reads a digest item that stands alone, so that one of an unknown kind has an end. @throws {ScaleError} when one of a

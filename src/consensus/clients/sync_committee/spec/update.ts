@@ -19,15 +19,10 @@ import {
   Struct,
   u32,
   u64,
-  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import { type HeaderCommitment, readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import { stateMachineMap } from "../../../../core/ismp/state_machine.ts";
-<<<<<<< HEAD
 import { type CodecType, createCodec, createDecoder, enhanceCodec } from "scale-ts";
-=======
-import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
->>>>>>> int
 
 /** The committee of the period after the attested header's, with its proof in the attested state. */
 export interface SyncCommitteeUpdate {
@@ -148,11 +143,7 @@ const beaconBlockHeaderCodec = Struct({
 });
 
 /** Header of a beacon block. */
-<<<<<<< HEAD
 export type BeaconBlockHeader = Readonly<CodecType<typeof beaconBlockHeaderCodec>>;
-=======
-export type BeaconBlockHeader = ValueOf<typeof beaconBlockHeaderCodec>;
->>>>>>> int
 
 /** SCALE of {@link SyncCommittee}, 25 139 bytes. */
 export const syncCommitteeCodec = Struct({
@@ -163,11 +154,7 @@ export const syncCommitteeCodec = Struct({
 });
 
 /** The validators that sign headers for one period. */
-<<<<<<< HEAD
 export type SyncCommittee = Readonly<CodecType<typeof syncCommitteeCodec>>;
-=======
-export type SyncCommittee = ValueOf<typeof syncCommitteeCodec>;
->>>>>>> int
 
 /**
  * Layouts of an update in runtimes of the hub, which differ in the proof of the execution block; metadata does not tell
@@ -275,11 +262,7 @@ export const verifierStateCodec = Struct({
 });
 
 /** State that the next update is verified against. */
-<<<<<<< HEAD
 export type VerifierState = Readonly<CodecType<typeof verifierStateCodec>>;
-=======
-export type VerifierState = ValueOf<typeof verifierStateCodec>;
->>>>>>> int
 
 const address = fixedBytes(20);
 
@@ -294,11 +277,7 @@ const l2ConsensusCodec = Enum({
 });
 
 /** How a rollup settles; a leftover that the client copies and never reads. Addresses are 20 bytes. */
-<<<<<<< HEAD
 export type L2Consensus = Readonly<CodecType<typeof l2ConsensusCodec>>;
-=======
-export type L2Consensus = ValueOf<typeof l2ConsensusCodec>;
->>>>>>> int
 
 /** SCALE of {@link BeaconConsensusState}; 50 412 bytes with an empty map. */
 export const beaconConsensusStateCodec = Struct({
@@ -311,8 +290,4 @@ export const beaconConsensusStateCodec = Struct({
 });
 
 /** Consensus state of a sync committee client. */
-<<<<<<< HEAD
 export type BeaconConsensusState = Readonly<CodecType<typeof beaconConsensusStateCodec>>;
-=======
-export type BeaconConsensusState = ValueOf<typeof beaconConsensusStateCodec>;
->>>>>>> int
