@@ -9,7 +9,7 @@ import { readProofSubject } from "../beefy/naive_proof.ts";
 import type { LoadedProof, ProofLoaderDeps } from "./proof_loader.ts";
 import { newerHeights, planRotations, ProofLoader } from "./proof_loader.ts";
 import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { onFault } from "../rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostConsensusView } from "../chains/hub_client.ts";
 import type { BeefyClientState } from "../evm/beefy_client_state.ts";
@@ -76,15 +76,12 @@ export class AcceptedSource implements HostProofSource {
   }
 
   async next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
-    try {
-      return await this.#next(target, signal);
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
+    return await this.#next(target, signal).catch(onFault(() => {
       const detail =
         `${this.#deps.endpoint} does not offer offchain_localStorageGet, which serves the proofs: ` +
         "use a node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]";
       return { kind: "unable", code: "withheld", detail };
-    }
+    }, "missing_method"));
   }
 
   close(): Promise<void> {

@@ -13,7 +13,7 @@ import {
   type SourceQuote,
 } from "../evm/native_price.ts";
 import { evmChainId, isEvm } from "../ismp/state_machine.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { keepFault, RpcFault } from "../rpc/call.ts";
 import { findEtherscanQuote } from "./etherscan.ts";
 import { oneDollar, type PriceContext, type PriceQuote, type RouterReader } from "./price_quote.ts";
 
@@ -105,13 +105,9 @@ export function routerQuote(router: RouterReader): PriceQuote {
   return {
     origin: "router",
     ask: async (signal) => {
-      try {
-        const price27 = await router.fetchRouterPrice(signal);
-        return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        return { kind: "failed", code: "unreachable" };
-      }
+      const price27 = await router.fetchRouterPrice(signal).catch(keepFault);
+      if (price27 instanceof RpcFault) return { kind: "failed", code: "unreachable" };
+      return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
     },
   };
 }

@@ -201,6 +201,23 @@ export function resultOf<T>(outcome: T | RpcFault): T {
   return outcome;
 }
 
+/**
+ * A handler of rejected promises, for the faults of endpoints: of the codes, or of any code if none is given.
+ * @throws all else that a promise was rejected with
+ */
+export function onFault<T>(
+  handle: (fault: RpcFault) => T,
+  ...codes: readonly RpcFaultCode[]
+): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof RpcFault && (codes.length === 0 || codes.includes(error.code))) return handle(error);
+    throw error;
+  };
+}
+
+/** Makes the fault of an endpoint the result of a rejected promise. @throws all else */
+export const keepFault = onFault((fault) => fault);
+
 /** Faults of answers that no honest endpoint gives. */
 export const FALSE_ANSWERS: ReadonlySet<RpcFaultCode> = new Set(["malformed", "oversized"]);
 

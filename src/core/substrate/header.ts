@@ -18,6 +18,7 @@ import {
   u32,
   u64,
   u8,
+  type ValueOf,
 } from "../encoding/scale.ts";
 
 /** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
@@ -31,15 +32,6 @@ export type DigestItem =
   | { readonly kind: "runtimeUpdated" }
   /** Kind that a later runtime has added: it is hashed as it is, and nothing is read from it. */
   | { readonly kind: "unknown"; readonly encoded: Uint8Array };
-
-/** A block header. */
-export interface SubstrateHeader {
-  readonly parentHash: Hash256;
-  readonly number: number;
-  readonly stateRoot: Hash256;
-  readonly extrinsicsRoot: Hash256;
-  readonly digest: readonly DigestItem[];
-}
 
 /** Kinds that carry an engine; their indexes follow each other. */
 const engineKinds = ["consensus", "seal", "preRuntime"] as const;
@@ -80,13 +72,16 @@ const compactNumber: Codec<number> = createCodec(
 );
 
 /** SCALE of {@link SubstrateHeader}. */
-export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
+export const substrateHeaderCodec = Struct({
   parentHash: hash256,
   number: compactNumber,
   stateRoot: hash256,
   extrinsicsRoot: hash256,
   digest: list(digestItemCodec),
 });
+
+/** A block header. */
+export type SubstrateHeader = ValueOf<typeof substrateHeaderCodec>;
 
 /**
  * Reads a digest item that stands alone, so that one of an unknown kind has an end. @throws {ScaleError} when one of a

@@ -114,11 +114,6 @@ async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigint> {
   return header.number;
 }
 
-/** Makes a new block on the L1. */
-export async function mineL1({ l1 }: Rollup["nodes"]): Promise<void> {
-  await createTestClient({ mode: "anvil", transport: http(l1.rpcUrl) }).mine({ blocks: 1 });
-}
-
 /** Looks once, hands the update to the hub, and gives the height that it stored. Fails unless it is as announced. */
 export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise<bigint> {
   const { proofs, height } = updatesOf(await prover.next(never));

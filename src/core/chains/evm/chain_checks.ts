@@ -1,5 +1,5 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import { about, type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { about, type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
@@ -9,7 +9,7 @@ import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { checkEndpoints } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
-import { EvmFees, EvmGas } from "./fees.ts";
+import { EvmGas } from "./fees.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import type { ProofProbe } from "./proofs.ts";
 import { contractCode } from "./queries.ts";
@@ -55,10 +55,7 @@ export function planEvmChecks(
         simulateFrom: context.signs ? sender : undefined,
       }, signal)),
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
-    answered("host", async (own, signal) => {
-      const rows = await checkChain(own, hub, signal);
-      return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
-    }),
+    answered("host", (own, signal) => checkChain(own, hub, signal)),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
     answered("state_proof", async (_, signal) => {
       const height = await fetchKnownHeight(signal);
@@ -122,15 +119,6 @@ async function findAnsweringEndpoint(
     const [first] = error instanceof AggregateError ? error.errors : [error];
     throw first;
   }
-}
-
-async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {
-  const { id: { stateMachine: chain }, host } = context.at;
-  const { handler, feeToken, hyperbridge } = await context.hostParams.read(signal);
-  const { decimals } = await new EvmFees(context).fetchFees([], signal);
-  const found =
-    `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
-  return about(chain).ok("host", found);
 }
 
 /** Row about the hub's light client in the host. */

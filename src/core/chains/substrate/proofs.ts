@@ -20,7 +20,7 @@ import type {
 } from "../proofs.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { onFault } from "../../rpc/call.ts";
 import { fetchBlockHash } from "./reads.ts";
 import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
 import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
@@ -88,14 +88,12 @@ export class SubstrateProofs implements ChainProofs {
     { height }: ProvenBlock,
     signal: AbortSignal,
   ): Promise<Uint8Array> {
-    try {
-      const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.stateProof(height, part), signal);
-      return this.#encodeStateProof(nodes);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
-      const block = await fetchBlockHash(this.node, height, signal);
-      return this.#encodeStateProof(await this.node.client.call(calls.readProof(keys, block), signal));
-    }
+    const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.stateProof(height, part), signal)
+      .catch(onFault(async () => {
+        const block = await fetchBlockHash(this.node, height, signal);
+        return await this.node.client.call(calls.readProof(keys, block), signal);
+      }, "missing_method"));
+    return this.#encodeStateProof(nodes);
   }
 
   async #proveByMmr(

@@ -238,12 +238,19 @@ const PROOF_COST_18 = 3n * COST_18;
 const proofs = (count: number): string[] => Array.from({ length: count }, () => "consensus");
 const withMessages = (count: number): string[] => [...proofs(count), "messages"];
 
-/** Rotations that a host lacks, who pays for them, and the transactions that follow. */
-const caughtUp: readonly [number, "messages" | "messages but one" | "rewards", readonly string[][]][] = [
+/** Rotations that a host lacks, who pays for them, the transactions that follow, and the number of messages. */
+const caughtUp: readonly [
+  number,
+  "messages" | "messages but one" | "rewards",
+  readonly string[][],
+  bigint?,
+][] = [
   [1, "messages", [withMessages(2)]],
   [2, "messages", [withMessages(3)]],
   [3, "messages", [proofs(3), withMessages(1)]],
   [4, "messages", [proofs(3), withMessages(2)]],
+  // After the first three, neither message pays alone for the next ones.
+  [6, "messages", [proofs(3), proofs(3), withMessages(1)], 2n],
   [1, "messages but one", []],
   [3, "messages but one", []],
   [1, "rewards", [proofs(1), withMessages(1)]],
@@ -251,24 +258,24 @@ const caughtUp: readonly [number, "messages" | "messages but one" | "rewards", r
   [4, "rewards", [proofs(3), proofs(1), withMessages(1)]],
   [7, "rewards", [proofs(3), proofs(3), proofs(1), withMessages(1)]],
 ];
-for (const [rotations, payer, steps] of caughtUp) {
+for (const [rotations, payer, steps, count = 1n] of caughtUp) {
   Deno.test(`consensus proofs: ${rotations} rotations that a host lacks go in order where ${payer} pay, at most three proofs at a time (F16)`, async () => {
     const isRewarded = payer === "rewards";
     const { fixture, relayer, leg } = await prepare(
       isRewarded ? { reward18: PROOF_COST_18 } : { percent: 10 },
     );
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
-    const cost18 = BigInt(rotations + 1) * PROOF_COST_18 + (payer === "messages" ? COST_18 : 0n);
-    const [message] = await pay(fixture, [isRewarded ? 0n : cost18 + cost18 / 10n]);
+    const cost18 = BigInt(rotations + 1) * PROOF_COST_18 / count + (payer === "messages" ? COST_18 : 0n);
+    const messages = await pay(fixture, Array(Number(count)).fill(isRewarded ? 0n : cost18 + cost18 / 10n));
     await prove(fixture);
     await using _ = running(relayer, leg);
     await fixture.blocks(200);
     assert.deepEqual(stepsOf(fixture), steps);
     assert.equal(setOf(fixture), steps.length > 0 ? BigInt(rotations) : 0n);
-    assert.deepEqual(
-      relayer.stateOf(message),
-      steps.length > 0 ? ["delivered", "handled_by_us"] : ["held", "consensus_proofs_unprofitable"],
-    );
+    const expected = steps.length > 0
+      ? ["delivered", "handled_by_us"]
+      : ["held", "consensus_proofs_unprofitable"];
+    for (const message of messages) assert.deepEqual(relayer.stateOf(message), expected);
     assert.deepEqual(fixture.two.reverted(), []);
   });
 }

@@ -14,6 +14,7 @@ import {
   Struct,
   u32,
   u64,
+  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import {
   type EvmBlockHeader,
@@ -21,7 +22,7 @@ import {
   hashBlockHeader,
 } from "../../../../core/evm/block_header.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import { type CodecType, enhanceCodec } from "scale-ts";
+import { enhanceCodec } from "scale-ts";
 
 /** Maximum number of headers of an ancestry; the hub's limit. */
 export const MAX_ANCESTRY = 1000;
@@ -47,7 +48,7 @@ export const bscUpdateCodec = Struct({
 });
 
 /** One step of the light client. */
-export type BscUpdate = Readonly<CodecType<typeof bscUpdateCodec>>;
+export type BscUpdate = ValueOf<typeof bscUpdateCodec>;
 
 /** Vote keys of a set, compressed points of 48 bytes, by ascending address of their validators. */
 export type VoteKeys = readonly Uint8Array[];
@@ -66,7 +67,7 @@ const stagedCodec = Struct({
 });
 
 /** A set that the client knows and whose votes it does not accept yet. */
-export type StagedValidators = Readonly<CodecType<typeof stagedCodec>>;
+export type StagedValidators = ValueOf<typeof stagedCodec>;
 
 /** SCALE of {@link BscConsensusState}: 55 bytes and 49 for each key. */
 export const bscConsensusStateCodec = Struct({
@@ -81,7 +82,7 @@ export const bscConsensusStateCodec = Struct({
 });
 
 /** Consensus state of a BSC client. */
-export type BscConsensusState = Readonly<CodecType<typeof bscConsensusStateCodec>>;
+export type BscConsensusState = ValueOf<typeof bscConsensusStateCodec>;
 
 /**
  * Reads the vote keys that the first header of an epoch announces. @throws {BscError} `epoch_extra_data`,

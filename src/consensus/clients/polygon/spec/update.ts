@@ -5,14 +5,23 @@
  */
 import { cometCommitCodec, cometHeaderCodec, heimdallValidatorCodec, sizedHash } from "./comet_header.ts";
 import { milestoneCodec } from "./milestone.ts";
-import { bytes, hash256, list, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
+import {
+  bytes,
+  hash256,
+  list,
+  Option,
+  Struct,
+  u32,
+  u64,
+  utf8Text,
+  type ValueOf,
+} from "../../../../core/encoding/scale.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
-import type { CodecType } from "scale-ts";
 
 const signedHeaderCodec = Struct({ header: cometHeaderCodec, commit: cometCommitCodec });
 
 /** A Heimdall header with the votes that make it final. */
-export type SignedHeimdallHeader = Readonly<CodecType<typeof signedHeaderCodec>>;
+export type SignedHeimdallHeader = ValueOf<typeof signedHeaderCodec>;
 
 const provenMilestoneCodec = Struct({
   borHeader: evmBlockHeaderCodec,
@@ -23,7 +32,7 @@ const provenMilestoneCodec = Struct({
 });
 
 /** A milestone with the Bor block that it makes final. */
-export type ProvenMilestone = Readonly<CodecType<typeof provenMilestoneCodec>>;
+export type ProvenMilestone = ValueOf<typeof provenMilestoneCodec>;
 
 /** SCALE of {@link PolygonUpdate}: about 25 KB with 105 validators. */
 export const polygonUpdateCodec = Struct({
@@ -35,7 +44,7 @@ export const polygonUpdateCodec = Struct({
 });
 
 /** One step of the light client. */
-export type PolygonUpdate = Readonly<CodecType<typeof polygonUpdateCodec>>;
+export type PolygonUpdate = ValueOf<typeof polygonUpdateCodec>;
 
 const trustedHeimdallCodec = Struct({
   chainId: utf8Text,
@@ -59,7 +68,7 @@ const trustedHeimdallCodec = Struct({
 });
 
 /** Newest Heimdall header that the client trusts, and by which rules it trusts others. */
-export type TrustedHeimdall = Readonly<CodecType<typeof trustedHeimdallCodec>>;
+export type TrustedHeimdall = ValueOf<typeof trustedHeimdallCodec>;
 
 /** SCALE of {@link PolygonConsensusState}: 20 KB with 105 validators. */
 export const polygonConsensusStateCodec = Struct({
@@ -72,7 +81,7 @@ export const polygonConsensusStateCodec = Struct({
 });
 
 /** Consensus state of a Polygon client. */
-export type PolygonConsensusState = Readonly<CodecType<typeof polygonConsensusStateCodec>>;
+export type PolygonConsensusState = ValueOf<typeof polygonConsensusStateCodec>;
 
 /** Seconds for which a Polygon client may go without an update, and for which a header is trusted (82 hours). */
 export const POLYGON_UNBONDING_SEC = 295_200n;

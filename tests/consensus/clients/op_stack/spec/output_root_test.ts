@@ -147,6 +147,16 @@ Deno.test("hub storage: the rules of a chain are read and written as the vector 
   const rules = { factory: synthetic.address("dispute_game_factory"), gameTypes };
   equal(toHex(encodeGameRules(rules)), toHex(bytes));
   equal(decodeGameRules(bytes), { ...rules, unread: 0 });
+  equal(
+    gameTypes.map((
+      { gameType, expectedImplementation, kind },
+    ) => [gameType, expectedImplementation, kind.tag]),
+    synthetic.list("game_type_configs").map((config) => [
+      Number(config.integer("game_type")),
+      config.address("expected_impl"),
+      config.text("kind"),
+    ]),
+  );
 });
 
 /** Rules written by hand: docs/protocol/evm-consensus.md section 7.1. */
