@@ -188,6 +188,17 @@ export class SceneRelayer {
     }, { deadlineMs, everyMs: 400 });
   }
 
+  /** Waits until every fee is claimed; what the hub takes earns nothing, and its own payments have none. */
+  async untilClaimed(): Promise<void> {
+    const { hub } = this.#scene;
+    await waitUntil(`${this.role}: every fee is claimed`, async () => {
+      const { deliveries } = await this.ledger();
+      return deliveries.every(({ source, dest, claimState }) =>
+        source === hub || dest === hub || claimState === "claimed"
+      );
+    }, { everyMs: 400 });
+  }
+
   /** Waits until nothing is open any more: no row on its way, no transaction that is not in a block. */
   async untilSettled(deadlineMs = DEADLINE_MS): Promise<void> {
     await waitUntil(`${this.role}: everything settled`, async () => {
