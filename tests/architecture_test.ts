@@ -269,15 +269,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 587,
   "messaging/fees": 2629,
   "messaging/ledger": 4330,
-  "messaging/relay": 7061,
+  "messaging/relay": 7071,
   "messaging/status": 1065,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_355,
+  "lines of src": 72_365,
   "lines of devnet": 30_409,
-  "lines of tests": 83_380,
+  "lines of tests": 83_391,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 73,
