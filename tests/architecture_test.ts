@@ -247,9 +247,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 226,
   "consensus/rollup": 1096,
   "consensus/spec": 150,
-  "consensus/status": 421,
+  "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_088,
+  "core/chains": 12_085,
   "core/checks": 1225,
   "core/commands": 1541,
   "core/config": 3074,
@@ -275,12 +275,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_466,
+  "lines of src": 72_465,
   "lines of devnet": 30_780,
   "lines of tests": 85_337,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 29,
-  "files of src with one importer, in the same folder": 73,
+  "files of src with one importer, in the same folder": 72,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_596,
 };
