@@ -2,17 +2,17 @@
 import assert from "node:assert/strict";
 import { sendPing } from "../../devnet/traffic/messages.ts";
 import { startRpcProxy } from "./support/rpc_proxy.ts";
-import { startSceneDevnet } from "./support/scene.ts";
-import { playGuardedOn, secretly, secretUrl } from "./support/secrets.ts";
+import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
+import { secretUrl } from "./support/secrets.ts";
 
 Deno.test("start checks: a chain with a wrong URL is left out while the others deliver, and joins when the URL is corrected", async () => {
   await using devnet = await startSceneDevnet();
   const [a, b] = [devnet.chain("A"), devnet.chain("B")];
   await using wrong = await startRpcProxy({ upstream: b.rpcUrl });
-  await playGuardedOn(devnet, async (scene) => {
+  await playSceneOn(devnet, async (scene) => {
     const relayer = scene.relayer();
     const rpcUrls = { [a.stateMachine]: [wrong.httpUrl] };
-    const process = await relayer.start(secretly(devnet.endpoints, { rpcUrls }));
+    const process = await relayer.start({ rpcUrls });
     const told = await process.waitForLine("chain_suspended");
     assert.deepEqual([told.record?.chain, told.record?.finding], [a.stateMachine, "chain_id"]);
     await scene.untilDelivered(await sendPing(devnet, { from: "B", to: "hub", count: 2 }));

@@ -1,13 +1,12 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
-import { reasonOf } from "../findings.ts";
-import { catchProverFault } from "../prover_faults.ts";
+import { catchProverFault, reasonOf } from "../findings.ts";
 import { opStackState } from "../clients/op_stack/spec/vectors.ts";
 import { arbitrumState } from "../clients/arbitrum/spec/vectors.ts";
 import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/client.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/client.ts";
-import { type ConsensusProver } from "../../../src/consensus/prover.ts";
+import type { ConsensusProver } from "../../../src/consensus/prover.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
 import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/update.ts";

@@ -1,5 +1,5 @@
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
-import { type Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import type { Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import assert from "node:assert/strict";
@@ -7,8 +7,7 @@ import type { IsmpHostReader } from "../../../../src/consensus/clients/parachain
 import type { ChainIdReport } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { reasonOf, updatesOf } from "../../findings.ts";
+import { catchProverFault, reasonOf, updatesOf } from "../../findings.ts";
 import { Fixture, never, POLKADOT_HUB, polkadotHubHeader, SIBLING, SLOT_MS } from "./fixture.ts";
 
 const FOLLOWING = { followed: [1000, SIBLING], slotMs: SLOT_MS };
