@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2830,
+  "consensus": 2825,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2217,
@@ -249,7 +249,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 150,
   "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_085,
+  "core/chains": 12_077,
   "core/checks": 1225,
   "core/commands": 1541,
   "core/config": 3074,
@@ -267,15 +267,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 283,
   "messaging/commands": 1633,
   "messaging/config": 587,
-  "messaging/fees": 2629,
+  "messaging/fees": 2620,
   "messaging/ledger": 4330,
-  "messaging/relay": 7061,
+  "messaging/relay": 7059,
   "messaging/status": 1065,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_354,
+  "lines of src": 72_330,
   "lines of devnet": 30_409,
   "lines of tests": 83_380,
   "lines of the longest function of src": 65,
