@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2830,
+  "consensus": 2825,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2217,
@@ -247,9 +247,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/rest": 226,
   "consensus/rollup": 1096,
   "consensus/spec": 150,
-  "consensus/status": 421,
+  "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_088,
+  "core/chains": 12_077,
   "core/checks": 1225,
   "core/commands": 1541,
   "core/config": 3074,
@@ -267,20 +267,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 283,
   "messaging/commands": 1633,
   "messaging/config": 587,
-  "messaging/fees": 2629,
+  "messaging/fees": 2620,
   "messaging/ledger": 4330,
-  "messaging/relay": 7071,
+  "messaging/relay": 7069,
   "messaging/status": 1065,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_365,
+  "lines of src": 72_340,
   "lines of devnet": 30_409,
   "lines of tests": 83_391,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
-  "files of src with one importer, in the same folder": 73,
+  "files of src with one importer, in the same folder": 72,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_596,
 };
