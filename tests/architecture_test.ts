@@ -249,14 +249,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 153,
   "consensus/status": 421,
   "core/beefy": 447,
-  "core/chains": 12_115,
+  "core/chains": 12_072,
   "core/checks": 1225,
   "core/commands": 1545,
   "core/config": 3080,
   "core/encoding": 579,
-  "core/evm": 1702,
+  "core/evm": 1685,
   "core/hub_proofs": 725,
-  "core/ismp": 1760,
+  "core/ismp": 1800,
   "core/merkle": 914,
   "core/pricing": 336,
   "core/rpc": 3555,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_417,
+  "lines of src": 72_397,
   "lines of devnet": 30_409,
   "lines of tests": 84_362,
   "lines of the longest function of src": 65,
