@@ -249,14 +249,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 150,
   "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_077,
+  "core/chains": 12_034,
   "core/checks": 1225,
   "core/commands": 1541,
   "core/config": 3074,
   "core/encoding": 604,
-  "core/evm": 1702,
+  "core/evm": 1685,
   "core/hub_proofs": 721,
-  "core/ismp": 1760,
+  "core/ismp": 1800,
   "core/merkle": 914,
   "core/pricing": 333,
   "core/rpc": 3555,
@@ -275,7 +275,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_340,
+  "lines of src": 72_320,
   "lines of devnet": 30_409,
   "lines of tests": 83_391,
   "lines of the longest function of src": 65,
