@@ -276,8 +276,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_798,
-  "lines of devnet": 30_659,
-  "lines of tests": 86_610,
+  "lines of devnet": 29_952,
+  "lines of tests": 86_618,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
