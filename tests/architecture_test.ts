@@ -277,7 +277,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_798,
   "lines of devnet": 30_994,
-  "lines of tests": 86_622,
+  "lines of tests": 86_265,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,

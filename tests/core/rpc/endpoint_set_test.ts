@@ -10,7 +10,7 @@ import {
 import { RpcEndpointSet, type RpcEndpointSetOptions } from "../../../src/core/rpc/endpoint_set.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { fixedRandomness } from "../../support/seeded_randomness.ts";
-import { catchFault, request } from "../../support/rpc_faults.ts";
+import { catchFault, faultWith, request } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const head: RpcCall = { method: "eth_blockNumber", params: [] };
@@ -104,7 +104,7 @@ for (
     const [a, b] = [new Scripted("a"), new Scripted("b")];
     const send: RpcCall = { method: "eth_sendRawTransaction", params: [] };
     a.answer = () => ({ kind: "fault", fault: fault(code, "a", send.method) });
-    assert.equal((await catchFault(request(endpointSet([a, b]), send))).code, code);
+    await assert.rejects(request(endpointSet([a, b]), send), faultWith(code));
     assert.equal(b.requests.length, 0);
   });
 }
@@ -265,7 +265,7 @@ Deno.test("endpoint set: when no endpoint has a method, one says so and the othe
   });
   const all = endpointSet(endpoints);
   for (let i = 0; i < 3; i++) {
-    assert.equal((await catchFault(request(all, trace))).code, "missing_method");
+    await assert.rejects(request(all, trace), faultWith("missing_method"));
   }
   assert.deepEqual(endpoints.map((endpoint) => endpoint.requests.length), [3, 1, 1]);
 });

@@ -25,7 +25,6 @@ import {
 } from "../../../../src/core/ismp/state_machine.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
 import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
-import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
@@ -34,6 +33,7 @@ import { advanceHub } from "../../../../devnet/evm/host_admin.ts";
 import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { waitUntil } from "../../../../devnet/waiting.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
+import { scriptedFetch } from "../../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
 /** A signal that is never aborted. */
@@ -57,7 +57,7 @@ export function chainUnderTest(
   urls: readonly string[],
   options: Partial<EvmChainOptions> & Pick<EvmChainOptions, "ismpHost" | "stateMachine">,
   clock: Clock = systemClock,
-  transport: Fetch = platformFetch,
+  transport: Fetch = scriptedFetch,
 ): ChainUnderTest {
   const log = new RecordedLog();
   const requests = { count: 0 };
@@ -83,7 +83,7 @@ export function chainOf(
   host: IsmpHost,
   urls: readonly string[] = [host.rpcUrl],
   options: Partial<EvmChainOptions> = {},
-  transport: Fetch = platformFetch,
+  transport?: Fetch,
 ): ChainUnderTest {
   const place = { ismpHost: host.addresses.host, stateMachine: evmStateMachine(host.chainId) };
   return chainUnderTest(urls, { ...place, ...options }, systemClock, transport);
@@ -111,6 +111,13 @@ export function onFixture(
   options: Partial<DeployOptions> = {},
 ): () => Promise<void> {
   return () => withHost(31_400, (host) => work({ host, ...chainOf(host) }), options);
+}
+
+/** The kind of a result, or the code of its refusal. */
+export function kindOf(
+  result: { readonly kind: string; readonly refusal?: { readonly code: string } },
+): string {
+  return result.refusal?.code ?? result.kind;
 }
 
 /** The simulation of a delivery that the chain takes. */
