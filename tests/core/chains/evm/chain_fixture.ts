@@ -6,7 +6,6 @@ import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type {
   Delivery,
   SignedSubmission,
-  Simulation,
   SubmissionOutcome,
 } from "../../../../src/core/chains/submission.ts";
 import {
@@ -24,7 +23,7 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
-import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
@@ -111,35 +110,6 @@ export function onFixture(
   options: Partial<DeployOptions> = {},
 ): () => Promise<void> {
   return () => withHost(31_400, (host) => work({ host, ...chainOf(host) }), options);
-}
-
-/** The kind of a result, or the code of its refusal. */
-export function kindOf(
-  result: { readonly kind: string; readonly refusal?: { readonly code: string } },
-): string {
-  return result.refusal?.code ?? result.kind;
-}
-
-/** The simulation of a delivery that the chain takes. */
-export async function accepted(
-  chain: Chain,
-  delivery: Delivery,
-): Promise<Extract<Simulation, { kind: "accepted" }>> {
-  const simulation = await chain.simulator.simulate(delivery, never);
-  if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
-  return simulation;
-}
-
-/** A delivery that the chain takes, signed. */
-export async function signed(chain: Chain, delivery: Delivery): Promise<SignedSubmission> {
-  const hints = { nonceAtLeast: undefined };
-  const result = await chain.sender.sign(
-    delivery,
-    { simulation: await accepted(chain, delivery), ...hints },
-    never,
-  );
-  if (result.kind !== "signed") throw new Error(`Not signed: ${JSON.stringify(result)}`);
-  return result.submission;
 }
 
 /** anvil mines at once, but shows the receipt a moment later. */

@@ -4,8 +4,9 @@ import { decodeFunctionData, parseAbi } from "viem";
 import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
-import { accepted, never } from "./chain_fixture.ts";
+import { never } from "./chain_fixture.ts";
 import { blockHash, chainOn, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
+import { accepted } from "../../../support/chain_calls.ts";
 
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
 const oracleAbi = parseAbi([

@@ -15,8 +15,7 @@ import {
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
-import { Secret } from "../../../../src/core/config/redact.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
+import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { readEthereumState } from "../../../../devnet/hub/verifiers/ethereum_state.ts";
 import {
@@ -29,7 +28,6 @@ import {
   vetoHub,
 } from "../../../../devnet/evm/host_admin.ts";
 import {
-  accepted,
   chainOf,
   chainUnderTest,
   deliveryOf,
@@ -39,10 +37,10 @@ import {
   onFixture,
   postTo,
   proveFromHub,
-  signed,
   withHost,
 } from "./chain_fixture.ts";
 import { catchFault, faultWith } from "../../../support/rpc_faults.ts";
+import { accepted, signed } from "../../../support/chain_calls.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -273,48 +271,6 @@ test("evm chain: a callback that needs much gas gets it, although it would fail 
   assert.notDeepEqual(simulation.kind === "accepted" ? simulation.handled : [], [true]);
 });
 
-test("evm chain: what the handler refuses is a refusal with its code and step", async ({ host, chain }) => {
-  const refusalOf = async (
-    delivery: Parameters<Chain["simulator"]["simulate"]>[0],
-  ): Promise<readonly unknown[]> => {
-    const simulation = await chain.simulator.simulate(delivery, never);
-    return simulation.kind === "refused"
-      ? [simulation.refusal.code, simulation.refusal.detail, simulation.refusal.step]
-      : ["accepted"];
-  };
-  const expired = [postTo(host, 1n), postTo(host, 2n, { timeoutTimestampSec: 1n })];
-  assert.deepEqual(await refusalOf(deliveryOf(expired, await proveFromHub(host, expired, 10n))), [
-    "timed_out",
-    "MessageTimedOut",
-    0,
-  ]);
-  const foreign = [postTo(host, 3n, { dest: 99 })];
-  assert.deepEqual(await refusalOf(deliveryOf(foreign, await proveFromHub(host, foreign, 11n))), [
-    "bad_destination",
-    "InvalidMessageDestination",
-    0,
-  ]);
-  const good = [postTo(host, 4n)];
-  const proof = await proveFromHub(host, good, 12n);
-  assert.deepEqual(await refusalOf(deliveryOf([postTo(host, 5n)], proof)), [
-    "bad_proof",
-    "InvalidProof",
-    0,
-  ]);
-  const unknown = { ...proof, height: { ...proof.height, height: 13n } };
-  assert.deepEqual(await refusalOf(deliveryOf(good, unknown)), ["not_ready", "StateCommitmentNotFound", 0]);
-  const [step] = deliveryOf(good, proof).steps;
-  assert.ok(step !== undefined);
-  // The same message twice in one transaction: the second step finds the receipt of the first.
-  assert.deepEqual(await refusalOf({ steps: [step, step] }), [
-    "duplicate",
-    "BatchCallFailed[1]: DuplicateMessage",
-    1,
-  ]);
-  await freezeHost(host, "incoming");
-  assert.deepEqual(await refusalOf(deliveryOf(good, proof)), ["host_frozen", "HostFrozen", 0]);
-});
-
 test("evm chain: a message that another relayer delivers first is noticed when signing, or explains the revert", async ({ host, chain }) => {
   const competitor = chainUnderTest([host.rpcUrl], {
     ismpHost: host.addresses.host,
@@ -348,48 +304,6 @@ test("evm chain: a message that another relayer delivers first is noticed when s
   assert.equal(outcome.succeeded, false);
   assert.deepEqual(outcome.handled, []);
   assert.deepEqual(outcome.refusal, { code: "duplicate", detail: "DuplicateMessage", step: 0 });
-});
-
-test("evm chain: a competitor's delivery that waits in the pool is noticed when signing", async ({ host, chain }) => {
-  const competitor = chainUnderTest([host.rpcUrl], {
-    ismpHost: host.addresses.host,
-    stateMachine: evmStateMachine(host.chainId),
-    signer: new Secret(DEVNET_KEYS.relayer2),
-  }).chain;
-  const messages = [postTo(host, 1n), postTo(host, 2n), postTo(host, 3n)];
-  const common = messages.slice(1, 2);
-  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-  const theirs = deliveryOf(common, await proveFromHub(host, common, 11n));
-  const simulation = await accepted(chain, delivery);
-  const submission = await signed(competitor, theirs);
-  await host.node.setAutomine(false);
-  await competitor.sender.broadcast(submission, never);
-  const signing = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
-  assert.deepEqual(signing, {
-    kind: "refused",
-    refusal: { code: "duplicate", detail: "a delivery of it is pending in the mempool", messages: [1] },
-  });
-  await host.node.dropTransaction({ hash: submission.hash });
-  assert.equal((await chain.sender.sign(delivery, { simulation, ...noHints }, never)).kind, "signed");
-});
-
-test("evm chain: signing refuses what the account cannot pay and notices another handler", async ({ host, chain }) => {
-  const messages = [postTo(host, 1n)];
-  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-  const simulation = await accepted(chain, delivery);
-  await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 1000n });
-  const poor = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
-  assert.equal(poor.kind === "refused" ? poor.refusal.code : poor.kind, "insufficient_funds");
-  await host.node.setBalance({ address: DEVNET_ACCOUNTS.relayer.address, value: 10n ** 18n });
-
-  const handlerWord: Hex = `0x${"00".repeat(12)}${host.addresses.ping.slice(2)}`;
-  await host.node.setStorageAt({
-    address: host.addresses.host,
-    index: Number(9n),
-    value: handlerWord,
-  });
-  const moved = await chain.sender.sign(delivery, { simulation, ...noHints }, never);
-  assert.equal(moved.kind === "refused" ? moved.refusal.code : moved.kind, "not_ready");
 });
 
 Deno.test("evm chain: the start-up check is content with a right configuration and names what is wrong", async () => {

@@ -13,7 +13,7 @@ import {
   ScriptedError,
   type ScriptedRpc,
 } from "../../../support/scripted_rpc.ts";
-import { accepted, hub, never } from "./chain_fixture.ts";
+import { hub, never } from "./chain_fixture.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
 import {
   blockHash,
@@ -31,6 +31,7 @@ import {
 } from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
+import { accepted } from "../../../support/chain_calls.ts";
 
 /** A node that has mined our transaction, with a receipt of these fields. */
 function minedNode(more: Readonly<Record<string, unknown>> = {}): ScriptedRpc {

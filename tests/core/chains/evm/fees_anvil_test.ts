@@ -26,12 +26,12 @@ import {
   onFixture,
   postTo,
   proveFromHub,
-  signed,
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 import { node } from "./scripted_node.ts";
 import { catchFault, faultWith } from "../../../support/rpc_faults.ts";
+import { signed } from "../../../support/chain_calls.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>

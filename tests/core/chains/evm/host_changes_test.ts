@@ -4,8 +4,9 @@ import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { accepted, never } from "./chain_fixture.ts";
-import { chainAt, chainOn, deliveryOfPosts, node, sign, zeros } from "./scripted_node.ts";
+import { never } from "./chain_fixture.ts";
+import { chainAt, chainOn, deliveryOfPosts, node, sign, trySign, zeros } from "./scripted_node.ts";
+import { accepted, kindOf } from "../../../support/chain_calls.ts";
 
 const oldHandler = hostVector.reads.hostParams.decoded.handler.toLowerCase();
 const newHandler = `0x${"ab".repeat(20)}`;
@@ -71,6 +72,14 @@ Deno.test("host changes: a waiting transaction to a handler that governance repl
   handler = newHandler;
   assert.equal(await isReplaced(submission), true);
   assert.equal(await isReplaced(cancelling), false);
+});
+
+Deno.test("host changes: nothing is signed to a handler that governance replaced since the simulation", async () => {
+  let handler: string = oldHandler;
+  const { chain } = chainOn(hostWith(() => handler));
+  const simulation = await accepted(chain, deliveryOfPosts(1));
+  handler = newHandler;
+  assert.equal(kindOf(await trySign(chain, { simulation })), "not_ready");
 });
 
 Deno.test("host changes: a handler that the host refuses although it names it is a refusal of its own", async () => {

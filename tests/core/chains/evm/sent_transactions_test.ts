@@ -8,8 +8,9 @@ import type {
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import { type Answerer, hang, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { kindOf, never } from "./chain_fixture.ts";
+import { never } from "./chain_fixture.ts";
 import { blockHash, chainAt, chainOn, node, sign, trySign } from "./scripted_node.ts";
+import { kindOf } from "../../../support/chain_calls.ts";
 
 type Methods = Readonly<Record<string, Answerer>>;
 type Nodes = ReturnType<typeof chainAt> & { readonly rpcs: readonly ScriptedRpc[] };

@@ -7,7 +7,7 @@ import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { type Answerer, httpStatus, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { accepted, type ChainUnderTest, kindOf, never } from "./chain_fixture.ts";
+import { type ChainUnderTest, never } from "./chain_fixture.ts";
 import { catchFault, faultWith } from "../../../support/rpc_faults.ts";
 import {
   blockOf,
@@ -21,6 +21,7 @@ import {
   sign,
   trySign,
 } from "./scripted_node.ts";
+import { accepted, kindOf } from "../../../support/chain_calls.ts";
 
 type Methods = Readonly<Record<string, Answerer>>;
 
