@@ -1,7 +1,8 @@
 /** The compiled consensus relayer tells Substrate chains of a hub that GRANDPA makes final: missed sessions, long gaps. */
 import assert from "node:assert/strict";
 import { GrandpaUpdater } from "../../devnet/updates/substrate_oracle_chain.ts";
-import { type ConsensusScene, playConsensus, type SceneChanges } from "./support/consensus_scene.ts";
+import type { ConsensusChanges } from "../../devnet/programs/consensus_config.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import { HubFollower } from "./support/follower_checks.ts";
 
 /** Sessions that each chain misses, most first. */
@@ -41,7 +42,10 @@ function releaseHub({ hub, relay }: ConsensusScene["devnet"]): void {
   relay.resumeBlocks();
 }
 
-function telling(chains: readonly HubFollower[], sections: SceneChanges["sections"] = {}): SceneChanges {
+function telling(
+  chains: readonly HubFollower[],
+  sections: ConsensusChanges["sections"] = {},
+): ConsensusChanges {
   return { hubType: "grandpa", only: chains.map(({ chain }) => chain.stateMachine), sections };
 }
 

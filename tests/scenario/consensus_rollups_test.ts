@@ -1,4 +1,4 @@
-/** The compiled consensus relayer on rollups of both kinds and their L1: claims, contests, lost blocks. */
+/** The compiled consensus relayer on rollups of both kinds and their L1: claims, and those that were made meanwhile. */
 import assert from "node:assert/strict";
 import type { ArbitrumL1 } from "../../devnet/evm/rollup_assertions.ts";
 import type { OpStackL1 } from "../../devnet/evm/rollup_games.ts";
@@ -70,23 +70,6 @@ Deno.test("consensus of rollups", (t) =>
       for (const proposer of proposers) await proposer.stop();
     });
     let relayer: RelayerProcess;
-    /** Two claims of a kind of which the second is later spoilt; the hub learns of them when both are final. */
-    const expectFirstOf = async (kind: Kind, spoil: () => Promise<void>, reason: string): Promise<void> => {
-      const since = scene.now(relayer);
-      const first = await scene.whileStopped(relayer, async () => {
-        const { l2Height } = await propose(scene, kind);
-        await spoil();
-        await finalizeL1(scene);
-        return l2Height;
-      });
-      await scene.untilHubHas(kind, first);
-      assert.equal(scene.hubHeight(kind), first);
-      await relayer.waitForLine(
-        ({ record, text }) => record?.chain === scene.chain(kind).stateMachine && text.includes(reason),
-        { since },
-      );
-    };
-
     await scene.step("heights on the hub grow with the claims, behind the L1", async () => {
       proposers = startProposers(scene);
       relayer = await scene.start();
@@ -110,49 +93,16 @@ Deno.test("consensus of rollups", (t) =>
       },
     );
 
-    await scene.step("where a game is challenged the next one below it is taken", () =>
-      expectFirstOf("op_stack", async () => {
-        await mine(scene, "op_stack", 2);
-        const { proxy } = await opStackOf(scene).proposeOutput(placeOf(scene, "op_stack"));
-        await opStackOf(scene).challengeGame(proxy);
-      }, "challenged"));
-
-    await scene.step("where an assertion is contested its parent is taken", () =>
-      expectFirstOf("arbitrum", async () => {
-        await mine(scene, "arbitrum", 2);
-        const assertion = await arbitrumOf(scene).createAssertion(placeOf(scene, "arbitrum"));
-        await arbitrumOf(scene).contestAssertion(assertion);
-      }, "challenged"));
-
-    for (const kind of KINDS) {
-      await scene.step(`claims of ${kind} about blocks that the head has lost are skipped`, () =>
-        expectFirstOf(kind, async () => {
-          const { rpcUrl } = scene.chain(kind).node;
-          // No block comes in between, or what is claimed would not be among the blocks that are lost.
-          await resultHttp(rpcUrl, "evm_setIntervalMining", [0]);
-          await mine(scene, kind, 3);
-          await propose(scene, kind);
-          await resultHttp(rpcUrl, "anvil_reorg", [2, []]);
-          await resultHttp(rpcUrl, "evm_setIntervalMining", [1]);
-        }, kind === "op_stack" ? "false_claim" : "block_does_not_exist"));
-    }
-
     await scene.step(
       "clients with the states that the program prints are such that the hub moves on from",
       async () => {
         await scene.stop(relayer);
-        await Promise.all(KINDS.map((kind) =>
-          scene.renewClient(kind)
-        ));
-        const printed = KINDS.map((kind) =>
-          scene.hubHeight(kind)
-        );
+        await Promise.all(KINDS.map((kind) => scene.renewClient(kind)));
+        const printed = KINDS.map((kind) => scene.hubHeight(kind));
         proposers = startProposers(scene);
         relayer = await scene.start();
         await waitUntil("both heights have grown", () =>
-          KINDS.every((kind, at) =>
-            scene.hubHeight(kind) > (printed[at] ?? 0n)
-          ));
+          KINDS.every((kind, at) => scene.hubHeight(kind) > (printed[at] ?? 0n)));
         assert.equal(devnet.hub.rejections.length, 0);
       },
     );

@@ -2,43 +2,10 @@
  * Events of a host: one shape whether they come from a runtime API, a JSON-RPC answer or an EVM log.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/events.rs.
  */
-import type { Hash256 } from "../encoding/bytes.ts";
-import { bytes, type Codec, hash256, Struct, u64 } from "../encoding/scale.ts";
+import { bytes, hash256, Struct, u64 } from "../encoding/scale.ts";
 import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
-import {
-  type StateMachine,
-  stateMachineCodec,
-  type StateMachineHeight,
-  stateMachineHeightCodec,
-  type StateMachineId,
-  stateMachineIdCodec,
-} from "./state_machine.ts";
-
-/** A light client knows a new height. */
-export interface StateMachineUpdated {
-  readonly stateMachineId: StateMachineId;
-  readonly latestHeight: bigint;
-}
-
-/** A fisherman removed a commitment inside its challenge period. */
-export interface StateCommitmentVetoed {
-  readonly height: StateMachineHeight;
-  readonly fisherman: Uint8Array;
-}
-
-/** A message was delivered. For gets the commitment is the request's. */
-export interface MessageHandled {
-  readonly commitment: Hash256;
-  /** Relayer that delivered it: 20-byte address or 32-byte key. */
-  readonly relayer: Uint8Array;
-}
-
-/** A timeout was handled on the source. */
-export interface TimeoutHandled {
-  readonly commitment: Hash256;
-  readonly source: StateMachine;
-  readonly dest: StateMachine;
-}
+import { stateMachineCodec, stateMachineHeightCodec, stateMachineIdCodec } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** An event of an ISMP host; the tags are those of the JSON form. */
 export type IsmpEvent =
@@ -53,23 +20,39 @@ export type IsmpEvent =
   | { readonly tag: "GetRequestTimeoutHandled"; readonly value: TimeoutHandled };
 
 /** SCALE of {@link StateMachineUpdated}. */
-export const stateMachineUpdatedCodec: Codec<StateMachineUpdated> = Struct({
+export const stateMachineUpdatedCodec = Struct({
   stateMachineId: stateMachineIdCodec,
   latestHeight: u64,
 });
 
+/** A light client knows a new height. */
+export type StateMachineUpdated = Readonly<CodecType<typeof stateMachineUpdatedCodec>>;
+
 /** SCALE of {@link MessageHandled}. */
-export const messageHandledCodec: Codec<MessageHandled> = Struct({ commitment: hash256, relayer: bytes });
+export const messageHandledCodec = Struct({
+  commitment: hash256,
+  /** Relayer that delivered it: 20-byte address or 32-byte key. */
+  relayer: bytes,
+});
+
+/** A message was delivered. For gets the commitment is the request's. */
+export type MessageHandled = Readonly<CodecType<typeof messageHandledCodec>>;
 
 /** SCALE of {@link TimeoutHandled}. */
-export const timeoutHandledCodec: Codec<TimeoutHandled> = Struct({
+export const timeoutHandledCodec = Struct({
   commitment: hash256,
   source: stateMachineCodec,
   dest: stateMachineCodec,
 });
 
+/** A timeout was handled on the source. */
+export type TimeoutHandled = Readonly<CodecType<typeof timeoutHandledCodec>>;
+
 /** SCALE of {@link StateCommitmentVetoed}. */
-export const stateCommitmentVetoedCodec: Codec<StateCommitmentVetoed> = Struct({
+export const stateCommitmentVetoedCodec = Struct({
   height: stateMachineHeightCodec,
   fisherman: bytes,
 });
+
+/** A fisherman removed a commitment inside its challenge period. */
+export type StateCommitmentVetoed = Readonly<CodecType<typeof stateCommitmentVetoedCodec>>;

@@ -2,114 +2,18 @@
 import { GOOD_TOML, OTHER_TRIES } from "../../messaging/config/wrong_configs.ts";
 import { editorOf, inMemory, withWrongValues, type WrongConfig } from "../../support/wrong_configs.ts";
 
+function readTextFile(name: string): string {
+  return Deno.readTextFileSync(new URL(name, import.meta.url));
+}
+
 /** A file without any fault, on which most of the wrong ones are based. */
-export const GOOD_CONSENSUS_TOML = `# consensus relayer of the devnet
-[hub]
-type = "grandpa"
-
-[hub.grandpa]
-rpc = "wss://relay.example.org/ws?key=relayrpckey1"
-slot_duration = 6000
-para_ids = [4009]
-
-[hub.substrate]
-rpc_ws = "wss://hub.example.org/ws?key=hubrpckey1"
-state_machine = "KUSAMA-4009"
-signer = "keys/hub"
-
-[relayer]
-maximum_update_intervals = []
-enable_hub_consensus = false
-
-[sepolia]
-type = "evm"
-state_machine = "EVM-11155111"
-rpc_urls = ["https://user:evmrpcpassword@sepolia.example.org/v3/evmrpckey1"]
-consensus_state_id = "ETH0"
-etherscan_api_key = "ETHERSCANKEY1"
-ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
-signer = "keys/evm"
-
-[sepolia.host]
-beacon_http_urls = ["https://beacon.example.org/beaconkey1"]
-consensus_update_frequency = 60
-
-[arbitrum]
-type = "arbitrum_orbit"
-state_machine = "EVM-421614"
-rpc_urls = ["https://arbitrum.example.org"]
-consensus_state_id = "ARB0"
-etherscan_api_key = "ETHERSCANKEY1"
-ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
-signer = "keys/evm"
-
-[arbitrum.host]
-beacon_rpc_url = ["https://sepolia.example.org"]
-rollup_core = "0x042B2E6C5E99d4c521bd49beeD5E99651D9B0Cf4"
-l1_state_machine = "EVM-11155111"
-l1_consensus_state_id = "ETH0"
-
-[optimism]
-type = "op_stack"
-state_machine = "EVM-11155420"
-rpc_urls = ["https://optimism.example.org"]
-consensus_state_id = "OPT0"
-etherscan_api_key = "ETHERSCANKEY1"
-ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
-signer = "keys/evm"
-
-[optimism.host]
-beacon_rpc_url = ["https://sepolia.example.org"]
-dispute_game_factory = "0x05F9613aDB30026FFd634f38e5C4dFd30a197Fa1"
-respected_game_type = 0
-message_parser = "0x4200000000000000000000000000000000000016"
-l1_state_machine = "EVM-11155111"
-l1_consensus_state_id = "ETH0"
-
-[chapel]
-type = "bsc"
-state_machine = "EVM-97"
-rpc_urls = ["https://chapel.example.org"]
-consensus_state_id = "BSC0"
-etherscan_api_key = ""
-ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
-signer = "keys/evm"
-
-[chapel.host]
-consensus_update_frequency = 300
-epoch_length = 1000
-`;
+export const GOOD_CONSENSUS_TOML = readTextFile("good.toml");
 
 /** A section that may follow the good file: it begins at line 77. */
-export const AMOY_SECTION = `
-[amoy]
-type = "polygon"
-state_machine = "EVM-80002"
-rpc_urls = ["https://amoy.example.org"]
-consensus_state_id = "POLY"
-etherscan_api_key = ""
-ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
-signer = "keys/evm"
-
-[amoy.host]
-heimdall_rpc_url = "https://heimdall.example.org/heimdallkey1"
-`;
+export const AMOY_SECTION = readTextFile("amoy.toml");
 
 /** A section that may follow the good file: it begins at line 77. */
-export const POLKADOT_HUB_SECTION = `
-[paseo-hub]
-type = "substrate_evm"
-state_machine = "EVM-420420417"
-rpc_urls = ["https://paseo-hub.example.org"]
-ws_url = "wss://paseo-hub.example.org/ws?key=paseohubkey1"
-consensus_state_id = "PAS0"
-etherscan_api_key = ""
-ismp_host = "0x9AA003594d59C62EE17A73A569Fd7B1DbdBd71E1"
-signer = "keys/evm"
-
-[paseo-hub.host]
-relay_rpc_ws = "wss://paseo.example.org/ws?key=paseokey1"
-`;
+export const POLKADOT_HUB_SECTION = readTextFile("polkadot_hub.toml");
 
 /** The files that the good file names. */
 export const KEY_FILES: Readonly<Record<string, string>> = {

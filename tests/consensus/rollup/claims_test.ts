@@ -22,6 +22,8 @@ import { never } from "./fixture.ts";
 const stateRoot = toHash256(new Uint8Array(32));
 const contract: Address = `0x${"11".repeat(20)}`;
 
+type L1 = Pick<EvmReader, "chain" | "hosts" | "heldTo" | "each" | "fetchLogs">;
+
 /** An L1 that has a claim in every tenth block, about a block of the rollup of the same number. */
 class Scene {
   readonly log = new RecordedLog();
@@ -29,13 +31,15 @@ class Scene {
   /** Claims in the order in which they were tried. */
   readonly tried: bigint[] = [];
   isDown = false;
-  /** Claims that cannot be proved, with the code. */
+  /** Claims that cannot be proved, with the code; `timeout` is that of an endpoint. */
   readonly bad = new Map<bigint, string>();
-  readonly #l1: Pick<EvmReader, "chain" | "hosts" | "heldTo" | "each" | "fetchLogs"> = {
+  /** Blocks whose logs a second endpoint lacks; undefined: there is none. */
+  lacking: ReadonlySet<bigint> | undefined;
+  readonly #l1: L1 = {
     chain: evmStateMachine(1),
     hosts: ["l1.example"],
     heldTo: () => this.#l1 as EvmReader,
-    each: () => [this.#l1 as EvmReader],
+    each: () => [this.#l1 as EvmReader, ...this.lacking === undefined ? [] : [this.#other as EvmReader]],
     fetchLogs: (_, { from, to }) => {
       if (this.isDown) return Promise.reject(faultOf("timeout"));
       this.ranges.push([from, to]);
@@ -43,6 +47,12 @@ class Scene {
       const count = to < first ? 0 : Number((to - first) / 10n) + 1;
       return Promise.resolve(Array.from({ length: count }, (_, at) => logAt(first + 10n * BigInt(at))));
     },
+  };
+  readonly #other: L1 = {
+    ...this.#l1,
+    hosts: ["other.example"],
+    fetchLogs: async (...asked) =>
+      (await this.#l1.fetchLogs(...asked)).filter(({ blockNumber }) => !this.lacking?.has(blockNumber)),
   };
   readonly #claims = new Claims<RollupClaim>({
     hub: new MemoryTarget(),
@@ -62,6 +72,7 @@ class Scene {
       prove: ({ log: { blockNumber } }) => {
         this.tried.push(blockNumber);
         const code = this.bad.get(blockNumber);
+        if (code === "timeout") throw faultOf(code);
         if (code !== undefined) {
           throw new ClaimRefusal(code, code === "forged" ? "l1" : "claim");
         }
@@ -136,4 +147,32 @@ Deno.test("claims: one that is refused is logged once, and one that is not in th
   scene.bad.clear();
   assert.equal(await scene.poll(20n), 20n);
   assert.deepEqual(scene.ranges, [[0n, 20n], [0n, 20n]]);
+});
+
+Deno.test("claims: none is lost when the hub falls back to an older L1 block", async () => {
+  const scene = new Scene();
+  const offered = [];
+  for (const height of [20n, 15n, 20n]) offered.push(await scene.poll(height));
+  assert.deepEqual(offered, [20n, 10n, 0n]);
+  assert.equal(await scene.poll(20n), 20n);
+});
+
+Deno.test("claims: an endpoint's fault about one does not end the poll of the others, three do, and none is lost", async () => {
+  const scene = new Scene();
+  scene.bad.set(50n, "timeout").set(40n, "timeout");
+  assert.equal(await scene.poll(50n), 30n);
+  for (const block of [0n, 10n, 20n, 30n]) scene.bad.set(block, "timeout");
+  scene.tried.length = 0;
+  for (let poll = 0; poll < 12; poll++) await assert.rejects(scene.poll(50n), { code: "timeout" });
+  assert.equal(scene.tried.length, 36);
+  scene.bad.clear();
+  assert.equal(typeof await scene.poll(50n), "bigint");
+});
+
+Deno.test("claims: an endpoint whose index lacks a claim is named, and hides nothing", async () => {
+  const scene = new Scene();
+  scene.lacking = new Set([10n, 20n]);
+  assert.equal(await scene.poll(20n), 20n);
+  const [line, ...others] = scene.log.linesOf("endpoint_data_invalid.logs");
+  assert.deepEqual([line?.level, line?.fields.endpoint, others], ["warn", "other.example", []]);
 });

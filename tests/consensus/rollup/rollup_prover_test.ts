@@ -1,12 +1,12 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
-import { catchProverFault } from "../prover_faults.ts";
+import { catchProverFault, reasonOf } from "../findings.ts";
 import { opStackState } from "../clients/op_stack/spec/vectors.ts";
 import { arbitrumState } from "../clients/arbitrum/spec/vectors.ts";
 import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/client.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/client.ts";
-import { type ConsensusProver } from "../../../src/consensus/prover.ts";
+import type { ConsensusProver } from "../../../src/consensus/prover.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
 import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/update.ts";
@@ -127,15 +127,21 @@ Deno.test("rollup: a client of another type, chain or L1 is reported", async () 
   });
 });
 
+Deno.test("rollup: a block of the L1 that the hub does not hold proves nothing", async () => {
+  await withOptimism(async ({ hub, prover }) => {
+    hub.addClient(opt0, consensusClientIds.opStack, encodedState());
+    hub.store(l1Id, 7n);
+    hub.forget({ id: l1Id, height: 7n });
+    assert.match(reasonOf(await prover().next(never)), /the hub does not hold block 7 of EVM-11155111/);
+  });
+});
+
 Deno.test("rollup: endpoints of another chain, and those that do not answer, are found before the first poll", async () => {
   await withOptimism(async ({ l1, l2, prover }) => {
     l1.on("eth_chainId", () => "0x1");
     l2.fault = httpStatus(500);
     const found = (await findings(prover())).join("\n");
-    assert.match(
-      found,
-      /failed: node-\d+\.test beacon_rpc_url: serves chain 1, and EVM-11155111 is/,
-    );
+    assert.match(found, /failed: node-\d+\.test serves EVM-1, not EVM-11155111/);
     assert.match(found, /warning: node-\d+\.test does not answer: server_error/);
     assert.ok(found.includes(l1.host) && found.includes(l2.host));
   });

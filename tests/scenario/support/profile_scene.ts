@@ -7,7 +7,7 @@ import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/m
 import type { Profile, RestBehaviour } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
-import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
+import { type ConfigChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
@@ -195,7 +195,7 @@ async function sendBoth({ devnet }: Scene, count: number): Promise<readonly Sent
 }
 
 /** Waits until each delivery on its destination is claimed. */
-export async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
+async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
   const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
   await waitUntil(`${sent.length} deliveries are claimed`, async () => {
     const { deliveries } = await relayer.ledger();
@@ -236,7 +236,11 @@ export async function playBeaconProfile(
   const { url } = isInJson ? beacon.openNode({ hasJsonStatesOnly: true }) : beacon;
   await using front = startProfiledBeacon(url, profile);
   const relayer = await scene.start({
-    beaconUrls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],
+    sections: {
+      [`${sectionOf(scene.chain("beacon").stateMachine)}.host`]: {
+        beacon_http_urls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],
+      },
+    },
   });
   await scene.untilGrown(["beacon"], 2);
   const next = beacon.period + 1;

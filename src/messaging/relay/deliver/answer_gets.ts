@@ -9,7 +9,7 @@ import type { MessageRow } from "../../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../../core/ismp/message.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { isEvm } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import { ABOUT_THE_CHAIN, type Finding } from "../decisions/retry_schedule.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
@@ -49,13 +49,10 @@ export async function answerGets(
       group,
       sourceHeight: facts.proofHeight,
     };
-    try {
-      await answerGroup(work);
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
+    await answerGroup(work).catch(onFault((error) => {
       leg.log.debug("read_failed.get_values", { leg: legName(leg), error });
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
-    }
+    }));
   }
   return hasMoreDue(leg, due, rows);
 }
@@ -141,16 +138,11 @@ async function heightIsNotReady(
 async function proveRequests(
   { leg, group, sourceHeight }: GetGroupInput,
 ): Promise<MessageProof | undefined> {
-  try {
-    return await leg.source.proofs.proveMessages(
-      group.map(({ message }) => message),
-      { height: sourceHeight, target: leg.target },
-      leg.signal,
-    );
-  } catch (error) {
-    if (error instanceof RpcFault && ABOUT_A_MESSAGE.has(error.code)) return undefined;
-    throw error;
-  }
+  return await leg.source.proofs.proveMessages(
+    group.map(({ message }) => message),
+    { height: sourceHeight, target: leg.target },
+    leg.signal,
+  ).catch(onFault(() => undefined, ...ABOUT_A_MESSAGE));
 }
 
 /** Splits a group that cannot be answered together into single requests; a single request is held. */

@@ -10,7 +10,7 @@ import type {
   Simulation,
 } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import { onFault, RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { mapLimited } from "../../../core/runtime/limit.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
 import { ABOUT_THE_CHAIN } from "../decisions/retry_schedule.ts";
@@ -70,12 +70,9 @@ async function attempt(
   { messages, height, consensusProofs }: BisectInput,
   proving = proveSteps(leg, messages, height),
 ): Promise<Attempt> {
-  let proven: ProvenSteps;
-  try {
-    proven = await proving;
-  } catch (error) {
-    if (!(error instanceof RpcFault) || !ABOUT_A_MESSAGE.has(error.code)) throw error;
-    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  const proven = await proving.catch(onFault((fault) => fault, ...ABOUT_A_MESSAGE));
+  if (proven instanceof RpcFault) {
+    return { kind: "refused", refusal: { code: "bad_proof", detail: proven.message } };
   }
   const consensus = consensusProofs.map((bytes) => ({ kind: "consensus" as const, proof: bytes }));
   const delivery: Delivery = { steps: [...consensus, ...proven] };

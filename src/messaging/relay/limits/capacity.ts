@@ -10,7 +10,7 @@ import { findSpendingStop, isUnfunded, keepOn, noteFunded, noteRefusedFunds } fr
 import { hold, transition } from "../messages.ts";
 import { type Leg, legName, type RelayDeps, type TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../../core/rpc/call.ts";
 import * as z from "zod";
 import {
   learnMaxBytes,
@@ -162,17 +162,15 @@ export async function broadcastJournalled(
   const { ledger, log, target, signal } = context;
   const submission = ledger.submissions.find(id)?.submission;
   if (submission === undefined) throw new Error(`Submission ${id} is not in the journal`);
-  try {
-    const result = await target.sender.broadcast(submission, signal);
+  const result = await target.sender.broadcast(submission, signal).catch(keepFault);
+  if (!(result instanceof RpcFault)) {
     // Settling may have been faster.
     return ledger.submissions.find(id)?.state === "signed" ? noteBroadcast(context, id, result) : undefined;
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    const fields = { chain: target.id.stateMachine, transaction: submission.hash, error };
-    log.info("transaction_failed.broadcast_unknown", fields);
-    ledger.transaction(() => noteNoAnswer(context, id));
-    return undefined;
   }
+  const fields = { chain: target.id.stateMachine, transaction: submission.hash, error: result };
+  log.info("transaction_failed.broadcast_unknown", fields);
+  ledger.transaction(() => noteNoAnswer(context, id));
+  return undefined;
 }
 
 /** Releases the messages of a transaction that the chain did not accept. */

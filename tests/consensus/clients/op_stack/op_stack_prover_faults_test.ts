@@ -6,10 +6,8 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
-import { lieAbout } from "../../rollup/lies.ts";
-import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
+import { hostOf, never, outcomeOf, relay } from "../../rollup/fixture.ts";
 import { updatesOf } from "../../findings.ts";
-import { never, relay } from "../../rollup/fixture.ts";
 import { onFixture } from "./fixture.ts";
 
 /** A test of this file, so that reports name it. */
@@ -53,50 +51,6 @@ test("op stack: an L1 whose head fell below what the hub knows is waited for", a
   await fixture.advanceL1();
   await relay(hub, fixture.prover());
   assert.equal(await hub.fetchLatestHeight(prover.commitmentId), game.l2Height);
-});
-
-test("op stack: a log that names a contract that is no game is skipped, and reported once", async (fixture) => {
-  const lie = lieAbout("eth_getLogs", "*.topics.1");
-  let isLying = false;
-  const prover = fixture.prover({
-    l1Transport: (...request) => (isLying ? alteringFetch(lie) : platformFetch)(...request),
-  });
-  const game = await fixture.propose();
-  await prover.next(never);
-  isLying = true;
-  await createTestClient({ mode: "anvil", transport: http(fixture.nodes.l2.rpcUrl) }).mine({ blocks: 1 });
-  await fixture.propose();
-  for (let look = 0; look < 3; look++) {
-    assert.equal(updatesOf(await prover.next(never)).height, game.l2Height);
-  }
-  const skipped = fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields.claim);
-  assert.deepEqual(skipped, [...new Set(skipped)]);
-  assert.notEqual(skipped.length, 0);
-});
-
-test("op stack: without the state of the L1 block nothing can be proved, until an endpoint has it", async (fixture) => {
-  const { hub, nodes } = fixture;
-  const game = await fixture.propose();
-  let isPruned = true;
-  const transport: typeof platformFetch = async (url, init) => {
-    const body: unknown = JSON.parse(String(init.body));
-    const calls = Array.isArray(body) ? body : [body];
-    if (!isPruned || !calls.some(({ method }) => method === "eth_getProof")) {
-      return await platformFetch(url, init);
-    }
-    const answers = calls.map(({ id }) => ({
-      jsonrpc: "2.0",
-      id,
-      error: { code: -32000, message: "missing trie node 5ab1 (path ) state 0x12 is not available" },
-    }));
-    return Response.json(Array.isArray(body) ? answers : answers[0]);
-  };
-  const prover = fixture.prover({ l1Transport: transport });
-  for (let look = 0; look < 2; look++) {
-    assert.equal(await outcomeOf(prover), `pruned ${hostOf(nodes.l1.rpcUrl)}`);
-  }
-  isPruned = false;
-  assert.equal(await relay(hub, prover), game.l2Height);
 });
 
 test("op stack: a rollup endpoint without proofs is distinguished from a false claim", async (fixture) => {

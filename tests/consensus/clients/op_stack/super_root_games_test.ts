@@ -1,6 +1,6 @@
 // Super-root games on real nodes, and what governance of the hub may add while the prover runs.
 import assert from "node:assert/strict";
-import { createTestClient, http, numberToHex } from "viem";
+import { createTestClient, http } from "viem";
 import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { fetchRollupBlock } from "../../../../devnet/evm/rollup_l1.ts";
 import {
@@ -8,10 +8,6 @@ import {
   encodeGameRules,
 } from "../../../../src/consensus/clients/op_stack/spec/update.ts";
 import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
-import { type AlterAnswer, alteringFetch } from "../../../support/altered_answers.ts";
-import { platformFetch } from "../../../../src/core/rpc/http.ts";
-import { lieAbout, nudge } from "../../rollup/lies.ts";
-import { outcomeOf } from "../../rollup/outcome.ts";
 import { never, reasonForNothing, relay } from "../../rollup/fixture.ts";
 import { onFixture, type OpStackFixture, rollupId } from "./fixture.ts";
 
@@ -124,50 +120,4 @@ test("unknown kinds: the first is named with its cost, and games of known kinds 
   const { l2Height } = await fixture.propose();
   assert.equal(await relay(hub, prover), l2Height);
   assert.deepEqual(warnings(fixture), []);
-});
-
-test("claims: an endpoint's fault about one claim does not end the poll of the others", async (fixture) => {
-  const { contracts, hub, nodes } = fixture;
-  const good = await contracts.proposeOutput(nodes.l2);
-  await mineL2(fixture);
-  const { header } = await fetchRollupBlock(nodes.l2);
-  await fixture.propose();
-  await mineL2(fixture);
-  // The node answers nonsense about the game's block, as about a block of a fork that it cannot show.
-  const isOfGame = (result: unknown): boolean =>
-    typeof result === "object" && result !== null && "number" in result &&
-    result.number === numberToHex(header.number);
-  const spoil: AlterAnswer = (method, result) =>
-    method === "eth_getBlockByNumber" && isOfGame(result) ? { ...Object(result), stateRoot: "0x12" } : result;
-  let isSpoiled = true;
-  const prover = fixture.prover({
-    l2Transport: (...request) => (isSpoiled ? alteringFetch(spoil) : platformFetch)(...request),
-  });
-  assert.equal(await relay(hub, prover), good.l2Height);
-  assert.deepEqual(
-    fixture.log.linesOf("rollup_claim_skipped").map(({ fields }) => fields.explanation),
-    ["malformed"],
-  );
-  // Alone it is the fault of the poll, however often, and the claim is not lost.
-  for (let poll = 0; poll < 12; poll++) await assert.rejects(prover.next(never), /EVM-11155420/);
-  isSpoiled = false;
-  assert.equal(await relay(hub, prover), header.number);
-});
-
-test("claims: what an endpoint of the L1 lied about is read again when it has stopped", async (fixture) => {
-  const { hub } = fixture;
-  for (const [method, path] of [["eth_getLogs", "*.topics.3"], ["eth_call", ""]] as const) {
-    await mineL2(fixture);
-    const game = await fixture.propose({ gameType: gameTypes.fault });
-    const lie = lieAbout(method, path, (text) => text.length === 66 ? nudge(text) : text);
-    let isLying = true;
-    const prover = fixture.prover({
-      l1Transport: (...request) => (isLying ? alteringFetch(lie) : platformFetch)(...request),
-    });
-    for (let poll = 0; poll < 12; poll++) assert.match(await outcomeOf(prover), /^bad_data EVM-11155111/);
-    isLying = false;
-    // The poll that reads it again, and the one after it.
-    await outcomeOf(prover).catch(() => undefined);
-    assert.equal(await relay(hub, prover), game.l2Height, method);
-  }
 });

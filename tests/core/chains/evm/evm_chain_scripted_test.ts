@@ -111,7 +111,7 @@ Deno.test("evm chain: the start-up check names a host without the hub, and a han
     (await chain.check(hub, never)).map(({ result, found }) => `${result}: ${found}`).join("\n");
   assert.match(
     await texts(),
-    /^warning: Host .* does not accept KUSAMA-4009;.*\nok: Handler .* has no batchCall.*$/i,
+    /^warning: Host .* does not accept KUSAMA-4009;.*\nok: Host .* of KUSAMA-4009, handler .*, fee token .* with 0 decimals.*\nok: Handler .* has no batchCall.*$/i,
   );
   rpc.on("eth_call", hostAnswers(() => "0x"));
   rpc.on("eth_getCode", ([account]) => account === host ? "0x60" : "0x");

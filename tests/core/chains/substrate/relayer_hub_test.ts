@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
+import type { Counterparty, HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
 import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
@@ -7,6 +7,7 @@ import {
   epochRelayerSlot,
   requestReceiptSlot,
 } from "../../../../src/core/evm/host_storage.ts";
+import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
@@ -216,6 +217,25 @@ test("relayer hub: refused answers have a reason that the pallet does not give",
   assert.equal(await refusalOf(chain, of([good], { source: unknownHeight })), `not_ready ${error}`);
   assert.equal(await refusalOf(chain, of([questionOfOne(9n)])), `unspecified ${error}`);
   assert.equal(await refusalOf(chain, of([good])), "taken");
+});
+
+test("relayer hub: a chain, its host and its consensus state id are compared with what the hub stores", async ({ hub, chain }) => {
+  await commitBlock(hub, receiver, 20n, []);
+  const other = { ...receiver, consensusStateId: toConsensusStateId("ARB0") };
+  const [right, wrong] = [receiverHost, new Uint8Array(20)];
+  const rows: readonly (readonly [Counterparty, string])[] = [
+    [{ id: receiver, ismpHost: right }, ""],
+    [{ id: receiver, ismpHost: wrong }, `host_contract_mismatch .*${toHex(right)}; set ismp_host to it`],
+    [
+      { id: other, ismpHost: right },
+      `chain_unknown .*"ARB0"; it knows that chain by "${receiver.consensusStateId}"`,
+    ],
+  ];
+  for (const [entry, expected] of rows) {
+    const found = await chain.counterparties.checkCounterparty(entry, signal);
+    const texts = found.map((row) => `${row.check} ${row.result} ${row.found}`);
+    assert.match(texts.join("\n"), new RegExp(`^${expected.replace(" ", " failed ")}$`));
+  }
 });
 
 test("relayer hub: the reward of a rotation is claimed once", async ({ hub, chain }) => {

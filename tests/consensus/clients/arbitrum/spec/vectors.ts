@@ -3,15 +3,15 @@
  */
 import {
   type ArbitrumConsensusState,
+  type ArbitrumProof,
   type ArbitrumUpdate,
-  type AssertionProof,
   type AssertionState,
-  type GlobalState,
   machineStatuses,
-  type NodeProof,
 } from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
-import type { ArbitrumHubView } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
-import { parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
+import {
+  type ArbitrumHubView,
+  decodeArbitrumUpdate,
+} from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import type { RollupClientState } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
 import { l1Id, readVector, rollupId } from "../../../rollup/spec/vectors.ts";
 import type { VectorNode } from "../../../vector_node.ts";
@@ -30,23 +30,10 @@ export const realNode: VectorNode = readVector("arbitrum-assertions").at("vector
 /** The data of a real event of Arbitrum One. */
 export const realEvent: VectorNode = readVector("arbitrum-assertion-event");
 
-function globalStateOf(node: VectorNode): GlobalState {
-  return {
-    blockHash: node.hash("bytes32_vals.0"),
-    sendRoot: node.hash("bytes32_vals.1"),
-    inboxPosition: node.integer("u64_vals.0"),
-    positionInMessage: node.integer("u64_vals.1"),
-  };
-}
-
-function statusOf(node: VectorNode): AssertionState["machineStatus"] {
-  const status = machineStatuses[Number(node.integer("machine_status"))];
-  if (status === undefined) throw new Error("No status");
-  return status;
-}
-
 /** The flat state of the event vector. */
 export function flatStateOf(node: VectorNode): AssertionState {
+  const machineStatus = machineStatuses[Number(node.integer("machine_status"))];
+  if (machineStatus === undefined) throw new Error("No status");
   return {
     globalState: {
       blockHash: node.hash("block_hash"),
@@ -54,74 +41,37 @@ export function flatStateOf(node: VectorNode): AssertionState {
       inboxPosition: node.integer("inbox_position"),
       positionInMessage: node.integer("position_in_message"),
     },
-    machineStatus: statusOf(node),
+    machineStatus,
     endHistoryRoot: node.hash("end_history_root"),
   };
 }
 
-const header = parseBlockHeader(realAssertion.at("arbitrum_header").json);
-const afterState: AssertionState = {
-  globalState: globalStateOf(realAssertion.at("after_state.global_state")),
-  machineStatus: statusOf(realAssertion.at("after_state")),
-  endHistoryRoot: realAssertion.hash("after_state.end_history_root"),
-};
+type ProofOf<Tag extends ArbitrumProof["tag"]> = Extract<ArbitrumProof, { readonly tag: Tag }>;
 
-/** An update with an assertion. */
-export interface BoldUpdate extends ArbitrumUpdate {
-  readonly proof: { readonly tag: "ArbitrumBold"; readonly value: AssertionProof };
+/** An update with a claim of this kind. */
+interface ClaimUpdate<Tag extends ArbitrumProof["tag"]> extends ArbitrumUpdate {
+  readonly proof: ProofOf<Tag>;
 }
 
-/** An update with a node. */
-export interface OrbitUpdate extends ArbitrumUpdate {
-  readonly proof: { readonly tag: "ArbitrumOrbit"; readonly value: NodeProof };
+function updateOf<Tag extends ArbitrumProof["tag"]>(tag: Tag, bytes: Uint8Array): ClaimUpdate<Tag> {
+  const { l1Height, proof } = decodeArbitrumUpdate(bytes);
+  if (proof.tag !== tag) throw new Error(`No ${tag}`);
+  return { l1Height, proof: proof as ProofOf<Tag> };
 }
 
 /** The real assertion as an update, with nothing to prove the parent. */
-export const realUpdate: BoldUpdate = {
-  l1Height: realAssertion.integer("l1_height"),
-  proof: {
-    tag: "ArbitrumBold",
-    value: {
-      header,
-      afterState,
-      previousAssertionHash: realAssertion.hash("previous_assertion_hash"),
-      sequencerBatchAcc: realAssertion.hash("sequencer_batch_acc"),
-      storageProof: realAssertion.nodes("storage_proof"),
-      contractProof: realAssertion.nodes("contract_proof"),
-      challengeProof: [],
-    },
-  },
-};
-
-export const boldUpdate: BoldUpdate = {
-  l1Height: synthetic.integer("l1_height"),
-  proof: {
-    tag: "ArbitrumBold",
-    value: {
-      ...realUpdate.proof.value,
-      previousAssertionHash: synthetic.hash("bold.previous_assertion_hash"),
-      storageProof: synthetic.nodes("bold.storage_proof"),
-      contractProof: synthetic.nodes("bold.contract_proof"),
-      challengeProof: synthetic.nodes("bold.challenge_proof"),
-    },
-  },
-};
-
-export const orbitUpdate: OrbitUpdate = {
-  l1Height: synthetic.integer("l1_height"),
-  proof: {
-    tag: "ArbitrumOrbit",
-    value: {
-      header,
-      globalState: afterState.globalState,
-      machineStatus: statusOf(synthetic.at("orbit")),
-      inboxMaxCount: synthetic.integer("orbit.inbox_max_count"),
-      nodeNumber: synthetic.integer("orbit.node_number"),
-      storageProof: synthetic.nodes("orbit.storage_proof"),
-      contractProof: synthetic.nodes("orbit.contract_proof"),
-    },
-  },
-};
+export const realUpdate: ClaimUpdate<"ArbitrumBold"> = updateOf(
+  "ArbitrumBold",
+  realAssertion.bytes("scale_arbitrum_update_with_empty_challenge_proof"),
+);
+export const boldUpdate: ClaimUpdate<"ArbitrumBold"> = updateOf(
+  "ArbitrumBold",
+  synthetic.bytes("bold.scale_arbitrum_update"),
+);
+export const orbitUpdate: ClaimUpdate<"ArbitrumOrbit"> = updateOf(
+  "ArbitrumOrbit",
+  synthetic.bytes("orbit.scale_arbitrum_update"),
+);
 
 /** A hub that knows everything about the synthetic updates. */
 export const hubView: ArbitrumHubView = {

@@ -1,6 +1,5 @@
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
-import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
-import type { ArbitrumErrorCode } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
+import { type Hash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import { assertionClaim, nodeClaim } from "../../../../../src/consensus/clients/arbitrum/arbitrum_claims.ts";
 import type {
   AssertionCreated,
@@ -10,10 +9,15 @@ import {
   assertionHash,
   nodeStateHash,
 } from "../../../../../src/consensus/clients/arbitrum/spec/claim_hashes.ts";
-import type { ArbitrumUpdate } from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
 import {
+  type ArbitrumUpdate,
+  arbitrumUpdateCodec,
+} from "../../../../../src/consensus/clients/arbitrum/spec/update.ts";
+import {
+  type ArbitrumErrorCode,
   type ArbitrumHubView,
   claimOf,
+  decodeArbitrumUpdate,
   verifyArbitrumUpdate,
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { buildL1 } from "../../../rollup/spec/l1_fixture.ts";
@@ -52,6 +56,17 @@ Deno.test("Arbitrum: assertion and node are accepted, and give the commitment un
       },
     });
   }
+});
+
+Deno.test("Arbitrum: an unknown machine status is refused", () => {
+  const whole = arbitrumUpdateCodec.enc(orbitUpdate);
+  const before = toHex(whole).indexOf(
+    orbitUpdate.proof.value.globalState.sendRoot.slice(2) + "5345",
+  );
+  const at = (before - 2) / 2 + 48;
+  equal(whole[at], 1);
+  equal(decodeArbitrumUpdate(whole.with(at, 2)).proof.tag, "ArbitrumOrbit");
+  throws(() => decodeArbitrumUpdate(whole.with(at, 3)), { code: "undecodable_update" });
 });
 
 Deno.test("Arbitrum: the generation in the client's state does not decide over the kind of proof", () => {
