@@ -14,7 +14,6 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
     "tests/fuzz",
     "tests/core",
     "tests/messaging",
-    "tests/soak",
     "tests/speed",
     "tests/support",
   ],
