@@ -49,9 +49,7 @@ Deno.test("evm reader: headers by number, hash and name are one block, and missi
     const fault = await catchFault(reader.fetchHeaders([2n, 4n], never));
     assert.deepEqual([fault.code, fault.detail], ["lagging", "no block 4"]);
     assert.equal(fault.where.endpointHost, new URL(node.rpcUrl).host);
-    assert.deepEqual((await reader.fetchChainIds(never)).map(({ chainId }) => chainId), [
-      31337n,
-    ]);
+    assert.deepEqual((await reader.fetchChainIds(never)).map(({ id }) => id), [31337n]);
     // Neither is missing what one endpoint lacks while another, which may have it, does not answer.
     const half = readerOf(31337, [node.rpcUrl, "http://127.0.0.1:1"], new RecordedLog());
     assert.equal((await catchFault(half.fetchHeader(4n, never))).code, "unreachable");

@@ -79,13 +79,3 @@ export function alteringCalls(refuse: RefuseCall): Fetch {
     return error === undefined ? answer : { jsonrpc: "2.0", id: answer.id, error };
   });
 }
-
-/** One endpoint gives only the logs whose JSON `shows` approves of; others give all. */
-export function fetchWithLogsOf(url: string, shows: (text: string) => boolean): Fetch {
-  const altered = alteringFetch((method, result) =>
-    method === "eth_getLogs" && Array.isArray(result)
-      ? result.filter((log) => shows(JSON.stringify(log).toLowerCase()))
-      : result
-  );
-  return (to, init) => to.startsWith(url) ? altered(to, init) : platformFetch(to, init);
-}

@@ -9,15 +9,12 @@ import type { ServedNode } from "../blocks.ts";
 
 /** A call as a {@link FaultHook} sees it. */
 export interface IncomingCall {
-  readonly transport: "http" | "ws";
   readonly method: string;
   readonly params: readonly unknown[];
 }
 
-/** What to do instead of, or before, a proper answer. */
+/** What to do instead of a proper answer. */
 export type FaultAction =
-  /** Answer after `ms` milliseconds. */
-  | { readonly kind: "delay"; readonly ms: number }
   /** Answer with this error; the method does not run. */
   | { readonly kind: "error"; readonly code: number; readonly message: string }
   /** Answer with this result; the method does not run. */
@@ -25,20 +22,16 @@ export type FaultAction =
   /** Close the connection without an answer; with `afterCall` the method runs first. */
   | { readonly kind: "drop"; readonly afterCall?: boolean }
   /** Never answer. */
-  | { readonly kind: "hang" }
-  /** Send only the first `bytes` characters of the answer. */
-  | { readonly kind: "truncate"; readonly bytes: number }
-  /** HTTP only (WebSocket closes): this status and headers, e.g. 429 with `retry-after`. */
-  | { readonly kind: "status"; readonly status: number; readonly headers?: Readonly<Record<string, string>> };
+  | { readonly kind: "hang" };
 
 /** Decides what happens to a call; undefined lets it pass. */
 export type FaultHook = (call: IncomingCall) => FaultAction | undefined;
 
-/** Carries a fault that concerns the whole connection out of the dispatcher. */
+/** Carries a fault that concerns the whole connection to whoever serves it. */
 export class ConnectionFault extends Error {
   override readonly name = "ConnectionFault";
-  constructor(readonly fault: Extract<FaultAction, { kind: "drop" | "hang" | "truncate" | "status" }>) {
-    super(`Fault asked for: ${fault.kind}`);
+  constructor(readonly kind: "drop" | "hang") {
+    super(`Fault asked for: ${kind}`);
   }
 }
 

@@ -2,9 +2,10 @@
  * Events of a host: one shape whether they come from a runtime API, a JSON-RPC answer or an EVM log.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/events.rs.
  */
-import { bytes, hash256, Struct, u64, type ValueOf } from "../encoding/scale.ts";
+import { bytes, hash256, Struct, u64 } from "../encoding/scale.ts";
 import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
 import { stateMachineCodec, stateMachineHeightCodec, stateMachineIdCodec } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** An event of an ISMP host; the tags are those of the JSON form. */
 export type IsmpEvent =
@@ -25,7 +26,7 @@ export const stateMachineUpdatedCodec = Struct({
 });
 
 /** A light client knows a new height. */
-export type StateMachineUpdated = ValueOf<typeof stateMachineUpdatedCodec>;
+export type StateMachineUpdated = Readonly<CodecType<typeof stateMachineUpdatedCodec>>;
 
 /** SCALE of {@link MessageHandled}. */
 export const messageHandledCodec = Struct({
@@ -35,7 +36,7 @@ export const messageHandledCodec = Struct({
 });
 
 /** A message was delivered. For gets the commitment is the request's. */
-export type MessageHandled = ValueOf<typeof messageHandledCodec>;
+export type MessageHandled = Readonly<CodecType<typeof messageHandledCodec>>;
 
 /** SCALE of {@link TimeoutHandled}. */
 export const timeoutHandledCodec = Struct({
@@ -45,7 +46,7 @@ export const timeoutHandledCodec = Struct({
 });
 
 /** A timeout was handled on the source. */
-export type TimeoutHandled = ValueOf<typeof timeoutHandledCodec>;
+export type TimeoutHandled = Readonly<CodecType<typeof timeoutHandledCodec>>;
 
 /** SCALE of {@link StateCommitmentVetoed}. */
 export const stateCommitmentVetoedCodec = Struct({
@@ -54,4 +55,4 @@ export const stateCommitmentVetoedCodec = Struct({
 });
 
 /** A fisherman removed a commitment inside its challenge period. */
-export type StateCommitmentVetoed = ValueOf<typeof stateCommitmentVetoedCodec>;
+export type StateCommitmentVetoed = Readonly<CodecType<typeof stateCommitmentVetoedCodec>>;

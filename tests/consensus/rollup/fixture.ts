@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { type EvmReader, openEvmReader } from "../../../src/consensus/evm_reader.ts";
-import type { ConsensusProver } from "../../../src/consensus/prover.ts";
+import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { fetchRollupBlock, type NodePlace } from "../../../devnet/evm/rollup_l1.ts";
 import {
@@ -13,7 +13,7 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
-import { type Fetch } from "../../../src/core/rpc/http_exchange.ts";
+import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
@@ -24,6 +24,7 @@ import { rollupRules } from "./rollup_rules.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { MemoryTarget, type Verdict } from "../../support/memory_target.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 
 /** A signal that is never aborted. */
 export const never: AbortSignal = new AbortController().signal;
@@ -114,11 +115,6 @@ async function advanceL1(hub: MemoryTarget, l1: NodePlace): Promise<bigint> {
   return header.number;
 }
 
-/** Makes a new block on the L1. */
-export async function mineL1({ l1 }: Rollup["nodes"]): Promise<void> {
-  await createTestClient({ mode: "anvil", transport: http(l1.rpcUrl) }).mine({ blocks: 1 });
-}
-
 /** Looks once, hands the update to the hub, and gives the height that it stored. Fails unless it is as announced. */
 export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise<bigint> {
   const { proofs, height } = updatesOf(await prover.next(never));
@@ -133,4 +129,27 @@ export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise
 /** Looks once and expects nothing; the reason. */
 export async function reasonForNothing(prover: ConsensusProver): Promise<string> {
   return reasonOf(await prover.next(never));
+}
+
+/** `nothing: <reason>`, or code, chain and host of the fault. Fails when something is offered. */
+export async function outcomeOf(prover: ConsensusProver): Promise<string> {
+  try {
+    const finding = await prover.next(never);
+    return finding.kind === "nothing"
+      ? `nothing: ${finding.reason}`
+      : assert.fail(`offered ${finding.summary}`);
+  } catch (error) {
+    if (error instanceof ProverFault) return `${error.code} ${error.chain} ${error.endpoint}`;
+    if (error instanceof RpcFault) {
+      const { chain, endpointHost } = error.where;
+      const isInvalid = error.code === "malformed" || error.code === "wrong_chain";
+      return isInvalid ? `bad_data ${chain} ${endpointHost}` : `${error.code} ${endpointHost}`;
+    }
+    throw error;
+  }
+}
+
+/** The host of a node as faults name it. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
 }

@@ -207,16 +207,19 @@ async function readHeaders(
   return new Map(found.flat());
 }
 
+/** Newest heights of a chain that the hub has known since a block, each once. */
 async function readLatest(hubUrl: string, id: StateMachineId, since: string): Promise<readonly bigint[]> {
   const key = toHex(ismpKeys.latestStateMachineHeight(id));
-  const changes = list(await resultHttp(hubUrl, "state_queryStorage", [[key], since]));
-  return changes.flatMap((change): bigint[] => {
-    const [entry] = typeof change === "object" && change !== null && "changes" in change
-      ? list(change.changes)
-      : [];
-    const value = list(entry)[1];
-    return typeof value === "string" ? [decodeStrict(u64, fromHex(value), "height")] : [];
-  });
+  const numberOf = async (...at: readonly string[]): Promise<number> =>
+    Number(Object(await resultHttp(hubUrl, "chain_getHeader", at)).number);
+  const [first, last] = [await numberOf(since), await numberOf()];
+  const known = new Set<bigint>();
+  for (let number = first; number <= last; number++) {
+    const block = await resultHttp(hubUrl, "chain_getBlockHash", [number]);
+    const value = await resultHttp(hubUrl, "state_getStorage", [key, block]);
+    if (typeof value === "string") known.add(decodeStrict(u64, fromHex(value), "height"));
+  }
+  return [...known];
 }
 
 function list(value: unknown): readonly unknown[] {

@@ -1,21 +1,19 @@
 /** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
-import { about, type CheckJob, type CheckRow, keepsOut, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
+import { onError } from "../../encoding/coded_error.ts";
+import { about, type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
 import { type StateMachine, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
-import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type ChainCheckContext, type ChainChecks, formatAge } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { checkEndpoints } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
-import { EvmFees, EvmGas } from "./fees.ts";
+import { EvmGas } from "./fees.ts";
 import { EvmHubClient } from "./hub_client.ts";
 import type { ProofProbe } from "./proofs.ts";
-import { contractCode } from "./queries.ts";
 import { SignerFault } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { callOne } from "./rpc_batch.ts";
 import { checkChain } from "./start_check.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */
@@ -32,17 +30,23 @@ export function planEvmChecks(
 ): ChainChecks {
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
-  let answering: Promise<EvmContext> | undefined;
+  let found: ReturnType<typeof checkChain> | undefined;
+  const find = (signal: AbortSignal): ReturnType<typeof checkChain> =>
+    found ??= checkChain(context, hub, signal, REQUEST_TIMEOUT_MS);
   // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
-  const findAnswering = (signal: AbortSignal): Promise<EvmContext> =>
-    answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
-      new EvmContext({ ...context.at, endpoints: endpoint })
-    );
+  const findAnswering = async (signal: AbortSignal): Promise<EvmContext | undefined> => {
+    const { best } = await find(signal);
+    return best && new EvmContext({ ...context.at, endpoints: best });
+  };
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const answered = (
     check: CheckJob["check"],
     run: (own: EvmContext, signal: AbortSignal) => Promise<readonly CheckRow[]>,
-  ): CheckJob => job(check, async (signal) => await run(await findAnswering(signal), signal));
+  ): CheckJob =>
+    job(check, async (signal) => {
+      const own = await findAnswering(signal);
+      return own === undefined ? [] : await run(own, signal);
+    });
   const jobs: readonly (CheckJob | undefined)[] = [
     job("endpoint", (signal) =>
       checkEndpoints(endpoints, {
@@ -55,10 +59,7 @@ export function planEvmChecks(
         simulateFrom: context.signs ? sender : undefined,
       }, signal)),
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
-    answered("host", async (own, signal) => {
-      const rows = await checkChain(own, hub, signal);
-      return rows.some(keepsOut) ? rows : [await describeHost(own, signal), ...rows];
-    }),
+    job("host", async (signal) => (await find(signal)).rows),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
     answered("state_proof", async (_, signal) => {
       const height = await fetchKnownHeight(signal);
@@ -74,7 +75,7 @@ export function planEvmChecks(
   return {
     jobs: jobs.filter((each) => each !== undefined),
     fetchRouterPrice: async (signal) =>
-      await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
+      await new EvmGas(await findAnswering(signal) ?? context).fetchRouterPrice(signal),
   };
 }
 
@@ -98,39 +99,6 @@ async function checkBalance(own: EvmContext, signal: AbortSignal): Promise<reado
     gas.fetchGasQuote(signal),
   ]);
   return [judgeBalance(chain, { account, balanceWei, gasPriceWei })];
-}
-
-/**
- * Finds the first endpoint that answers for the right chain and, where there is one, has the host's contract: others
- * are not synced. @throws {RpcFault} of the preferred one.
- */
-async function findAnsweringEndpoint(
-  { endpoints, host }: Pick<EvmContext["at"], "endpoints" | "host">,
-  signal: AbortSignal,
-): Promise<RpcEndpointSet> {
-  const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
-  let unsynced: RpcEndpointSet | undefined;
-  const attempts = endpoints.each().map(async (endpoint) => {
-    if (await callOne(endpoint, contractCode(host), conditions) !== "0x") return endpoint;
-    unsynced ??= endpoint;
-    throw new Error("No contract at the host's address");
-  });
-  try {
-    return await Promise.any(attempts);
-  } catch (error) {
-    if (unsynced !== undefined) return unsynced;
-    const [first] = error instanceof AggregateError ? error.errors : [error];
-    throw first;
-  }
-}
-
-async function describeHost(context: EvmContext, signal: AbortSignal): Promise<CheckRow> {
-  const { id: { stateMachine: chain }, host } = context.at;
-  const { handler, feeToken, hyperbridge } = await context.hostParams.read(signal);
-  const { decimals } = await new EvmFees(context).fetchFees([], signal);
-  const found =
-    `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`;
-  return about(chain).ok("host", found);
 }
 
 /** Row about the hub's light client in the host. */
@@ -219,11 +187,13 @@ export async function checkSigner(
   // About the signer's host: that it is away is a reason of the chain, which ends when it signs again.
   const { ok, failed } = about(chain, endpoint);
   if (account === readOnlyAccount) return ok("signer", "no signer: nothing is sent to this chain");
-  try {
-    if (endpoint !== undefined) await account.sign(PROBE, signal);
-    return ok("signer", `${address} signs`);
-  } catch (error) {
-    if (!(error instanceof SignerFault)) throw error;
-    return failed("signer", `${address}: ${error.where.method}: ${error.found}`, error.advice);
-  }
+  const signs = ok("signer", `${address} signs`);
+  if (endpoint === undefined) return signs;
+  return await account.sign(PROBE, signal).then(
+    () => signs,
+    onError(
+      SignerFault,
+      ({ where, found, advice }) => failed("signer", `${address}: ${where.method}: ${found}`, advice),
+    ),
+  );
 }

@@ -174,7 +174,7 @@ export function assembleEvmChain(
     hubClient: new EvmHubClient(context),
     gates: new EvmGates(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
-    check: (hub, signal) => checkChain(context, hub, signal),
+    check: async (hub, signal) => (await checkChain(context, hub, signal)).rows,
     signMessage: (message, signal) => signMessage(context.at.account, message, signal),
     // HTTP connections belong to the runtime.
     close: () => Promise.resolve(),

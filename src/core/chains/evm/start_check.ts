@@ -2,66 +2,65 @@
  * Checks that an EVM chain must pass: whether endpoints, host contract and configuration fit together. Source:
  * docs/protocol/messaging.md section 4.
  */
-import { about, type CheckRow, silenceRow } from "../../checks/check_row.ts";
+import { about, type CheckRow } from "../../checks/check_row.ts";
 import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
 import { type StateMachineId, toParaId } from "../../ismp/state_machine.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { type CallConditions, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import type { FindingCode } from "../../checks/findings.ts";
 import { batchCallSupport, isSupported } from "./hub_client.ts";
-import { judgeChainId } from "./endpoint_checks.ts";
+import { type ChainIdReport, judgeChainIds } from "./endpoint_checks.ts";
 import type { EvmContext } from "./evm_context.ts";
 import * as ask from "./queries.ts";
 import { callAll, orFault, probeAll } from "./rpc_batch.ts";
 
-/** Timeout of each endpoint: one that hangs must not use up the time of the whole check. */
-const ENDPOINT_TIMEOUT_MS = 10_000;
+/** Timeout of each endpoint at the start: one that hangs must not use up the time of the whole check. */
+const START_TIMEOUT_MS = 10_000;
+
+/** What was found of a chain. */
+interface ChainFindings {
+  readonly rows: readonly CheckRow[];
+  /** Set of the endpoint that the rows about contracts are from; `undefined`: none serves the chain. */
+  readonly best?: RpcEndpointSet;
+}
 
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
-interface EndpointAnswers {
+interface EndpointAnswers extends ChainIdReport {
   /** A set of one. */
   readonly endpoint: RpcEndpointSet;
-  readonly host: string;
-  readonly id: bigint | RpcFault;
   readonly code: string | RpcFault;
   readonly params: HostParams | RpcFault;
   readonly hubHeight: bigint | RpcFault;
 }
 
 /**
- * Queries every endpoint once, and the host's contracts once more.
+ * Queries every endpoint once, and the host's contracts once more. @param timeoutMs of each endpoint
  * @throws {RpcFault} when no endpoint answers at all: then nothing can be said about the configuration.
  */
 export async function checkChain(
   context: EvmContext,
   hub: StateMachineId,
   signal: AbortSignal,
-): Promise<readonly CheckRow[]> {
+  timeoutMs = START_TIMEOUT_MS,
+): Promise<ChainFindings> {
   const { id: { stateMachine: chain }, chainId, endpoints } = context.at;
+  const conditions = { signal, timeoutMs };
   const answers = await Promise.all(
-    endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, signal)),
+    endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, conditions)),
   );
   const silent = answers.flatMap(({ id }) => id instanceof RpcFault ? [id] : []);
   if (silent.length === answers.length) throw allSilent(silent);
   const own = answers.filter(({ id }) => id === BigInt(chainId));
-  const hasOwn = own.length > 0;
-  const rows = [
-    ...silent.map((fault) => silenceRow(chain, fault, true)),
-    ...answers.flatMap(({ id, host }): CheckRow[] => {
-      if (id instanceof RpcFault || id === BigInt(chainId)) return [];
-      const wanted = { chain, chainId: BigInt(chainId), key: "rpc_urls" };
-      return [judgeChainId({ ...about(chain, host), id }, wanted, hasOwn)];
-    }),
-  ];
+  const rows = [...judgeChainIds(answers, { chain, chainId: BigInt(chainId), key: "rpc_urls" })];
   const [best] = own.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
-  if (best === undefined) return rows;
+  if (best === undefined) return { rows };
   if (best.code !== "0x") rows.push(...own.flatMap((each) => unsyncedRow(context, each)));
   rows.push(...hostRows(context, best, hub));
   if (!(best.params instanceof RpcFault)) {
     context.hostParams.note(best.params);
     rows.push(...await contractRows(context, { params: best.params, endpoint: best.endpoint }, signal));
   }
-  return rows;
+  return { rows, best: best.endpoint };
 }
 
 /** What speaks against the answers of an endpoint: it may be the only one that is not synced, or busy. */
@@ -83,7 +82,7 @@ function unsyncedRow(
 async function askEndpoint(
   context: EvmContext,
   { endpoint, hub }: { readonly endpoint: RpcEndpointSet; readonly hub: StateMachineId },
-  signal: AbortSignal,
+  conditions: CallConditions,
 ): Promise<EndpointAnswers> {
   const { host } = context.at;
   const [id, code, params, hubHeight] = await probeAll(endpoint, [
@@ -91,7 +90,7 @@ async function askEndpoint(
     ask.contractCode(host),
     context.hostParams.query,
     ask.contractRead(host, hostReads.latestStateMachineHeight, toParaId(hub.stateMachine)),
-  ], { signal, timeoutMs: ENDPOINT_TIMEOUT_MS });
+  ], conditions);
   return { endpoint, host: endpoint.hosts.join(), id, code, params, hubHeight };
 }
 
@@ -141,25 +140,30 @@ async function contractRows(
   { params, endpoint }: { readonly params: HostParams; readonly endpoint: RpcEndpointSet },
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  const { ok, failed } = about(context.at.id.stateMachine);
+  const { id: { stateMachine: chain }, host } = context.at;
+  const { ok, failed } = about(chain);
+  const { handler, feeToken, hyperbridge } = params;
   const [code, decimals, support] = await callAll(endpoint, [
-    ask.contractCode(params.handler),
-    orFault(ask.readable(ask.contractRead(params.feeToken, feeTokenDecimals))),
-    orFault(batchCallSupport(params.handler)),
+    ask.contractCode(handler),
+    orFault(ask.readable(ask.contractRead(feeToken, feeTokenDecimals))),
+    orFault(batchCallSupport(handler)),
   ], { signal });
   if (code === "0x") {
-    return [failed("handler_not_found", `no contract at the host's handler ${params.handler}`)];
+    return [failed("handler_not_found", `no contract at the host's handler ${handler}`)];
   }
   if (decimals instanceof RpcFault && isTransient(decimals)) throw decimals;
-  const rows: CheckRow[] = [];
-  if (typeof decimals !== "number") {
-    const found = `the decimals of the host's fee token ${params.feeToken} cannot be read`;
-    rows.push(failed("fee_token_unreadable", found));
-  }
+  const rows = [
+    typeof decimals === "number"
+      ? ok(
+        "host",
+        `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`,
+      )
+      : failed("fee_token_unreadable", `the decimals of the host's fee token ${feeToken} cannot be read`),
+  ];
   const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
-  if (!(support instanceof RpcFault)) context.batchingHandlers.set(params.handler, hasBatchCall);
+  if (!(support instanceof RpcFault)) context.batchingHandlers.set(handler, hasBatchCall);
   if (!hasBatchCall) {
-    const found = `handler ${params.handler} has no batchCall; consensus updates cannot ride with messages`;
+    const found = `handler ${handler} has no batchCall; consensus updates cannot ride with messages`;
     rows.push(ok("batch_call_unavailable", found));
   }
   return rows;

@@ -3,6 +3,7 @@
  * (`--rpc-max-response-size`): `System.Events` has the commitments of the messages, whose bodies are fetched in parts. Source:
  * polytope-labs/hyperbridge: modules/pallets/ismp/src/lib.rs (`Event`), modules/pallets/ismp/rpc/src/lib.rs.
  */
+import { recover } from "../../encoding/coded_error.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { type Codec, hash256, ScaleError, Struct, u64 } from "../../encoding/scale.ts";
 import {
@@ -173,13 +174,10 @@ export class BlockEventReader {
 
   /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
   readFields<T>(event: RuntimeEvent, codec: Codec<T>, block: bigint): T | undefined {
-    try {
-      return this.decode(event, codec);
-    } catch (error) {
-      if (!(error instanceof ScaleError)) throw error;
+    return recover(ScaleError, () => this.decode(event, codec), () => {
       this.warn(event, block);
       return undefined;
-    }
+    });
   }
 
   /** Names an event that cannot be read. */

@@ -41,8 +41,9 @@ Deno.test("beefy: a client expires in the very second that the host counts", () 
   assert.equal(isExpired({ nowSec: 1_100n, updatedSec: 900n, unstakingSec: 200n }), true);
 });
 
+const { state } = view;
+
 function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bigint): BatchedProof {
-  const { state } = view;
   const commitment = { timestampSec: 1n, overlayRoot: root, stateRoot: root };
   const heights = hubHeight === undefined ? [] : [{ paraId: 4009, height: hubHeight, commitment }];
   const after = { ...state, current: { ...state.current, id: setId ?? state.current.id } };
@@ -51,51 +52,37 @@ function proof(bytes: number, blockNumber = 101n, setId?: bigint, hubHeight?: bi
   return { bytes: new Uint8Array(bytes), checked };
 }
 
-Deno.test("beefy: a proof is needed while neither block nor pool has it", () => {
-  const { state } = view;
-  const proofs = [proof(1, 101n), proof(1, 105n)];
-  assert.equal(areStillNeeded(proofs, { state, pendingHeight: 100n, pendingSetId: 1n }, "pool"), true);
-  assert.equal(areStillNeeded(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "pool"), false);
-  assert.equal(areStillNeeded(proofs, { state, pendingHeight: 101n, pendingSetId: 1n }, "blocks"), true);
-  const moved = { ...state, latestHeight: 104n };
-  assert.equal(
-    areStillNeeded(proofs, { state: moved, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
-    false,
-  );
-});
+const newerBlocks = [proof(1, 101n), proof(1, 105n)];
+const newerSets = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
+const rotated = { ...state, latestHeight: 101n, current: state.next };
 
-Deno.test("beefy: a change of the set that an earlier block has delivered makes another block's proof of it unnecessary", () => {
-  const { state } = view;
-  const proofs = [proof(1, 105n, 2n), proof(1, 205n, 3n)];
-  const before = { state, pendingHeight: 100n, pendingSetId: 1n };
-  assert.equal(areStillNeeded(proofs, before, "blocks"), true);
-  assert.equal(areStillNeeded(proofs, before, "pool"), true);
-  const inMempool = { state, pendingHeight: 101n, pendingSetId: 2n };
-  assert.equal(areStillNeeded(proofs, inMempool, "pool"), false);
-  assert.equal(areStillNeeded(proofs, inMempool, "blocks"), true);
-  const rotated = { ...state, latestHeight: 101n, current: state.next };
-  assert.equal(
-    areStillNeeded(proofs, { state: rotated, pendingHeight: 101n, pendingSetId: 2n }, "blocks"),
-    false,
-  );
-  const sameSet = { ...state, latestHeight: 104n };
-  assert.equal(
-    areStillNeeded(proofs, { state: sameSet, pendingHeight: 104n, pendingSetId: 1n }, "blocks"),
-    true,
-  );
+/** Proofs, what the host trusts, newest block and set with what is in the pool, and whether they are needed by either. */
+const needs: readonly (readonly [readonly BatchedProof[], typeof state, bigint, bigint, boolean, boolean])[] =
+  [
+    [newerBlocks, state, 100n, 1n, true, true],
+    [newerBlocks, state, 101n, 1n, true, false],
+    [newerBlocks, { ...state, latestHeight: 104n }, 104n, 1n, false, false],
+    // A change of the set that an earlier block has delivered makes another block's proof of it unnecessary.
+    [newerSets, state, 100n, 1n, true, true],
+    [newerSets, state, 101n, 2n, true, false],
+    [newerSets, rotated, 101n, 2n, false, false],
+    [newerSets, { ...state, latestHeight: 104n }, 104n, 1n, true, true],
+  ];
+
+Deno.test("beefy: a proof is needed while neither block nor pool has its block, or the set that it brings", () => {
+  for (const [proofs, state, pendingHeight, pendingSetId, ...expected] of needs) {
+    const needed = (["blocks", "pool"] as const).map((by) =>
+      areStillNeeded(proofs, { state, pendingHeight, pendingSetId }, by)
+    );
+    assert.deepEqual(needed, expected, `${pendingHeight}, ${pendingSetId}`);
+  }
 });
 
 Deno.test("beefy: a height of the hub that another block has delivered needs no proof for messages, but one of signers", () => {
-  const at = (before: bigint, now: bigint): { readonly before: bigint; readonly now: bigint } => ({
-    before,
-    now,
-  });
-  const messages = [proof(1, 105n, undefined, 20n)];
-  assert.equal(isHeightDelivered(messages, 4009, at(10n, 10n)), false);
-  assert.equal(isHeightDelivered(messages, 4009, at(10n, 19n)), false);
-  assert.equal(isHeightDelivered(messages, 4009, at(10n, 20n)), true);
-  assert.equal(isHeightDelivered(messages, 2000, at(10n, 20n)), false);
-  assert.equal(isHeightDelivered([proof(1, 105n, 2n, 20n)], 4009, at(10n, 20n)), false);
+  const isDelivered = (now: bigint, paraId = 4009, setId?: bigint): boolean =>
+    isHeightDelivered([proof(1, 105n, setId, 20n)], paraId, { before: 10n, now });
+  assert.deepEqual([10n, 19n, 20n].map((now) => isDelivered(now)), [false, false, true]);
+  assert.deepEqual([isDelivered(20n, 2000), isDelivered(20n, 4009, 2n)], [false, false]);
 });
 
 /** A hub all of whose blocks are final. */

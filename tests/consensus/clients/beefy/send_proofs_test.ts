@@ -116,50 +116,32 @@ const mined: SubmissionOutcome = {
   refusal: undefined,
 };
 
-interface Scene {
-  readonly chain: OneNonce;
-  readonly clock: FakeClock;
-  readonly stop: AbortController;
-  readonly log: RecordedLog;
-  isNews: boolean;
-  send(): Promise<SubmitResult>;
-}
+class Scene {
+  readonly chain = new OneNonce();
+  readonly clock = new FakeClock();
+  readonly stop = new AbortController();
+  readonly log = new RecordedLog();
+  readonly #loss: DailyLoss | undefined;
+  isNews = true;
 
-/** @param limitMicroUsd `maximum_daily_loss`; a wei is a micro-dollar here */
-function scene(limitMicroUsd?: bigint): Scene {
-  const chain = new OneNonce();
-  const clock = new FakeClock();
-  const stop = new AbortController();
-  const log = new RecordedLog();
-  const price27 = 10n ** 39n;
-  const price = {
-    kind: "known",
-    price27,
-    origin: "fixed",
-    readAtMs: 0,
-    isRemembered: false,
-    failures: [],
-  } as const;
-  const deps = { clock, log, price: { fetchPrice: () => Promise.resolve(price) }, text: memoryText() };
-  const loss = limitMicroUsd === undefined ? undefined : new DailyLoss(deps, limitMicroUsd);
-  const made: Scene = {
-    chain,
-    clock,
-    stop,
-    log,
-    isNews: true,
-    send: () =>
-      sendProofs(
-        { clock, log, chain, loss },
-        { proofs: [Uint8Array.of(1)], isStillNeeded: () => Promise.resolve(made.isNews) },
-        stop.signal,
-      ),
-  };
-  return made;
+  /** @param limitMicroUsd `maximum_daily_loss`; a wei is a micro-dollar here */
+  constructor(limitMicroUsd?: bigint) {
+    const quote = { kind: "known", price27: 10n ** 39n, origin: "fixed", readAtMs: 0 } as const;
+    const price = { fetchPrice: () => Promise.resolve({ ...quote, isRemembered: false, failures: [] }) };
+    const deps = { clock: this.clock, log: this.log, price, text: memoryText() };
+    this.#loss = limitMicroUsd === undefined ? undefined : new DailyLoss(deps, limitMicroUsd);
+  }
+
+  send(): Promise<SubmitResult> {
+    const { clock, log, chain } = this;
+    const isStillNeeded = (): Promise<boolean> => Promise.resolve(this.isNews);
+    const work = { proofs: [Uint8Array.of(1)], isStillNeeded };
+    return sendProofs({ clock, log, chain, loss: this.#loss }, work, this.stop.signal);
+  }
 }
 
 Deno.test("beefy: nothing is signed once the host knows the proofs", async () => {
-  const made = scene();
+  const made = new Scene();
   made.isNews = false;
   assert.deepEqual(await made.send(), { kind: "overtaken" });
   assert.deepEqual(made.chain.log, []);
@@ -167,7 +149,7 @@ Deno.test("beefy: nothing is signed once the host knows the proofs", async () =>
 });
 
 Deno.test("beefy: a transaction is followed through faults of endpoints to its block", async () => {
-  const made = scene();
+  const made = new Scene();
   made.chain.faults = 3;
   const sending = made.send();
   await made.clock.advance(7_000);
@@ -178,7 +160,7 @@ Deno.test("beefy: a transaction is followed through faults of endpoints to its b
 });
 
 Deno.test("beefy: what a transaction with proofs cost is reported with its outcome", async () => {
-  const made = scene();
+  const made = new Scene();
   const spent = { gasUsed: 400_000n, gasPriceWei: 10n ** 9n, dataCostWei: 5n };
   made.chain.outcome = () => ({ ...mined, advancedClient: false, spent });
   await made.clock.run(made.send());
@@ -191,7 +173,7 @@ Deno.test("beefy: what a transaction with proofs cost is reported with its outco
 });
 
 Deno.test("beefy: what waits too long is replaced at a higher price, at most three times, and then cancelled", async () => {
-  const made = scene();
+  const made = new Scene();
   const sending = made.send();
   await made.clock.advance(600_000);
   const { log } = made.chain;
@@ -211,7 +193,7 @@ Deno.test("beefy: what waits too long is replaced at a higher price, at most thr
 });
 
 Deno.test("beefy: nothing is signed that maximum_daily_loss does not cover, with all that was signed before", async () => {
-  const made = scene(250n);
+  const made = new Scene(250n);
   made.chain.outcome = () => mined;
   for (let sent = 0; sent < 2; sent++) {
     // A nonce of its own for each.
@@ -234,7 +216,7 @@ Deno.test("beefy: replacements and cancellations stay within maximum_gas_price a
       140n,
     ]] as const
   ) {
-    const made = scene(limitMicroUsd);
+    const made = new Scene(limitMicroUsd);
     made.chain.maximumWei = maximumWei;
     const sent = made.send();
     await made.clock.advance(1_000_000);
@@ -247,7 +229,7 @@ Deno.test("beefy: replacements and cancellations stay within maximum_gas_price a
 });
 
 Deno.test("beefy: while a chain stands still, the price of a cancellation stays near the market's", async () => {
-  const made = scene();
+  const made = new Scene();
   const sending = made.send();
   await made.clock.advance(6 * 3_600_000);
   const highest = [...made.chain.prices.values()].reduce((a, b) => a > b ? a : b);
@@ -260,7 +242,7 @@ Deno.test("beefy: while a chain stands still, the price of a cancellation stays 
 });
 
 Deno.test("beefy: what waits too long and is no longer needed is cancelled at once, and an older one may still be mined", async () => {
-  const made = scene();
+  const made = new Scene();
   const sending = made.send();
   await made.clock.advance(60_000);
   made.isNews = false;
@@ -272,7 +254,7 @@ Deno.test("beefy: what waits too long and is no longer needed is cancelled at on
 });
 
 Deno.test("beefy: a transaction that no node knows any more is sent again", async () => {
-  const made = scene();
+  const made = new Scene();
   made.chain.outcome = () => ({ kind: "unknown" });
   const sending = made.send();
   const sent = (): number => made.chain.log.filter((line) => line === "send at 100").length;
@@ -285,31 +267,31 @@ Deno.test("beefy: a transaction that no node knows any more is sent again", asyn
 });
 
 Deno.test("beefy: a nonce that another program has used is a loss, not a fault; a pool's word for it is none", async () => {
-  const replaced = scene();
+  const replaced = new Scene();
   replaced.chain.outcome = () => ({ kind: "replaced" });
   assert.equal((await replaced.clock.run(replaced.send())).kind, "lost");
-  const used = scene();
+  const used = new Scene();
   used.chain.broadcasting = () => ({ kind: "nonceUsed" });
   used.chain.outcome = () => mined;
   assert.equal((await used.clock.run(used.send())).kind, "accepted");
 });
 
 Deno.test("beefy: a failed transaction is reported with its reason", async () => {
-  const made = scene();
+  const made = new Scene();
   const refusal = { code: "unknown_authority_set", detail: "UnknownAuthoritySet()" } as const;
   made.chain.outcome = () => ({ ...mined, succeeded: false, refusal });
   assert.deepEqual(await made.clock.run(made.send()), { kind: "refused", refusal });
 });
 
 Deno.test("beefy: a stopping program waits some seconds for what it has sent", async () => {
-  const made = scene();
+  const made = new Scene();
   const sending = made.send();
   await made.clock.advance(3_000);
   made.stop.abort(new ShutdownRequested("SIGTERM"));
   await made.clock.advance(2_000);
   made.chain.outcome = () => mined;
   assert.equal((await made.clock.run(sending)).kind, "accepted");
-  const late = scene();
+  const late = new Scene();
   const waiting = late.send();
   await late.clock.advance(3_000);
   late.stop.abort(new ShutdownRequested("SIGTERM"));

@@ -10,8 +10,7 @@ import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { reasonOf, updatesOf } from "../../findings.ts";
+import { catchProverFault, reasonOf, updatesOf } from "../../findings.ts";
 import { Fixture, never, onFixture } from "./fixture.ts";
 
 /** A test of this file, so that reports name it. */

@@ -11,8 +11,7 @@ import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { grandpaStateOf } from "../../../../devnet/updates/substrate_oracle_chain.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { outcomeOf, reasonOf, turned, updatesOf } from "../../findings.ts";
+import { catchProverFault, outcomeOf, reasonOf, turned, updatesOf } from "../../findings.ts";
 import { Fixture, never, SIBLING } from "./fixture.ts";
 
 Deno.test("parachain prover: a sibling follows the hub, with the roots and the time of its headers", async () => {

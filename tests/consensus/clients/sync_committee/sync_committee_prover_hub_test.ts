@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
-import { catchProverFault } from "../../prover_faults.ts";
+import { catchProverFault } from "../../findings.ts";
 import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { beaconTarget, changeAt, eth0, Fixture, type HubRuntime, never } from "./fixture.ts";

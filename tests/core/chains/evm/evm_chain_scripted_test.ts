@@ -112,6 +112,7 @@ Deno.test("evm chain: the start-up check names a host without the hub, and a han
   const texts = (await chain.check(hub, never)).map(({ result, found }) => `${result}: ${found}`);
   const inOrder = [
     "^warning: host .* does not accept KUSAMA-4009;",
+    "^ok: host .* of KUSAMA-4009, handler .*, fee token .* with 0 decimals",
     "^ok: handler .* has no batchCall",
   ];
   assert.equal(texts.length, inOrder.length, texts.join("\n"));
