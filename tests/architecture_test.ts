@@ -60,31 +60,11 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /core\/rpc\/a\.ts: imports point down only/,
   ],
   [
-    "a dynamic import to above",
-    { "core/runtime/a.ts": 'const b = await import("../rpc/b.ts");', "core/rpc/b.ts": "" },
-    /imports point down only/,
-  ],
-  [
-    "a re-export from above",
-    { "core/config/a.ts": 'export * from "../chains/b.ts";', "core/chains/b.ts": "" },
-    /imports point down only/,
-  ],
-  [
     "a program that imports the other one",
     { "messaging/a.ts": 'import { b } from "../consensus/b.ts";', "consensus/b.ts": "" },
     /messaging\/a\.ts: consensus may not be imported/,
   ],
-  [
-    "the core importing a program",
-    { "core/chains/a.ts": 'import "../../messaging/b.ts";' },
-    /messaging may not/,
-  ],
   ["the build importing the core", { "build/a.ts": 'import { b } from "../core/b.ts";' }, /stands apart/],
-  [
-    "a program importing the build",
-    { "messaging/a.ts": 'import { b } from "../build/b.ts";' },
-    /build may not/,
-  ],
   [
     "the protocol importing the runtime",
     { "core/ismp/a.ts": 'import type { Clock } from "../runtime/clock.ts";' },
@@ -101,11 +81,6 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /only consensus\/registry\.ts knows the light clients/,
   ],
   [
-    "the program importing a light client",
-    { "consensus/connect.ts": 'import "./clients/bsc/client.ts";' },
-    /only consensus\/registry\.ts knows the light clients/,
-  ],
-  [
     "the registry importing more of a light client than its definition",
     { "consensus/registry.ts": 'import "./clients/bsc/client.ts";\nimport "./clients/bsc/bsc_prover.ts";' },
     /lists definitions and nothing else/,
@@ -114,11 +89,6 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     "rules of a light client importing its prover",
     { "consensus/clients/bsc/spec/a.ts": 'import "../bsc_prover.ts";' },
     /protocol code is pure and may not import consensus\/clients\/bsc\/bsc_prover\.ts/,
-  ],
-  [
-    "rules of a light client importing a node's interface",
-    { "consensus/clients/bsc/spec/a.ts": 'import "../../../../core/rpc/fault.ts";' },
-    /protocol code is pure/,
   ],
   [
     "the protocol importing a library with effects",
@@ -130,8 +100,6 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   ["Deno", { "messaging/run.ts": "const text = Deno.readTextFileSync(path);" }, /Deno must be handed in/],
   ["fetch", { "core/chains/a.ts": "const answer = await fetch(url);" }, /fetch must be handed in/],
   ["fetch as a value", { "core/chains/a.ts": "connect({ fetchFn: fetch });" }, /fetch must be handed in/],
-  ["fetch in a condition", { "core/chains/a.ts": "const a = b ? fetch(c) : d;" }, /fetch must be handed in/],
-  ["fetch in a template", { "core/chains/a.ts": "const a = `x ${await fetch(b)} y`;" }, /fetch must be/],
   [
     "a socket",
     { "core/rpc/endpoint_set.ts": "const socket = new WebSocket(url);" },
@@ -268,7 +236,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_355,
   "lines of devnet": 30_409,
-  "lines of tests": 82_812,
+  "lines of tests": 82_597,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 73,

@@ -62,7 +62,6 @@ const LONGEST: readonly string[] = [
   "tests/scenario/consensus_chains_test.ts",
   "tests/scenario/claims_test.ts",
   "tests/scenario/delivery_test.ts",
-  "tests/scenario/consensus_rollups_test.ts",
   "tests/scenario/remote_signer_test.ts",
   "tests/scenario/start_checks_test.ts",
   "tests/scenario/kill_test.ts",
