@@ -7,7 +7,7 @@
 import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../../core/rpc/call.ts";
 import type { DecisionRow } from "../../ledger/ledger.ts";
 import {
   type BatchDecision,
@@ -78,18 +78,16 @@ async function readFees(
     );
   await Promise.all([...Map.groupBy(candidates, chainOf)].map(async ([chain, members]) => {
     if (chain === undefined) return; // other requests of the hub have no fee
-    try {
-      const keys = members.map(({ message }) => toReceiptKey(message));
-      const { units, decimals } = await chain.fees.fetchFees(keys, signal);
-      for (const [index, { row }] of members.entries()) {
-        const payment = findOwnPayment(context, row);
-        const paid = payment?.amount ?? units[index];
-        const fee18 = paid === undefined ? undefined : toFee18(paid, decimals);
-        fees.set(row.commitment, payment && fee18 !== undefined ? paymentBudget18(fee18) : fee18);
-      }
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      log.debug("read_failed.fees", { chain: target.id.stateMachine, error });
+    const keys = members.map(({ message }) => toReceiptKey(message));
+    const found = await chain.fees.fetchFees(keys, signal).catch(keepFault);
+    if (found instanceof RpcFault) {
+      return log.debug("read_failed.fees", { chain: target.id.stateMachine, error: found });
+    }
+    for (const [index, { row }] of members.entries()) {
+      const payment = findOwnPayment(context, row);
+      const paid = payment?.amount ?? found.units[index];
+      const fee18 = paid === undefined ? undefined : toFee18(paid, found.decimals);
+      fees.set(row.commitment, payment && fee18 !== undefined ? paymentBudget18(fee18) : fee18);
     }
   }));
   return fees;
