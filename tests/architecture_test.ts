@@ -236,12 +236,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_320,
   "lines of devnet": 29_903,
-  "lines of tests": 81_302,
+  "lines of tests": 81_310,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 72,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_596,
+  "words of docs": 59_607,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
