@@ -228,20 +228,20 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 587,
   "messaging/fees": 2620,
   "messaging/ledger": 4330,
-  "messaging/relay": 7069,
+  "messaging/relay": 7063,
   "messaging/status": 1065,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_320,
+  "lines of src": 72_314,
   "lines of devnet": 29_903,
-  "lines of tests": 81_310,
+  "lines of tests": 81_318,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 72,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_607,
+  "words of docs": 59_595,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */
