@@ -25,8 +25,8 @@ import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { FeeReader, LegProfit, LegRun, TargetContext } from "../leg.ts";
 import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
-import { type Candidate, findOwnPayment, type Judge, type Refused, screen } from "../messages.ts";
-import type { Finding } from "../decisions/retry_schedule.ts";
+import { type Candidate, findOwnPayment, type Judge, screen } from "../messages.ts";
+import type { Finding, Refused } from "../decisions/retry_schedule.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 
 /** A message with its revenue. */
@@ -124,20 +124,22 @@ export async function filterProfitable(
     offers.every(({ isOwnPayment }) => isOwnPayment);
   // The required profit is the margin for price changes until it is signed.
   const maxGasPriceWei = isOwnMoney || profit.minimumPercent !== 0 ? coveringPriceWei(bound) : undefined;
-  const revenueOf = new Map(revenues.map((revenue) => [revenue.message, revenue]));
   const gone = new Set(await findGoneRequests(leg, profit, revenues.filter(({ isGone }) => isGone)));
   leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
   });
-  const heldOf = new Map(decided.hold.map((verdict) => [verdict.id, verdict]));
-  const candidates = screen(leg, work.candidates, ({ row, message }) => {
-    if (gone.has(message)) {
-      return { reason: "request_gone", detail: "the source no longer knows the request", end: "gone" };
-    }
-    const verdict = heldOf.get(row.commitment);
-    return verdict && judgeUnpaid(leg, work.part, { verdict, revenue: revenueOf.get(message) });
-  });
+  const unpaid = new Map(
+    decided.hold.map((verdict) => [verdict.id, judgeUnpaid(leg, work.part, verdict, revenues)]),
+  );
+  const candidates = screen(
+    leg,
+    work.candidates,
+    ({ row, message }) =>
+      gone.has(message)
+        ? { reason: "request_gone", detail: "the source no longer knows the request", end: "gone" }
+        : unpaid.get(row.commitment),
+  );
   return { candidates, maxGasPriceWei };
 }
 
@@ -254,14 +256,16 @@ export function toDecisions(
 function judgeUnpaid(
   context: TargetContext,
   { simulation }: ProvenBatch,
-  { verdict, revenue }: { readonly verdict: HeldVerdict; readonly revenue: Revenue | undefined },
+  verdict: HeldVerdict,
+  revenues: readonly Revenue[],
 ): Finding {
   const { requiredUsd18, feeUsd18: offeredUsd18 } = verdict.numbers;
   const isFailed = verdict.reason === "unprofitable";
   const isBlind = isFailed && simulation.isBlind === true;
   // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
   const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
-  const isUnpriced = revenue?.isRewarded === true && context.settings.hubTokenPrice27 === undefined;
+  const isUnpriced = context.settings.hubTokenPrice27 === undefined &&
+    revenues.some(({ row, isRewarded }) => isRewarded && row.commitment === verdict.id);
   return {
     // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
     reason: isBlind ? "untraceable" : verdict.reason,
