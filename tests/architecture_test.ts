@@ -190,21 +190,21 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2825,
+  "consensus": 2819,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2217,
-  "consensus/clients/bsc": 1405,
+  "consensus/clients/bsc": 1404,
   "consensus/clients/grandpa": 1420,
   "consensus/clients/op_stack": 1369,
-  "consensus/clients/parachain": 583,
-  "consensus/clients/polygon": 1867,
+  "consensus/clients/parachain": 577,
+  "consensus/clients/polygon": 1865,
   "consensus/clients/sync_committee": 4141,
   "consensus/commands": 383,
   "consensus/config": 848,
   "consensus/relay_chain": 437,
   "consensus/rest": 226,
-  "consensus/rollup": 1096,
+  "consensus/rollup": 1094,
   "consensus/spec": 150,
   "consensus/status": 423,
   "core/beefy": 447,
@@ -234,7 +234,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_314,
+  "lines of src": 72_297,
   "lines of devnet": 29_903,
   "lines of tests": 81_318,
   "lines of the longest function of src": 65,
