@@ -231,7 +231,7 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2832,
+  "consensus": 2831,
   "consensus/checks": 174,
   "consensus/clients/arbitrum": 727,
   "consensus/clients/beefy": 2222,
@@ -251,13 +251,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 447,
   "core/chains": 12_072,
   "core/checks": 1225,
-  "core/commands": 1545,
-  "core/config": 3080,
-  "core/encoding": 579,
+  "core/commands": 1555,
+  "core/config": 3076,
+  "core/encoding": 574,
   "core/evm": 1685,
   "core/hub_proofs": 725,
   "core/ismp": 1800,
-  "core/merkle": 914,
+  "core/merkle": 877,
   "core/pricing": 336,
   "core/rpc": 3555,
   "core/runtime": 1990,
@@ -275,9 +275,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_397,
+  "lines of src": 72_360,
   "lines of devnet": 30_409,
-  "lines of tests": 84_362,
+  "lines of tests": 84_368,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 31,
   "files of src with one importer, in the same folder": 73,
