@@ -1,5 +1,9 @@
 /** Chains as operators name them: by their section of the configuration, or as a state machine. Pure. */
+<<<<<<< HEAD
 import type { NamedSection } from "../config/chain_names.ts";
+=======
+import { recover } from "../encoding/coded_error.ts";
+>>>>>>> int
 import { nearestWord } from "../config/spelling.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { CommandRefusal } from "./command.ts";
@@ -19,10 +23,5 @@ export function findChain(sections: readonly NamedSection[], text: string): Stat
 }
 
 function toStateMachine(text: string): StateMachine | undefined {
-  try {
-    return parseStateMachine(text);
-  } catch (error) {
-    if (!(error instanceof IdentifierError)) throw error;
-    return undefined;
-  }
+  return recover(IdentifierError, () => parseStateMachine(text), () => undefined);
 }

@@ -299,7 +299,7 @@ export function delivered(node: MemoryNode): Hash256[] {
 export interface SetUp extends RelayerOptions {
   readonly nodes?: ConstructorParameters<typeof Fixture>[0];
   readonly fixture?: Fixture;
-  readonly ledger?: Ledger;
+  readonly ledger?: Ledger | undefined;
 }
 
 /** The chains, a relayer between them, and its legs: from the hub to the second chain, and from the first one to the hub. */

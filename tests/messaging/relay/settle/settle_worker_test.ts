@@ -300,16 +300,20 @@ Deno.test("settle: of two transactions with one message a reorganisation takes b
   assert.equal(relayer.row(first).state, "submitted");
 });
 
-Deno.test("settle: a block that is gone with everything in it is reported, and the bytes go out again", async () => {
+Deno.test("settle: a block that is gone with everything in it is reported and cost nothing; the bytes go out again, and are paid once", async () => {
   const { fixture, relayer, first } = await included();
+  const spent = (): unknown[] =>
+    relayer.ledger.spending.listMined(names.two, 0).map(({ result, costWei }) => [result, costWei]);
+  const paid = [["delivered", 200_000n * fixture.two.priceWei]];
+  assert.deepEqual(spent(), paid);
   fixture.two.reorganise(1, "forget");
   await mine(relayer, 6);
-  assert.equal(relayer.row(first).state, "submitted");
+  assert.deepEqual([relayer.row(first).state, spent()], ["submitted", []]);
   assert.equal(relayer.log.linesOf("transaction_failed.reorganised").length, 1);
   await settle(relayer);
   await mine(relayer, 6);
   assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(record(relayer, first)?.isFinal, true);
+  assert.deepEqual([record(relayer, first)?.isFinal, spent()], [true, paid]);
 });
 
 Deno.test("settle: a delivery that reverts in its new block is taken back, with its record", async () => {
