@@ -79,11 +79,6 @@ export class Governance {
     return this.#enqueue((execution) => this.#pallets.balances.set(execution.overlay, account, free));
   }
 
-  /** Writes what the consensus clients are told by governance and fishermen: items of `consensusSettings`. */
-  change(write: AdminAction): Promise<BlockName> {
-    return this.#enqueue(write);
-  }
-
   /** Upgrades the runtime. The block that brings the new one is still executed by the old one. */
   upgradeRuntime(change: RuntimeChange): Promise<BlockName> {
     return this.#enqueue((execution) => {
