@@ -1,38 +1,9 @@
 import assert from "node:assert/strict";
-import { fromHex, toHash256 } from "../src/core/encoding/bytes.ts";
+import { toHash256 } from "../src/core/encoding/bytes.ts";
 import { readHistory } from "./traffic/chain_history.ts";
 import { startDevnet } from "./devnet.ts";
-import { advanceHub, readHubConsensus, readHubHeight } from "./evm/host_admin.ts";
-import { demoModuleId } from "./hub/hub.ts";
+import { advanceHub, readHubConsensus } from "./evm/host_admin.ts";
 import { delivered, sendPing, waitForDelivery, waitUntil } from "./traffic/messages.ts";
-import { hubViews } from "./terminal/route_board.ts";
-import { FIRST_BEEFY_SET } from "./relay/validators.ts";
-
-Deno.test("devnet: one consensus relayer proves all chains to the hub", async () => {
-  await using devnet = await startDevnet({ feeds: "together" });
-  for (let update = 0; update < 2; update++) {
-    const before = hubViews(devnet);
-    await waitUntil("an update of each chain", () => {
-      return hubViews(devnet).every(({ height }, at) => height > (before[at]?.height ?? 0n));
-    });
-  }
-});
-
-Deno.test("devnet: chains and hub know each other when it is ready, and continue learning", async () => {
-  await using devnet = await startDevnet();
-  const a = devnet.chain("A");
-  const hub = devnet.hub.identity.stateMachine;
-  const atStart = devnet.hub.latestHeight(devnet.idOnHub(a)) ?? 0n;
-  assert.ok(atStart > 0n);
-  await waitUntil("the hub knows a newer height of A", () => {
-    return (devnet.hub.latestHeight(devnet.idOnHub(a)) ?? 0n) > atStart;
-  });
-  const heightBefore = devnet.oracle.lastHeight({ from: hub, to: a.stateMachine });
-  await waitUntil(
-    "A knows a newer height of the hub",
-    () => devnet.oracle.lastHeight({ from: hub, to: a.stateMachine }) > heightBefore,
-  );
-});
 
 Deno.test("devnet: a message is sent with its commitment, and is not delivered without a relayer", async () => {
   await using devnet = await startDevnet({ feeds: "planted" });
@@ -57,44 +28,6 @@ Deno.test("devnet: a message is sent with its commitment, and is not delivered w
   );
   assert.deepEqual(await delivered(devnet, sent), []);
   await assert.rejects(waitForDelivery(devnet, sent, { deadlineMs: 300 }), { code: "not_delivered" });
-});
-
-Deno.test("devnet: consensus relayers deliver every session to hosts, heights where messages wait, and both to Substrate chains", async () => {
-  await using devnet = await startDevnet({
-    kinds: ["bsc"],
-    substrateChains: [{ stateMachine: "SUBSTRATE-abcd", blockTimeMs: 400 }],
-    feeds: "together",
-    hubFeed: "program",
-    hubBlockTimeMs: 400,
-  });
-  const a = devnet.chain("A");
-  for (let session = 1n; session <= 3n; session++) {
-    devnet.prover?.rotateNext();
-    const wanted = FIRST_BEEFY_SET + session;
-    await waitUntil(`the host trusts set ${wanted}`, async () => {
-      return (await readHubConsensus(a.host)).current.id === wanted;
-    });
-  }
-  const { block } = await devnet.hub.dispatchPost({
-    dest: a.stateMachine,
-    from: demoModuleId,
-    to: fromHex(a.host.addresses.ping),
-    body: new Uint8Array(1),
-    timeoutSec: 0n,
-  });
-  await waitUntil(`the host knows block ${block.number} of the hub`, async () => {
-    return await readHubHeight(a.host) >= BigInt(block.number);
-  });
-  const { node, stateMachine } = devnet.substrateChain("B");
-  const hub = devnet.hub.identity;
-  const known = (): bigint => node.latestHeight(hub) ?? 0n;
-  await waitUntil(`the chain knows block ${block.number} of the hub`, () => known() >= BigInt(block.number));
-  const direction = { from: hub.stateMachine, to: stateMachine };
-  await devnet.oracle.pause(direction);
-  const height = known();
-  await waitUntil("the hub continues", () => devnet.hub.finalized.number > height + 3n);
-  assert.equal(known(), height);
-  assert.ok(await devnet.oracle.step(direction) > height);
 });
 
 Deno.test("devnet: hosts take only what the authorities of the relay chain signed, through all of its sessions", async () => {

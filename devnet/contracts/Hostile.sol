@@ -18,11 +18,8 @@ import {
 //   "gas"        behaves while it gets more gas than a delivery has
 //   "rich"       behaves while the sender owns more than there is
 //   "trace"      calls itself a thousand times with much calldata, then burns 4 million gas and succeeds
-//   "switch"     behaves until somebody turns it bad
 //   anything else: succeeds
 contract Hostile is IApp, IERC165 {
-    bool public isBad;
-
     event Took(bytes body);
 
     error Burnt();
@@ -31,16 +28,11 @@ contract Hostile is IApp, IERC165 {
         return interfaceId == type(IApp).interfaceId || interfaceId == type(IERC165).interfaceId;
     }
 
-    function turn(bool bad) external {
-        isBad = bad;
-    }
-
     function onAccept(IncomingPostRequest calldata incoming) external {
         bytes32 body = keccak256(incoming.request.body);
         if (body == keccak256("price") && tx.gasprice != 0) fail();
         if (body == keccak256("gas") && gasleft() < 8_000_000) fail();
         if (body == keccak256("rich") && tx.origin.balance < 1e30) fail();
-        if (body == keccak256("switch") && isBad) fail();
         if (body == keccak256("trace")) {
             bytes memory noise = new bytes(2_000);
             for (uint256 i = 0; i < 1_000; ++i) {

@@ -54,12 +54,6 @@ export const HANDLER_ABI = parseAbi([
 /** What the devnet calls on a host manager. */
 export const HOST_MANAGER_ABI = parseAbi(["function setIsmpHost(address hostAddr)"]);
 
-/** What the devnet calls on an application with a gate. */
-export const GATEWAY_ABI = parseAbi([
-  "function setRelayer(address only)",
-  "function relayer() view returns (address)",
-]);
-
 /** The application that sends and receives. */
 export const PING_ABI = parseAbi([
   ...STRUCTS,

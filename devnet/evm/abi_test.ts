@@ -9,15 +9,7 @@ import {
   toEventSelector,
   toFunctionSelector,
 } from "viem";
-import {
-  FEE_TOKEN_ABI,
-  GATEWAY_ABI,
-  HANDLER_ABI,
-  HOST_ABI,
-  HOST_MANAGER_ABI,
-  PING_ABI,
-  PRICE_ROUTER_ABI,
-} from "./abi.ts";
+import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, HOST_MANAGER_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { compileContracts, type ContractName } from "./compile.ts";
 import known from "../../tests/vectors/evm-abi.json" with { type: "json" };
 
@@ -96,7 +88,6 @@ Deno.test("devnet contracts: the typed ABI is what the compiler made", async () 
     ["Handler", HANDLER_ABI],
     ["HostManager", HOST_MANAGER_ABI],
     ["Ping", PING_ABI],
-    ["Gateway", GATEWAY_ABI],
     ["FeeToken", FEE_TOKEN_ABI],
     ["PriceRouter", PRICE_ROUTER_ABI],
   ];

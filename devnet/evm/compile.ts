@@ -36,7 +36,6 @@ export const CONTRACT_NAMES = [
   "FaultDisputeGame",
   "FeeToken",
   "GasPriceOracle",
-  "Gateway",
   "Handler",
   "Host",
   "HostManager",

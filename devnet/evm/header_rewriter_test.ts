@@ -1,20 +1,11 @@
 import assert from "node:assert/strict";
-import { initialBscState } from "../../src/consensus/clients/bsc/spec/update.ts";
-import { findBscNetwork, parseExtraData } from "../../src/consensus/clients/bsc/spec/extra_data.ts";
-import { verifyBscUpdate } from "../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { type EvmBlockHeader, parseHashedBlock } from "../../src/core/evm/block_header.ts";
-import { toConsensusStateId } from "../../src/core/ismp/state_machine.ts";
 import { startHeaderRewriter } from "./header_rewriter.ts";
-import { withSendRoots } from "./rollup_assertions.ts";
-import { bscHeaderRule } from "./bsc_validators.ts";
 import { startAnvil } from "./anvil.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import { serveLocally } from "../../tests/support/test_server.ts";
 import { waitUntil } from "../traffic/messages.ts";
-
-const chapel = findBscNetwork(97);
-assert.ok(chapel);
 
 async function ask(url: string, method: string, ...params: unknown[]): Promise<never> {
   return await resultHttp(url, method, params) as never;
@@ -100,58 +91,3 @@ Deno.test("a block that comes while an earlier head is followed is rewritten, to
 });
 
 const JSON_HEADERS = { "content-type": "application/json" };
-
-Deno.test("votes in BSC headers verify by the hub's rules", async () => {
-  await using node = await startAnvil({ chainId: 97 });
-  const rule = bscHeaderRule({ network: chapel, epochLength: 40n });
-  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule });
-  await ask(node.rpcUrl, "anvil_mine", "0x10");
-  const trusted = initialBscState(chapel, (await header(shown.rpcUrl, 0)).header, 40n);
-  assert.equal(trusted.currentValidators.length, 5);
-  const [source, target, attested] = await Promise.all(
-    [11, 12, 13].map(async (at) => (await header(shown.rpcUrl, at)).header),
-  );
-  assert.ok(source && target && attested);
-  const update = {
-    sourceHeader: source,
-    targetHeader: target,
-    attestedHeader: attested,
-    epochHeaderAncestry: [],
-  };
-  const hub = { network: chapel, epochLength: 40n, consensusStateId: toConsensusStateId("BSC0") };
-  const { consensusState, commitment } = verifyBscUpdate(trusted, update, hub);
-  assert.equal(consensusState.finalizedHeight, 11n);
-  assert.equal(commitment.commitment.stateRoot, source.stateRoot);
-});
-
-Deno.test("the set that an epoch announces signs from the block on at which the chain switches", async () => {
-  await using node = await startAnvil({ chainId: 97 });
-  const rule = bscHeaderRule({
-    network: chapel,
-    epochLength: 20n,
-    setOf: (epoch) => epoch === 0n ? [1, 2, 3] : [4, 5, 6, 7],
-    voting: (block) => block === 9n ? { voters: 0 } : block === 10n ? { distance: 2n } : undefined,
-  });
-  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule });
-  await ask(node.rpcUrl, "anvil_mine", "0x20");
-  const votersAt = async (block: number): Promise<bigint | undefined> =>
-    parseExtraData(chapel, (await header(shown.rpcUrl, block)).header).attestation?.voters;
-  assert.equal(await votersAt(8), 0b111n);
-  assert.equal(await votersAt(9), undefined);
-  const vote = parseExtraData(chapel, (await header(shown.rpcUrl, 10)).header).attestation?.vote;
-  assert.equal(vote && vote.targetNumber - vote.sourceNumber, 2n);
-  // 1 * (3 / 2 + 1) + 1 = 3 blocks into the epoch.
-  assert.equal(await votersAt(22), 0b111n);
-  assert.equal(await votersAt(23), 0b1111n);
-});
-
-Deno.test("Arbitrum headers have 16 fields and the send root as extra data", async () => {
-  await using node = await startAnvil({ chainId: 421614 });
-  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule: withSendRoots });
-  await ask(node.rpcUrl, "anvil_mine", "0x2");
-  const [first, second] = [await header(shown.rpcUrl, 1), await header(shown.rpcUrl, 2)];
-  assert.equal(second.header.extraData.length, 32);
-  assert.notDeepEqual(first.header.extraData, second.header.extraData);
-  assert.equal(second.header.withdrawalsRoot, undefined);
-  assert.equal(second.header.requestsHash, undefined);
-});

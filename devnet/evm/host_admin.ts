@@ -12,14 +12,12 @@ import {
   type Hex,
   http,
   type LocalAccount,
-  numberToHex,
   parseEther,
   parseEventLogs,
   stringToHex,
   type TransactionReceipt,
-  zeroAddress,
 } from "viem";
-import { FEE_TOKEN_ABI, GATEWAY_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
+import { FEE_TOKEN_ABI, HANDLER_ABI, HOST_ABI, PING_ABI, PRICE_ROUTER_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts } from "./compile.ts";
 import {
@@ -122,18 +120,6 @@ export async function updateHostParams(
   await transactAs(host, hostManager, address, data);
 }
 
-/** Puts an application on the chain that accepts deliveries of `relayer` only; its address. */
-export async function placeGateway(host: IsmpHost, relayer: Address): Promise<Address> {
-  const { Gateway } = await compileContracts();
-  return await createContract(host.transact, deployer, Gateway, [host.addresses.host, relayer]);
-}
-
-/** Gives the application of {@link placeGateway} another relayer; `undefined`: everybody. */
-export async function setGate(host: IsmpHost, gateway: Address, relayer: Address | undefined): Promise<void> {
-  const args = [relayer ?? zeroAddress] as const;
-  await execute(host, gateway, { abi: GATEWAY_ABI, functionName: "setRelayer", args });
-}
-
 /** Puts another handler in front of the host, as governance does with a new release; returns the old one's address. */
 export async function replaceHandler(host: IsmpHost): Promise<Address> {
   const { Handler } = await compileContracts();
@@ -174,12 +160,6 @@ export async function placeHostile({ node }: Pick<IsmpHost, "node">): Promise<He
   const { Hostile } = await compileContracts();
   await node.setCode({ address: HOSTILE_MODULE, bytecode: Hostile.deployedBytecode });
   return HOSTILE_MODULE;
-}
-
-/** From now on it fails with bodies of `switch`, or does not any more. */
-export async function turnHostile({ node }: Pick<IsmpHost, "node">, isBad: boolean): Promise<void> {
-  const value = numberToHex(isBad ? 1 : 0, { size: 32 });
-  await node.setStorageAt({ address: HOSTILE_MODULE, index: 0, value });
 }
 
 /** Fee tokens of an account, units. */

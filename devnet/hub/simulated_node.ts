@@ -3,24 +3,20 @@ import type { SimulatedBlock } from "./block_history.ts";
 import type { SimulatedHeader } from "./digest.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { ServedChain } from "./blocks.ts";
-import { type AnswerHook, type DispatcherOptions, RpcDispatcher, RpcServer } from "./rpc/server.ts";
+import { type AnswerHook, type RpcHooks, RpcServer, type ServedRpc } from "./rpc/server.ts";
 import type { FaultHook } from "./rpc/json_rpc.ts";
 
 /** What a node serves. */
-export interface Serving extends Pick<DispatcherOptions, "methods" | "before"> {
+export interface Serving extends Omit<ServedRpc, "hooks"> {
   /** Port of 127.0.0.1 to use where it is free; undefined or 0: any. */
   readonly port?: number;
 }
 
 /** A node of a chain without forks; see above. */
-export abstract class SimulatedNode implements AsyncDisposable {
-  /** Decides about every RPC call; undefined: all pass. */
+export abstract class SimulatedNode implements AsyncDisposable, RpcHooks {
   fault: FaultHook | undefined;
-  /** Replaces results, as a node that lies does; undefined: all are as they are. */
   alter: AnswerHook | undefined;
-  /** Methods that are refused as not found. */
   missingMethods: ReadonlySet<string> = new Set();
-  /** How often each RPC method ran. */
   readonly callCounts = new Map<string, number>();
   readonly #blockTimeMs: number | "manual";
   #server!: RpcServer;
@@ -39,14 +35,7 @@ export abstract class SimulatedNode implements AsyncDisposable {
 
   /** Names what is served; called once, when the parts of the node exist. */
   protected serve({ port, ...options }: Serving): void {
-    const dispatcher = new RpcDispatcher({
-      ...options,
-      isMissing: (method) => this.missingMethods.has(method),
-      fault: (call) => this.fault?.(call),
-      alter: (call, result) => this.alter === undefined ? result : this.alter(call, result),
-      onCall: ({ method }) => this.callCounts.set(method, (this.callCounts.get(method) ?? 0) + 1),
-    });
-    this.#server = new RpcServer(dispatcher, port);
+    this.#server = new RpcServer({ ...options, hooks: this }, port);
   }
 
   /** Port on 127.0.0.1; the same after a restart. */

@@ -39,10 +39,6 @@ export interface ConsensusChanges {
   readonly signer?: DevnetRole;
   /** Instead of the hub's own URL. */
   readonly hubUrl?: string;
-  /** Instead of the relay chain's own URL. */
-  readonly relayUrl?: string;
-  /** Instead of the URLs of Substrate chains, by state machine. */
-  readonly substrateUrls?: Readonly<Record<string, string>>;
   /** Last word on any key, by section name: `hub.substrate`, `hub.prover`, `relayer`, `evm_97`, `evm_97.host`. */
   readonly sections?: Readonly<Record<string, SectionChanges>>;
 }
@@ -77,7 +73,7 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
             type: "substrate",
             state_machine: chain.stateMachine,
             hashing: chain.hashing,
-            rpc_ws: changes.substrateUrls?.[chain.stateMachine] ?? chain.wsUrl,
+            rpc_ws: chain.wsUrl,
             consensus_state_id: chain.consensusStateId,
           }),
         ];
@@ -90,7 +86,7 @@ export function consensusConfig(devnet: ConsensusEndpoints, changes: ConsensusCh
 type Section = (name: string, keys: WritableTable) => WritableTable;
 
 function hubSections(devnet: ConsensusEndpoints, changes: ConsensusChanges, section: Section): WritableTable {
-  const relayUrl = changes.relayUrl ?? devnet.relay.wsUrl;
+  const relayUrl = devnet.relay.wsUrl;
   const hubUrl = changes.hubUrl ?? devnet.hub.wsUrl;
   const paraIds = [toParaId(parseStateMachine(devnet.hub.stateMachine))];
   const grandpa = {

@@ -5,10 +5,11 @@ import { decodeAuthorities, verifyNaiveProof } from "../../src/consensus/clients
 import { buildNaiveProof } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
 import {
   authoritySetCodec,
-  BEEFY_ENGINE,
   decodeBeefyJustification,
   mmrLeafCodec,
 } from "../../src/core/beefy/commitment.ts";
+import { type ProofReads, readNaiveProofInput } from "../../src/consensus/clients/beefy/naive_proof_input.ts";
+import { leafProofCodec } from "../../src/consensus/clients/beefy/spec/relay_storage.ts";
 import { decodeNaiveProof, encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
 import { parachainHeadKey } from "../../src/core/substrate/parachain_heads.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
@@ -18,17 +19,14 @@ import {
   encodeBeefyClientState,
 } from "../../src/core/evm/beefy_client_state.ts";
 import { toParaId } from "../../src/core/ismp/state_machine.ts";
-import { bytes, decodeStrict, hash256, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
+import { bytes, decodeStrict, list, u64 } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie } from "../trie/substrate_trie.ts";
-import type { RelayChain } from "../../src/consensus/relay_chain/relay_chain.ts";
 import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
 import { decodeVerified, startBeefyRouter } from "../evm/beefy_router.ts";
 import { encodeHeader } from "../hub/digest.ts";
 import { type Hub, startHub } from "../hub/hub.ts";
-import { resultHttp } from "../hub/json_rpc_client.ts";
-import { type FactSource, readNaiveFacts } from "./naive_facts.ts";
 import { startRelayChain } from "./relay_chain.ts";
-import { connectRelay } from "./relay_reader.ts";
+import { connectRelay, readProofInput } from "./relay_reader.ts";
 import { relayKeys, withSession } from "./relay_state.ts";
 import { runAtOnce } from "./run_at_once.ts";
 
@@ -41,35 +39,22 @@ function headOf(hub: Hub): ReadonlyMap<number, Uint8Array> {
   return new Map([[toParaId(hub.identity.stateMachine), encodeHeader(hub.finalizedHeader)]]);
 }
 
-/** Storage as a relay chain runtime has written it. */
-function recorded(vector: VectorNode): FactSource {
-  const blocks = new Map(vector.list("chain").map((block) => [Number(block.integer("number")), block]));
-  const at = (number: number): VectorNode => {
-    const block = blocks.get(number);
-    assert.ok(block, `no block ${number}`);
-    return block;
-  };
+/** Storage as a relay chain runtime has written it, and a node that proves the leaf of the vector. */
+function recorded(vector: VectorNode): ProofReads["relay"] {
+  const { leaf, leafIndex, mmrProof: items } = decodeNaiveProof(vector.bytes("proof")).relay;
   return {
-    header: (number) => Promise.resolve(decodeSubstrateHeader(at(number).bytes("header"))),
-    storage: (key, number) => {
-      const { json } = at(number);
-      const stored = { ...Object(json).storage, ...Object(json).mmr_nodes }[toHex(key)];
-      return Promise.resolve(stored === undefined || stored === null ? undefined : fromHex(String(stored)));
+    fetchKeys: () => Promise.resolve([]),
+    fetchStorage: (keys, hash) => {
+      const block = vector.list("chain").find((each) => each.text("hash") === hash);
+      assert.ok(block, `no block ${hash}`);
+      const { storage } = Object(block.json);
+      return Promise.resolve(keys.map((key) => storage[toHex(key)] && fromHex(storage[toHex(key)])));
     },
-  };
-}
-
-/** The simulator over its RPC. */
-function served(relay: RelayChain): FactSource {
-  return {
-    header: async (number) => {
-      const hash = await relay.fetchHash(number, signal);
-      return (await relay.fetchBlock(hash, signal)).header;
-    },
-    storage: async (key, number) => {
-      const hash = await relay.fetchHash(number, signal);
-      return (await relay.fetchStorage([key], hash, signal))[0];
-    },
+    fetchMmrProof: () =>
+      Promise.resolve({
+        leaves: list(bytes).enc([mmrLeafCodec.enc(leaf)]),
+        proof: leafProofCodec.enc({ leafIndices: [leafIndex], leafCount: leafIndex + 1n, items }),
+      }),
   };
 }
 
@@ -93,12 +78,23 @@ for (const [index, vector] of storageVectors.list("cases").entries()) {
   Deno.test(`a proof from the storage of a relay chain runtime, read as from the simulator: case ${index}`, async () => {
     const trusted = decodeBeefyClientState(vector.bytes("trusted_state_abi"));
     assert.ok(trusted);
-    const facts = await readNaiveFacts(recorded(vector), {
-      justification: vector.bytes("justification"),
-      paraIds: vector.list("para_ids").map(({ json }) => Number(json)),
-    });
-    const built = runAtOnce(buildNaiveProof(trusted, facts));
     const { relay, parachain } = decodeNaiveProof(vector.bytes("proof"));
+    const blocks = vector.list("chain").map((each) => ({
+      header: decodeSubstrateHeader(each.bytes("header")),
+      hash: each.hash("hash"),
+    }));
+    const block = blocks.find(({ header }) => header.number === relay.commitment.blockNumber);
+    assert.ok(block);
+    const facts = await readNaiveProofInput({
+      relay: recorded(vector),
+      paraIds: vector.list("para_ids").map(({ json }) => Number(json)),
+      batchSize: 100,
+    }, {
+      block,
+      justification: decodeBeefyJustification(vector.bytes("justification")),
+      leafCount: relay.leafIndex + 1n,
+    }, signal);
+    const built = runAtOnce(buildNaiveProof(trusted, facts));
     assert.deepEqual(built.parachain, parachain);
     assert.deepEqual(built.relay.leaf, relay.leaf);
     assert.deepEqual(built.relay.mmrProof, relay.mmrProof);
@@ -133,21 +129,6 @@ Deno.test("sets are stored as a relay chain's genesis stores them", () => {
   assert.notEqual(next.root, set.root);
 });
 
-/** The proof of a block out of what the node serves. */
-async function prove(
-  relay: RelayChain,
-  trusted: BeefyClientState,
-  block: number,
-  paraIds: readonly number[],
-): Promise<Uint8Array> {
-  const hash = await relay.fetchHash(block, signal);
-  const justification = await relay.fetchJustification(hash, BEEFY_ENGINE, signal);
-  assert.ok(justification, `block ${block} has no justification`);
-  return encodeNaiveProof(
-    runAtOnce(buildNaiveProof(trusted, await readNaiveFacts(served(relay), { justification, paraIds }))),
-  );
-}
-
 Deno.test("naive proofs of the simulator's blocks: our verifier and the contract follow three changes of the set", async () => {
   await using hub = await startHub({ blockTimeMs: "manual" });
   // Payloads with a second entry, and a member whose key is none: both are in what is signed and proved.
@@ -162,14 +143,19 @@ Deno.test("naive proofs of the simulator's blocks: our verifier and the contract
   await using relay = connectRelay(node.wsUrl);
   const hubPara = toParaId(hub.identity.stateMachine);
   const follow = async (trusted: BeefyClientState, block: number): Promise<BeefyClientState> => {
-    const proof = await prove(relay.chain, trusted, block, [hubPara]);
+    const facts = await readProofInput(node, relay.chain, block, [hubPara]);
+    const proof = encodeNaiveProof(runAtOnce(buildNaiveProof(trusted, facts)));
     const { state, intermediates } = runAtOnce(verifyNaiveProof(trusted, decodeNaiveProof(proof)));
     const outcome = await router.verify(toHex(encodeBeefyClientState(trusted)), toHex(proof));
     assert.equal(outcome.kind, "returned", outcome.data);
     const [newState, heights] = decodeVerified(outcome.data);
     assert.equal(newState, toHex(encodeBeefyClientState(state)));
     // The leaf of a block has the heads that its parent left.
-    const stored = await served(relay.chain).storage(parachainHeadKey(hubPara), block - 1);
+    const [stored] = await relay.chain.fetchStorage(
+      [parachainHeadKey(hubPara)],
+      node.hash(block - 1),
+      signal,
+    );
     assert.ok(stored);
     const head = decodeSubstrateHeader(decodeStrict(bytes, stored, "HeadData"));
     assert.deepEqual(intermediates.map(({ height }) => height), [BigInt(head.number)]);
@@ -189,32 +175,6 @@ Deno.test("naive proofs of the simulator's blocks: our verifier and the contract
   }
   assert.deepEqual(trusted, node.beefyState());
   assert.equal(node.session.index, 3);
-});
-
-const leafProofCodec = Struct({ leafIndices: list(u64), leafCount: u64, items: list(hash256) });
-
-Deno.test("mmr_generateProof gives the leaf and the items that storage gives", async () => {
-  await using node = await startRelayChain({ blockTimeMs: "manual" });
-  await using relay = connectRelay(node.wsUrl);
-  const trusted = node.beefyState();
-  node.produceBlocks(9);
-  for (let block = node.beefyFinalized.number - 8; block <= node.beefyFinalized.number; block++) {
-    const proof = decodeNaiveProof(await prove(relay.chain, trusted, block, [1002]));
-    const answer = Object(
-      await resultHttp(node.httpUrl, "mmr_generateProof", [[block], block, node.hash(block)]),
-    );
-    const [leaf] = decodeStrict(list(bytes), fromHex(String(answer.leaves)), "Leaves");
-    assert.ok(leaf);
-    assert.deepEqual(decodeStrict(mmrLeafCodec, leaf, "MmrLeaf"), proof.relay.leaf);
-    const { leafIndices, leafCount, items } = decodeStrict(
-      leafProofCodec,
-      fromHex(String(answer.proof)),
-      "LeafProof",
-    );
-    assert.deepEqual(leafIndices, [proof.relay.leafIndex]);
-    assert.equal(leafCount, proof.relay.leafIndex + 1n);
-    assert.deepEqual(items, proof.relay.mmrProof);
-  }
 });
 
 Deno.test("a BEEFY justification has as many signatures as are needed", async () => {

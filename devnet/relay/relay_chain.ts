@@ -3,12 +3,13 @@
  * the JSON-RPC of a Substrate node. Start at {@link startRelayChain}. What it leaves out: forks, extrinsics, other pallets.
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { leafProofCodec } from "../../src/consensus/clients/beefy/spec/relay_storage.ts";
 import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
-import { bytes, hash256, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
+import { bytes, list } from "../../src/core/encoding/scale.ts";
 import type { SimulatedBlock } from "../hub/block_history.ts";
 import type { ServedNode } from "../hub/blocks.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
-import { blockParam, listParam, RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
+import { blockParam, RpcError, type RpcMethods, u32Param, u32sParam } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, storageMethods } from "../hub/rpc/state_methods.ts";
 import { Finality } from "./finality.ts";
 import { grandpaMethods } from "./grandpa_votes.ts";
@@ -55,11 +56,6 @@ function relayMethods(node: RelayNode): RpcMethods {
     ...grandpaMethods(node.finality.votes),
     ...beefyMethods(node),
     mmr_generateProof: ([blocks, best, at]) => generateProof(node, blocks, best, at),
-    mmr_root: ([at]) => {
-      const count = node.chain.leafCount(blockParam(node, at).header.number);
-      if (count === 0n) throw new RpcError(8000, "Unexpected MMR error", "no leaves");
-      return node.chain.range.root(count);
-    },
     state_call: ([method, , at]) => toHex(callRuntime(node, method, blockParam(node, at))),
     state_getRuntimeVersion: () => version,
     system_chain: () => "Paseo devnet",
@@ -77,13 +73,11 @@ function beefyMethods(node: RelayNode): RpcMethods {
   };
 }
 
-const leafProofCodec = Struct({ leafIndices: list(u64), leafCount: u64, items: list(hash256) });
-
 function generateProof(node: RelayNode, blocks: unknown, best: unknown, at: unknown): unknown {
   const { chain } = node;
   const block = blockParam(node, at);
   const known = best === undefined || best === null ? block.header.number : u32Param(best, "best");
-  const numbers = listParam(blocks, "block_numbers", u32Param);
+  const numbers = u32sParam(blocks, "block_numbers");
   const leafCount = chain.leafCount(known);
   const leaves = numbers.map((number) => {
     const leaf = number <= known ? chain.leaf(number) : undefined;

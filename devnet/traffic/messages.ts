@@ -17,7 +17,7 @@ import {
   stringToHex,
   type TransactionReceipt,
 } from "viem";
-import { findDeliverer, type PingPost, sendPings, sendPost } from "../evm/host_admin.ts";
+import { findDeliverer, sendPings, sendPost } from "../evm/host_admin.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import type { Devnet, DevnetChain } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
@@ -105,15 +105,6 @@ export async function sendPing(devnet: Devnet, options: PingOptions): Promise<re
   }
   const sentAtMs = Date.now();
   return receipts.flatMap((receipt) => sentIn(chain.host, receipt, sentAtMs));
-}
-
-/** Sends any post through the ping application and waits until it is mined. */
-export async function sendBody(
-  chain: DevnetChain,
-  post: PingPost,
-): Promise<readonly SentMessage[]> {
-  const receipt = await sendPost(chain.host, post);
-  return sentIn(chain.host, receipt, Date.now());
 }
 
 /** Messages that a transaction sent, in order. */

@@ -4,14 +4,12 @@
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { buildNaiveProof, type NaiveProofInput } from "../../src/consensus/clients/beefy/spec/build_proof.ts";
-import { decodeBeefyJustification } from "../../src/core/beefy/commitment.ts";
 import { encodeNaiveProof } from "../../src/core/beefy/naive_proof.ts";
 import { verifyNaiveProof } from "../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import { decodeSubstrateHeader } from "../../src/core/substrate/header.ts";
 import type { BeefyClientState } from "../../src/core/evm/beefy_client_state.ts";
-import { readNaiveProofInput } from "../../src/consensus/clients/beefy/naive_proof_input.ts";
 import type { RelayChainNode } from "../relay/relay_chain.ts";
-import { connectRelay, type RelayConnection } from "../relay/relay_reader.ts";
+import { connectRelay, readProofInput, type RelayConnection } from "../relay/relay_reader.ts";
 import { runAtOnce } from "../relay/run_at_once.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
 import { deliverProof, readHubConsensus } from "../evm/host_admin.ts";
@@ -63,7 +61,7 @@ export class HubProver implements AsyncDisposable {
   async prove(trusted: BeefyClientState, above = 0n): Promise<HubProof | undefined> {
     const block = this.#choose(trusted);
     if (block === undefined) return undefined;
-    const facts = await this.#facts(block, trusted.beefyActivationBlock);
+    const facts = await this.#facts(block);
     const isRotation = facts.justification.commitment.validatorSetId !== trusted.current.id;
     if (!isRotation && this.#heightIn(facts) <= above) return undefined;
     const built = runAtOnce(buildNaiveProof(trusted, facts));
@@ -90,9 +88,9 @@ export class HubProver implements AsyncDisposable {
     return own === undefined ? 0n : BigInt(decodeSubstrateHeader(own.head).number);
   }
 
-  #facts(block: number, activationBlock: bigint): Promise<NaiveProofInput> {
+  #facts(block: number): Promise<NaiveProofInput> {
     if (this.#known?.block === block) return this.#known.facts;
-    const facts = this.#read(block, BigInt(block) - activationBlock);
+    const facts = this.#read(block);
     this.#known = { block, facts };
     // Another try reads again.
     facts.catch(() => this.#known = undefined);
@@ -100,13 +98,8 @@ export class HubProver implements AsyncDisposable {
   }
 
   /** The hub is left out where it had no head yet. */
-  async #read(number: number, leafCount: bigint): Promise<NaiveProofInput> {
-    const { signal } = new AbortController();
-    const { chain: relay } = this.#connection;
-    const block = await relay.fetchBlock(this.#relay.hash(number), signal);
-    const justification = decodeBeefyJustification(this.#relay.beefyJustification(number));
-    const reads = { relay, paraIds: [this.#paraId], batchSize: 100 };
-    const facts = await readNaiveProofInput(reads, { block, justification, leafCount }, signal);
+  async #read(number: number): Promise<NaiveProofInput> {
+    const facts = await readProofInput(this.#relay, this.#connection.chain, number, [this.#paraId]);
     return { ...facts, paraIds: facts.heads.map(({ paraId }) => paraId).filter((id) => id === this.#paraId) };
   }
 

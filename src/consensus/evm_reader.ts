@@ -3,6 +3,7 @@
  * and the next endpoint is tried. Start reading at {@link EvmReader}.
  */
 import { accountNodesOf, provenWord, slotNodesOf } from "./rollup/spec/l1_storage.ts";
+import { type ChainIdReport, judgeChainIds } from "../core/chains/evm/endpoint_checks.ts";
 import {
   createEvmEndpointSet,
   type EvmEndpointSetDeps,
@@ -21,13 +22,13 @@ import {
 } from "../core/chains/evm/queries.ts";
 import { callOne, faultAt, probeAll, RpcBatch } from "../core/chains/evm/rpc_batch.ts";
 import type { Log, LogFilter } from "../core/chains/evm/rpc_schemas.ts";
-import { about, type CheckRow, silenceRow } from "../core/checks/check_row.ts";
+import type { CheckRow } from "../core/checks/check_row.ts";
 import { fromHex, type Hash256, type Hex } from "../core/encoding/bytes.ts";
 import type { Address } from "../core/evm/address.ts";
 import type { EvmBlockHeader } from "../core/evm/block_header.ts";
 import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
 import { type AccountProofAnswer, EvmProofError, readEvmAccount } from "../core/merkle/evm_proof.ts";
-import { type FaultPlace, RpcFault } from "../core/rpc/call.ts";
+import { type FaultPlace, onFault, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
 
@@ -49,12 +50,6 @@ export interface ContractCall {
 export interface ProofRequest {
   readonly account: Address;
   readonly slots: readonly Hash256[];
-}
-
-/** Chain id that one endpoint reports. */
-export interface ChainIdReport {
-  readonly host: string;
-  readonly chainId: bigint | RpcFault;
 }
 
 /** Timeout of proofs: nodes read old blocks from disk. */
@@ -123,13 +118,8 @@ export class EvmReader {
 
   /** Fetches a header and recomputes its hash; `undefined`: no endpoint has the block. */
   async fetchHeader(which: BlockReference, signal: AbortSignal): Promise<HashedHeader | undefined> {
-    try {
-      return (await this.fetchHeaders([which], signal))[0];
-    } catch (fault) {
-      // Every endpoint answered and none has the block.
-      if (fault instanceof RpcFault && fault.code === "lagging") return undefined;
-      throw fault;
-    }
+    // With "lagging" every endpoint answered and none has the block.
+    return (await this.fetchHeaders([which], signal).catch(onFault(() => [], "lagging")))[0];
   }
 
   /**
@@ -226,8 +216,8 @@ export class EvmReader {
   async fetchChainIds(signal: AbortSignal): Promise<readonly ChainIdReport[]> {
     return await Promise.all(
       this.#endpoints.each().map(async (endpoint) => {
-        const [reported] = await probeAll(endpoint, [chainId], { signal, timeoutMs: CHECK_TIMEOUT_MS });
-        return { host: endpoint.hosts.join(), chainId: reported };
+        const [id] = await probeAll(endpoint, [chainId], { signal, timeoutMs: CHECK_TIMEOUT_MS });
+        return { host: endpoint.hosts.join(), id };
       }),
     );
   }
@@ -268,21 +258,15 @@ export async function fetchEvmHeader(
   return found.header;
 }
 
-/**
- * Compares the chain id of every endpoint with the configuration. @param place.chain name of the rows; @param place.key
- * setting with the URLs.
- */
+/** Compares the chain id of every endpoint with the configuration. @param place.key setting with the URLs */
 export async function checkChainIds(
   reader: Pick<EvmReader, "chain" | "fetchChainIds">,
-  { chain, key }: { readonly chain: StateMachine; readonly key: string },
+  place: { readonly chain: StateMachine; readonly key: string },
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  return (await reader.fetchChainIds(signal)).flatMap(({ host, chainId }): CheckRow[] => {
-    if (chainId instanceof RpcFault) return [silenceRow(chain, chainId, true)];
-    if (chainId === BigInt(evmChainId(reader.chain))) return [];
-    const found = `${key}: serves chain ${chainId}, and ${reader.chain} is configured`;
-    return [about(chain, host).failed("chain_id", found, `correct or remove its URL in ${key}`)];
-  });
+  const serves = reader.chain;
+  const options = { ...place, serves, chainId: BigInt(evmChainId(serves)) };
+  return judgeChainIds(await reader.fetchChainIds(signal), options);
 }
 
 /** Reads the words of slots; none of a missing account. @throws {EvmProofError} when the nodes are inconclusive. */

@@ -26,7 +26,7 @@ import { behindGates, startWorker } from "../core/chains/check.ts";
 import { openSession, type ProgramRun, type RunDeps, type Session } from "./session.ts";
 import { readStatus, type RelayStatus } from "./status/relay_status.ts";
 import { fromHex, type Hex, toHex } from "../core/encoding/bytes.ts";
-import { RpcFault } from "../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../core/rpc/call.ts";
 import * as z from "zod";
 
 /** Dependencies of the long-running relayer. */
@@ -197,17 +197,15 @@ export function listModules(
   if (!isPaid) return { current: () => NONE, worker: undefined };
   let current: ReadonlyMap<Hex, bigint> | undefined;
   const read = async (signal: AbortSignal): Promise<number> => {
-    try {
-      const rewards = await hub.rewards.fetchRewardedModules(signal);
-      current = new Map(
-        [...rewards].flatMap(([module, reward]) => reward > 0n ? [[toHex(fromHex(module)), reward]] : []),
-      );
-      return READ_EVERY_MS;
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      deps.log.debug("read_failed.module_list", { error });
+    const rewards = await hub.rewards.fetchRewardedModules(signal).catch(keepFault);
+    if (rewards instanceof RpcFault) {
+      deps.log.debug("read_failed.module_list", { error: rewards });
       return RETRY_MS;
     }
+    current = new Map(
+      [...rewards].flatMap(([module, reward]) => reward > 0n ? [[toHex(fromHex(module)), reward]] : []),
+    );
+    return READ_EVERY_MS;
   };
   const worker: Worker = {
     name: "rewarded modules",

@@ -1,14 +1,14 @@
 /** Nobody but the relayer carries the hub's consensus proofs to the EVM hosts, rotations included where they pay. */
 import assert from "node:assert/strict";
-import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
-import {
-  carriedTo,
-  hubSet,
-  payForRotations,
-  playMissedRotations,
-  playRotations,
-} from "./support/rotation_scene.ts";
-import { playSceneOn, startSceneDevnet } from "./support/scene.ts";
+import { fromHex, type Hash256, toHash256 } from "../../src/core/encoding/bytes.ts";
+import { sr25519PublicKey } from "../../src/core/ismp/signed_messages.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../devnet/evm/accounts.ts";
+import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
+import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
+import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
+import { type HostDelivery, readDeliveries, readHeads } from "./support/consensus_hosts.ts";
+import { playSceneOn, type Scene, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("bundles", async (t) => {
   await using devnet = await startSceneDevnet({ acceptsProofs: { rotateEvery: 3 } });
@@ -38,33 +38,6 @@ Deno.test("bundles", async (t) => {
       }),
   );
 
-  await t.step(
-    "a message that does not pay takes the proof that it needs when an operator relays it",
-    () =>
-      playSceneOn(devnet, async (scene) => {
-        const chain = devnet.chain("B");
-        const relayer = scene.relayer();
-        await relayer.startAndWait({ disableFeeAccumulation: true, minimumProfitPercent: 10 });
-        const [poor] = await sendPing(devnet, { from: "A", to: "B", fee: 5n });
-        assert.ok(poor !== undefined);
-        await relayer.untilRows([poor], chain.stateMachine, { state: "held", reason: "unprofitable" });
-        const tried = await relayer.ask("relay", poor.commitment, "--dry-run");
-        assert.match(tried, /outcome +possible\n/);
-        assert.match(tried, /consensus proofs\n +count +\d\n +bytes +\d+\n.* gas +\d+\n +native +0\.\d+\n/s);
-        assert.match(
-          await relayer.ask("relay", poor.commitment),
-          /Sent to \S+ with \d consensus proofs? of the hub in front\./,
-        );
-        await scene.untilDelivered([poor]);
-        await relayer.untilEnded([poor]);
-        await scene.finish();
-        const carried = await carriedTo(scene, chain);
-        assert.deepEqual(carried.map(({ hasMessages, effects }) => [hasMessages, effects.includes("none")]), [
-          [true, false],
-        ]);
-      }),
-  );
-
   await payForRotations(devnet);
 
   await t.step(
@@ -77,3 +50,135 @@ Deno.test("bundles", async (t) => {
     () => playMissedRotations(devnet),
   );
 });
+
+/** What the hub pays for a rotation, units of its token (12 decimals, a dollar each): far above the cost. */
+const ROTATION_REWARD = 100n * 10n ** 12n;
+
+/** Rotations that pass while messages travel. */
+const ROTATIONS = 3n;
+
+/** Rotations that pass while the relayer is away: more than go into one transaction. */
+const MISSED = 4n;
+
+/** A hub account that rewards are paid to. */
+const REWARDED: ConfigChanges = {
+  disableFeeAccumulation: true,
+  sections: { hub: { signer: DEVNET_KEYS.user } },
+};
+
+/** The hub pays for rotations of these hosts' consensus, so that they travel without messages, too. */
+async function payForRotations({ hub, chains }: Devnet): Promise<void> {
+  for (const { stateMachine } of chains) {
+    await hub.governance.setConsensusReward(stateMachine, ROTATION_REWARD);
+  }
+}
+
+/** Messages and the proofs that they need travel together, through one rotation after the other. */
+function playRotations(devnet: Devnet): Promise<void> {
+  return playSceneOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    await relayer.startAndWait(REWARDED);
+    const setBefore = hubSet(devnet);
+    const setsBefore = await hostSets(devnet);
+    const sent: SentMessage[] = [];
+    while (hubSet(devnet) < setBefore + ROTATIONS) {
+      const some = (await Promise.all([
+        sendPing(devnet, { from: "A", to: "B", count: 2 }),
+        sendPing(devnet, { from: "B", to: "A" }),
+      ])).flat();
+      sent.push(...some);
+      await scene.untilDelivered(some);
+    }
+    await relayer.untilEnded(sent);
+    await untilSetsMatch(devnet);
+    await scene.finish(paidTo(scene));
+    const { rewards } = await relayer.ledger();
+    assert.deepEqual(
+      [...new Set(rewards.map(({ kind }) => kind))],
+      ["rotation"],
+      "what the hub pays is on record",
+    );
+    const sets = await hostSets(devnet);
+    for (const [index, chain] of devnet.chains.entries()) {
+      const carried = await carriedTo(scene, chain);
+      assert.ok(carried.some(({ hasMessages }) => hasMessages));
+      assert.equal(
+        carried.flatMap(({ effects }) => effects).filter((effect) => effect === "rotation").length,
+        Number((sets[index] ?? 0n) - (setsBefore[index] ?? 0n)),
+      );
+      assert.deepEqual(carried.filter(({ effects }) => effects.includes("none")), []);
+    }
+  });
+}
+
+/** After missed rotations a restart catches up, three in a transaction, and continues delivering. */
+function playMissedRotations(devnet: Devnet): Promise<void> {
+  return playSceneOn(devnet, async (scene) => {
+    const relayer = scene.relayer();
+    await relayer.startAndWait(REWARDED);
+    await untilSetsMatch(devnet);
+    await relayer.stop();
+    const knownSet = hubSet(devnet);
+    const caughtUpAt = await readHeads(devnet.chains);
+    for (let missed = 1n; missed <= MISSED; missed++) {
+      devnet.prover?.rotateNext();
+      await waitUntil("the hub rotates", () => hubSet(devnet) >= knownSet + missed);
+    }
+    const sent = [
+      ...await sendPing(devnet, { from: "A", to: "B", count: 3 }),
+      ...await sendPing(devnet, { from: "B", to: "A", count: 2 }),
+    ];
+    const missed = Number(hubSet(devnet) - knownSet);
+    await relayer.startAndWait(REWARDED);
+    await scene.untilDelivered(sent);
+    await relayer.untilEnded(sent);
+    await untilSetsMatch(devnet);
+    await scene.finish(paidTo(scene));
+    for (const chain of devnet.chains) {
+      const carried = (await carriedTo(scene, chain)).filter(({ block }) =>
+        block > (caughtUpAt.get(chain.stateMachine) ?? 0n)
+      );
+      const groups = carried.filter(({ hasMessages }) => !hasMessages);
+      assert.deepEqual(
+        groups.slice(0, 2).map(({ effects }) => effects.filter((effect) => effect === "rotation").length),
+        [
+          3,
+          Math.min(3, missed - 3),
+        ],
+      );
+      assert.deepEqual(carried.filter(({ effects }) => effects.includes("none")), []);
+    }
+  });
+}
+
+/** Whom the hub's receipts name while a hub account is configured. */
+function paidTo(scene: Scene): { readonly accounts: ReadonlyMap<string, Hash256> } {
+  const account = toHash256(sr25519PublicKey(fromHex(DEVNET_KEYS.user)));
+  return { accounts: new Map([[scene.hub, account]]) };
+}
+
+/** Authority set that the hub trusts now. */
+function hubSet({ hub }: Devnet): bigint {
+  return hub.ownProofs.state?.current.id ?? 0n;
+}
+
+/** Authority set that each host trusts now. */
+async function hostSets(devnet: Devnet): Promise<readonly bigint[]> {
+  const states = await Promise.all(devnet.chains.map(({ host }) => readHubConsensus(host)));
+  return states.map(({ current }) => current.id);
+}
+
+/** Waits until every host knows the hub's authority set. */
+async function untilSetsMatch(devnet: Devnet): Promise<void> {
+  await waitUntil(
+    "the hosts know the hub's authority set",
+    async () => (await hostSets(devnet)).every((set) => set === hubSet(devnet)),
+  );
+}
+
+/** What the scene's relayer carried to a chain without a revert. */
+async function carriedTo(scene: Scene, chain: DevnetChain): Promise<readonly HostDelivery[]> {
+  const found = await readDeliveries(chain, scene.startHeights.get(chain.stateMachine) ?? 0n);
+  const account = DEVNET_ACCOUNTS.relayer.address.toLowerCase();
+  return found.filter(({ sender, isReverted }) => sender === account && !isReverted);
+}

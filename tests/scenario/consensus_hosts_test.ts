@@ -3,30 +3,81 @@
  * accepted proofs and by proofs of its own, and proofs only where there is work. All of it under a challenge period.
  */
 import assert from "node:assert/strict";
-import type { DevnetChain } from "../../devnet/devnet.ts";
-import {
-  beginSessions,
-  deliveredDuring,
-  postTo,
-  proveHub,
-  TELLING,
-  untilHostHas,
-  untilHostsKnow,
-  untilIdle,
-} from "./support/consensus_network.ts";
-import { readHubHeight } from "../../devnet/evm/host_admin.ts";
+import type { BeefyAuthoritySet } from "../../src/core/evm/beefy_client_state.ts";
+import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
+import { readHubConsensus, readHubHeight } from "../../devnet/evm/host_admin.ts";
+import type { ConsensusChanges } from "../../devnet/programs/consensus_config.ts";
 import { sectionOf } from "../../devnet/programs/relayer_config.ts";
-import {
-  consensusCommands,
-  playConsensus,
-  proveByHand,
-  type SceneChanges,
-} from "./support/consensus_scene.ts";
+import { waitUntil } from "../../devnet/waiting.ts";
 import { ChainSigner } from "./support/chain_signer.ts";
+import { type HostDelivery, readDeliveries, readHeads } from "./support/consensus_hosts.ts";
+import { type ConsensusScene, playConsensus } from "./support/consensus_scene.ts";
 import type { RelayerProcess } from "./support/relayer_process.ts";
 
+/** A relayer that tells EVM hosts of the hub. */
+const TELLING: ConsensusChanges = { hubType: "beefy", enablesHubConsensus: true };
+
+/** Lets the relay chain begin so many sessions. @param isAccepted the hub accepts a proof of each of them. */
+async function beginSessions(devnet: Devnet, count: number, isAccepted: boolean): Promise<void> {
+  // The hub accepts no proof of a relay chain block without a head of it.
+  await waitUntil("the hub has a final block that can be proved", () => devnet.hub.finalized.number > 1);
+  devnet.coverHub();
+  for (let begun = 0; begun < count; begun++) devnet.relay.rotate();
+  devnet.coverHub();
+  if (!isAccepted) return;
+  const newest = devnet.hub.best.number;
+  await waitUntil(`block ${newest} of the hub is final`, () => devnet.hub.finalized.number >= newest);
+  await devnet.prover?.prove(0n, true);
+}
+
+/** Waits until hosts trust the relay chain's newest set of authorities. @returns it. */
+async function untilHostsKnow(
+  { relay }: Devnet,
+  chains: readonly DevnetChain[],
+): Promise<BeefyAuthoritySet> {
+  const newest = relay.beefyState().current;
+  await waitUntil(`hosts know set ${newest.id}`, async () => {
+    const states = await Promise.all(chains.map(({ host }) => readHubConsensus(host)));
+    return states.every(({ current }) => current.id === newest.id && current.root === newest.root);
+  });
+  return newest;
+}
+
+/** What reaches hosts while `play` is running, in the order of the chains. */
+async function deliveredDuring(
+  chains: readonly DevnetChain[],
+  play: () => Promise<void>,
+): Promise<readonly (readonly HostDelivery[])[]> {
+  const before = await readHeads(chains);
+  await play();
+  return await Promise.all(
+    chains.map((chain) => readDeliveries(chain, before.get(chain.stateMachine) ?? 0n)),
+  );
+}
+
+/**
+ * Waits until a relayer has looked at each of these hosts and found nothing to deliver, from now on.
+ * @param reason part of why it says so; default any.
+ */
+async function untilIdle(
+  scene: Pick<ConsensusScene, "now">,
+  process: RelayerProcess,
+  chains: readonly DevnetChain[],
+  reason = "",
+): Promise<void> {
+  const since = scene.now(process);
+  for (const { stateMachine } of chains) {
+    await process.waitForLine(
+      ({ record }) =>
+        record?.event === "proofs_not_needed" && record.chain === stateMachine &&
+        String(record.reason).includes(reason),
+      { since },
+    );
+  }
+}
+
 /** How the relayer works that is started after sessions. */
-interface SessionChanges extends SceneChanges {
+interface SessionChanges extends ConsensusChanges {
   /** False: the hub has no proofs of them. Default true. */
   readonly isAccepted?: boolean;
   /** It is killed as soon as it has sent a transaction, and started again. Default false. */
@@ -122,59 +173,4 @@ Deno.test("EVM hosts follow a hub of the type beefy", (t) =>
         await assertHubHeights();
       },
     );
-
-    await scene.step("an accepted proof of a message goes to the chain of the message only", async () => {
-      const running = relayer;
-      if (running === undefined) throw new Error("No relayer runs");
-      const delivered = await deliveredDuring(chains, async () => {
-        const { height: posted } = await postTo(devnet, one);
-        assert.ok(await proveHub(devnet) >= posted);
-        await untilHostHas(one, posted);
-        await untilIdle(scene, running, chains);
-      });
-      assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[["height"]], []]);
-    });
-
-    await scene.step("a relayer that makes proofs makes them only where there is work", async () => {
-      if (relayer !== undefined) await scene.kill(relayer);
-      const running = await scene.start({ ...TELLING, makesProofs: true });
-      relayer = running;
-      const delivered = await deliveredDuring(chains, async () => {
-        // The hub moves on without a message.
-        await untilIdle(scene, running, chains, "the newest head of the hub holds nothing");
-        await untilHostHas(other, (await postTo(devnet, other)).height);
-        await untilIdle(scene, running, chains);
-      });
-      assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [[], [["height"]]]);
-      const made = running.lines.filter(({ record }) => record?.event === "proof_built");
-      assert.equal(made.length, 1);
-    });
-
-    const hubName = devnet.hub.identity.stateMachine;
-
-    await scene.step("without a relayer an operator delivers what a host lacks", async () => {
-      if (relayer !== undefined) await scene.kill(relayer);
-      const command = consensusCommands(scene, TELLING);
-      const toOne = [hubName, "--to", one.stateMachine];
-      const delivered = await deliveredDuring(chains, async () => {
-        await beginSessions(devnet, 2, true);
-        const tried = await proveByHand(command, ...toOne, "--dry-run");
-        assert.deepEqual([tried.outcome, tried.updates, tried.cost?.isPaid], ["possible", 2, false]);
-        const sent = await proveByHand(command, ...toOne);
-        assert.deepEqual([sent.outcome, sent.bytes, sent.cost?.isPaid], ["accepted", tried.bytes, true]);
-        assert.deepEqual([await readHubHeight(one.host), sent.height], [
-          BigInt(sent.height ?? 0),
-          tried.height,
-        ]);
-        assert.equal((await proveByHand(command, ...toOne)).outcome, "nothing");
-      });
-      assert.deepEqual(delivered.map((all) => all.map(({ effects }) => effects)), [rotations(2), []]);
-      const unknown = await command("prove", hubName, "--to", "EVM-5");
-      assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
-      const known = chains.map(({ stateMachine }) => stateMachine).join(", ");
-      assert.ok(
-        unknown.stderr.endsWith(`is not proved to EVM-5. It is proved to ${known}.\n`),
-        unknown.stderr,
-      );
-    });
   }));

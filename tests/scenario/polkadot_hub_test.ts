@@ -4,11 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { RLP } from "@ethereumjs/rlp";
-import { concatHex, numberToHex } from "viem";
+import { concatHex, type Hex, numberToHex } from "viem";
 import { toHex } from "../../src/core/encoding/bytes.ts";
+import type { DevnetChain } from "../../devnet/devnet.ts";
+import { PING_ABI } from "../../devnet/evm/abi.ts";
+import { sendGet } from "../../devnet/evm/host_admin.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./support/fee_accounts.ts";
-import { answerOn, ask } from "./support/questions.ts";
 import { playScene } from "./support/scene.ts";
 
 Deno.test("polkadot hub: messages, questions and fees, by two nodes of one chain", () =>
@@ -32,7 +34,7 @@ Deno.test("polkadot hub: messages, questions and fees, by two nodes of one chain
     for (const [from, about, key] of [[bsc, polkadot, ofPolkadot], [polkadot, bsc, ofBsc]] as const) {
       const dest = about.stateMachine;
       const height = devnet.oracle.lastHeight({ from: dest, to: devnet.hub.identity.stateMachine });
-      await ask(from, { dest, height, keys: [key], fee: TOKEN });
+      await sendGet(from.host, { dest, height, keys: [key], fee: TOKEN });
     }
     await waitUntil(
       "both are answered",
@@ -53,3 +55,9 @@ Deno.test("polkadot hub: messages, questions and fees, by two nodes of one chain
     assert.deepEqual(paid, [13n * TOKEN, 16n * TOKEN], "with what the answers paid on arrival");
     await scene.finish();
   }));
+
+/** What the asking application holds for a key. */
+function answerOn({ host }: DevnetChain, key: Hex): Promise<Hex> {
+  const address = host.addresses.ping;
+  return host.reader.readContract({ address, abi: PING_ABI, functionName: "answers", args: [key] });
+}

@@ -326,6 +326,11 @@ export class MemoryNode extends MemoryActions {
     });
   }
 
+  /** Mined transactions, oldest first. */
+  transactions(): readonly MemoryTransaction[] {
+    return this.#blocks.flatMap(({ mined }) => mined.map(({ transaction }) => transaction));
+  }
+
   /** Mined transactions that failed, with who paid for them. */
   reverted(): readonly MemoryTransaction[] {
     return this.#blocks.flatMap(({ mined }) =>

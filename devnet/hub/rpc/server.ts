@@ -16,130 +16,85 @@ import {
 } from "./json_rpc.ts";
 import { serveLocally, type TestServer } from "../../../tests/support/test_server.ts";
 import { KeptPort } from "../../kept_port.ts";
-import { pause, untilAborted } from "../../waiting.ts";
+import { untilAborted } from "../../waiting.ts";
 
 /** Replaces the result of a call. */
 export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 
-/** Options of {@link RpcDispatcher}. */
-export interface DispatcherOptions {
-  readonly methods: RpcMethods;
-  /** Methods that are not offered now. */
-  readonly isMissing: (method: string) => boolean;
-  readonly fault: FaultHook;
-  /** Changes answers before they go out: what a lying node does. */
-  readonly alter: AnswerHook;
-  /** Awaited before each message. */
-  readonly before?: () => Promise<void>;
-  /** Called with every method that ran, for benchmarks. */
-  readonly onCall: (call: IncomingCall) => void;
+/** How a node behaves; looked at anew for each call. */
+export interface RpcHooks {
+  /** Decides about every call; undefined: all pass. */
+  fault: FaultHook | undefined;
+  /** Replaces results, as a node that lies does; undefined: all are as they are. */
+  alter: AnswerHook | undefined;
+  /** Methods that are refused as not found. */
+  missingMethods: ReadonlySet<string>;
+  /** How often each method ran. */
+  readonly callCounts: Map<string, number>;
 }
 
-/** Answers messages. */
-export class RpcDispatcher {
-  readonly #options: DispatcherOptions;
-  readonly #methods: ReadonlyMap<string, RpcMethods[string]>;
+/** What is served. */
+export interface ServedRpc {
+  readonly methods: RpcMethods;
+  readonly hooks: RpcHooks;
+  /** Awaited before each message. */
+  readonly before?: () => Promise<void>;
+}
 
-  constructor(options: DispatcherOptions) {
-    this.#options = options;
-    this.#methods = new Map(Object.entries(options.methods));
+/** The answer to one message, undefined when there is none (notifications only). @throws {ConnectionFault} */
+async function answer(served: ServedRpc, text: string): Promise<string | undefined> {
+  await served.before?.();
+  let message: unknown;
+  try {
+    message = parseRequestJson(text);
+  } catch {
+    return errorText(null, new RpcError(rpcCodes.parseError, "Parse error"));
   }
+  if (!Array.isArray(message)) return answerOne(served, message);
+  if (message.length === 0) return errorText(null, invalidRequest());
+  const answers = message.flatMap((item) => answerOne(served, item) ?? []);
+  return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
+}
 
-  /**
-   * The answer to one message, undefined when there is none (notifications only).
-   * @throws {ConnectionFault} when a scenario wants the connection to suffer.
-   */
-  async answer(
-    text: string,
-    transport: IncomingCall["transport"],
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    await this.#options.before?.();
-    let message: unknown;
-    try {
-      message = parseRequestJson(text);
-    } catch {
-      return errorText(null, new RpcError(rpcCodes.parseError, "Parse error"));
-    }
-    if (!Array.isArray(message)) return await this.#answerOne(message, transport, signal);
-    if (message.length === 0) {
-      return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
-    }
-    const answers: string[] = [];
-    for (const item of message) {
-      const answer = await this.#answerOne(item, transport, signal);
-      if (answer !== undefined) answers.push(answer);
-    }
-    return answers.length === 0 ? undefined : `[${answers.join(",")}]`;
-  }
+function answerOne(served: ServedRpc, message: unknown): string | undefined {
+  const request = readRequest(message);
+  if (request === undefined) return errorText(null, invalidRequest());
+  const { method, params } = request;
+  const fault = served.hooks.fault?.({ method, params });
+  if (fault?.kind === "result") return resultText(request.id, fault.result);
+  if (fault?.kind === "error") return errorText(request.id, new RpcError(fault.code, fault.message));
+  if (fault?.kind === "drop" && fault.afterCall === true) execute(served, request);
+  if (fault !== undefined) throw new ConnectionFault(fault.kind);
+  const text = execute(served, request);
+  return request.id === undefined ? undefined : text;
+}
 
-  async #answerOne(
-    message: unknown,
-    transport: IncomingCall["transport"],
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const request = readRequest(message);
-    if (request === undefined) {
-      return errorText(null, new RpcError(rpcCodes.invalidRequest, "Invalid request"));
-    }
-    const answer = await this.#run(request, transport, signal);
-    return request.id === undefined ? undefined : answer;
-  }
+function invalidRequest(): RpcError {
+  return new RpcError(rpcCodes.invalidRequest, "Invalid request");
+}
 
-  async #run(
-    request: RpcRequest,
-    transport: IncomingCall["transport"],
-    signal: AbortSignal,
-  ): Promise<string> {
-    const call = { transport, method: request.method, params: request.params };
-    const fault = this.#options.fault(call);
-    switch (fault?.kind) {
-      case undefined:
-        break;
-      case "delay":
-        await pause(fault.ms, signal);
-        break;
-      case "error":
-        return errorText(request.id, new RpcError(fault.code, fault.message));
-      case "result":
-        return resultText(request.id, fault.result);
-      case "drop":
-        if (fault.afterCall === true) this.#execute(request, call);
-        throw new ConnectionFault(fault);
-      case "hang":
-      case "truncate":
-      case "status":
-        throw new ConnectionFault(fault);
-    }
-    return this.#execute(request, call);
-  }
-
-  #execute(request: RpcRequest, call: IncomingCall): string {
-    try {
-      return resultText(request.id, this.#options.alter(call, this.#result(call)));
-    } catch (error) {
-      if (error instanceof RpcError) return errorText(request.id, error);
-      const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-      return errorText(request.id, new RpcError(rpcCodes.internalError, "Internal error", detail));
-    }
-  }
-
-  #result(call: IncomingCall): unknown {
-    const { method, params } = call;
-    const { isMissing, onCall } = this.#options;
+function execute({ methods, hooks }: ServedRpc, { id, method, params }: RpcRequest): string {
+  const { missingMethods, callCounts, alter } = hooks;
+  try {
     if (method === "rpc_methods") {
-      return { methods: [...this.#methods.keys(), method].filter((each) => !isMissing(each)).sort() };
+      const names = [...Object.keys(methods), method].filter((each) => !missingMethods.has(each));
+      return resultText(id, { methods: names.sort() });
     }
-    const run = isMissing(method) ? undefined : this.#methods.get(method);
+    const run = Object.hasOwn(methods, method) && !missingMethods.has(method) ? methods[method] : undefined;
     if (run === undefined) throw new RpcError(rpcCodes.methodNotFound, "Method not found");
-    onCall(call);
-    return run(params);
+    callCounts.set(method, (callCounts.get(method) ?? 0) + 1);
+    const result = run(params);
+    return resultText(id, alter === undefined ? result : alter({ method, params }, result));
+  } catch (error) {
+    if (error instanceof RpcError) return errorText(id, error);
+    const detail = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    return errorText(id, new RpcError(rpcCodes.internalError, "Internal error", detail));
   }
 }
 
 /** A server that can go away and come back at the same address, with everything else as it was. */
 export class RpcServer implements AsyncDisposable {
-  readonly #dispatcher: RpcDispatcher;
+  readonly #served: ServedRpc;
   readonly #port: KeptPort;
   #running: Pick<TestServer, "stop"> | undefined;
 
@@ -147,8 +102,8 @@ export class RpcServer implements AsyncDisposable {
    * Listens from {@link start} on, at an address that stays with it until the end.
    * @param port one of 127.0.0.1 to use where it is free; absent or 0: any.
    */
-  constructor(dispatcher: RpcDispatcher, port?: number) {
-    this.#dispatcher = dispatcher;
+  constructor(served: ServedRpc, port?: number) {
+    this.#served = served;
     this.#port = new KeptPort(port);
   }
 
@@ -162,7 +117,7 @@ export class RpcServer implements AsyncDisposable {
 
   /** Opens the port, if it is not open: for the first time at once. @throws {NoPortFault} */
   async start(): Promise<void> {
-    this.#running ??= await this.#port.listen((port) => serveRpc(this.#dispatcher, port));
+    this.#running ??= await this.#port.listen((port) => serveRpc(this.#served, port));
   }
 
   /** Closes the port and every connection. */
@@ -179,15 +134,15 @@ export class RpcServer implements AsyncDisposable {
 }
 
 /** Serves from one opening of the port to its closing. */
-function serveRpc(dispatcher: RpcDispatcher, port: number): Pick<TestServer, "stop"> {
+function serveRpc(served: ServedRpc, port: number): Pick<TestServer, "stop"> {
   const end = new AbortController();
   const sockets = new Set<WebSocket>();
   const server = serveLocally({ port }, (request) => {
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-      return serveHttp(dispatcher, request, end.signal);
+      return serveHttp(served, request, end.signal);
     }
     const { socket, response } = Deno.upgradeWebSocket(request, { idleTimeout: 0 });
-    serveSocket(dispatcher, socket, sockets, end.signal);
+    serveSocket(served, socket, sockets);
     return response;
   });
   const stop = async (): Promise<void> => {
@@ -207,44 +162,23 @@ function serveRpc(dispatcher: RpcDispatcher, port: number): Pick<TestServer, "st
 
 const jsonHeaders = { "content-type": "application/json; charset=utf-8" };
 
-async function serveHttp(
-  dispatcher: RpcDispatcher,
-  request: Request,
-  signal: AbortSignal,
-): Promise<Response> {
+async function serveHttp(served: ServedRpc, request: Request, end: AbortSignal): Promise<Response> {
   if (request.method !== "POST") {
     return new Response("Used HTTP Method is not allowed. POST is required\n", { status: 405 });
   }
-  const ends = AbortSignal.any([signal, request.signal]);
   try {
-    const answer = await dispatcher.answer(await request.text(), "http", ends);
-    return new Response(answer ?? "", { headers: jsonHeaders });
+    return new Response(await answer(served, await request.text()) ?? "", { headers: jsonHeaders });
   } catch (error) {
     if (!(error instanceof ConnectionFault)) throw error;
-    return await faultyResponse(error.fault, ends);
+    if (error.kind === "drop") return brokenResponse();
+    await untilAborted(AbortSignal.any([end, request.signal]));
+    return new Response("", { status: 503 });
   }
 }
 
-async function faultyResponse(fault: ConnectionFault["fault"], ends: AbortSignal): Promise<Response> {
-  switch (fault.kind) {
-    case "status":
-      return new Response("", { status: fault.status, headers: { ...fault.headers } });
-    case "hang":
-      await untilAborted(ends);
-      return new Response("", { status: 503 });
-    case "truncate":
-      return brokenResponse('{"jsonrpc":"2.0","result":['.slice(0, fault.bytes));
-    case "drop":
-      return brokenResponse("");
-  }
-}
-
-/** Headers, then `start` of a body, then a broken connection. */
-function brokenResponse(start: string): Response {
+/** Headers, then a broken connection. */
+function brokenResponse(): Response {
   const body = new ReadableStream<Uint8Array>({
-    start(controller): void {
-      if (start !== "") controller.enqueue(new TextEncoder().encode(start));
-    },
     pull(controller): void {
       controller.error(new Error("Connection dropped on demand"));
     },
@@ -252,35 +186,17 @@ function brokenResponse(start: string): Response {
   return new Response(body, { headers: jsonHeaders });
 }
 
-function serveSocket(
-  dispatcher: RpcDispatcher,
-  socket: WebSocket,
-  sockets: Set<WebSocket>,
-  signal: AbortSignal,
-): void {
+function serveSocket(served: ServedRpc, socket: WebSocket, sockets: Set<WebSocket>): void {
   sockets.add(socket);
   socket.addEventListener("close", () => sockets.delete(socket));
   socket.addEventListener("message", async (event) => {
     const text = typeof event.data === "string" ? event.data : new TextDecoder().decode(event.data);
     try {
-      const answer = await dispatcher.answer(text, "ws", signal);
-      if (answer !== undefined && socket.readyState === WebSocket.OPEN) socket.send(answer);
+      const answered = await answer(served, text);
+      if (answered !== undefined && socket.readyState === WebSocket.OPEN) socket.send(answered);
     } catch (error) {
       if (!(error instanceof ConnectionFault)) throw error;
-      breakSocket(socket, error.fault);
+      if (error.kind === "drop") socket.close(1011, "closed on demand");
     }
   });
-}
-
-function breakSocket(socket: WebSocket, fault: ConnectionFault["fault"]): void {
-  switch (fault.kind) {
-    case "hang":
-      return;
-    case "truncate":
-      socket.send('{"jsonrpc":"2.0","result":['.slice(0, fault.bytes));
-      return;
-    case "drop":
-    case "status":
-      socket.close(1011, "closed on demand");
-  }
 }

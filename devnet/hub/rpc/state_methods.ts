@@ -21,9 +21,9 @@ import type { Snapshot } from "../storage.ts";
 import {
   blockParam,
   clientErrors,
+  hexesParam,
   hexParam,
   invalidParams,
-  listParam,
   RpcError,
   type RpcMethods,
   u32Param,
@@ -46,17 +46,16 @@ export function storageMethods(node: ServedNode): RpcMethods {
   return {
     state_getStorage: ([key, at]) => hexOrNull(stateAt(at).main.get(hexParam(key, "key"))),
     state_getKeysPaged: ([prefix, count, start, at]) => keysPaged(stateAt(at), prefix, count, start),
-    state_queryStorage: ([keys, from, to]) => queryStorage(node, keys, from, to),
     state_queryStorageAt: ([keys, at]) => {
       const block = blockParam(node, at);
       const { main } = clientErrors(() => chain.stateOf(block));
-      const changes = listParam(keys, "keys", hexParam).map((key) => [toHex(key), hexOrNull(main.get(key))]);
+      const changes = hexesParam(keys, "keys").map((key) => [toHex(key), hexOrNull(main.get(key))]);
       return [{ block: block.hash, changes }];
     },
     state_getReadProof: ([keys, at]) => {
       const block = blockParam(node, at);
       const { main } = clientErrors(() => chain.stateOf(block));
-      return { at: block.hash, proof: main.prove(listParam(keys, "keys", hexParam)).map(toHex) };
+      return { at: block.hash, proof: main.prove(hexesParam(keys, "keys")).map(toHex) };
     },
   };
 }
@@ -79,39 +78,6 @@ function keysPaged(state: Snapshot, prefix: unknown, count: unknown, start: unkn
     if (after === undefined || compareBytes(key, after) > 0) keys.push(toHex(key));
   }
   return keys;
-}
-
-/** Values at the first block and then every change, oldest block first. */
-function queryStorage(node: ServedNode, keys: unknown, from: unknown, to: unknown): unknown[] {
-  const wanted = listParam(keys, "keys", hexParam);
-  const first = blockParam(node, from).header.number;
-  const last = blockParam(node, to).header.number;
-  if (first > last) throw new RpcError(4001, `Cannot resolve a block range ['${first}' ... '${last}]`);
-  const known = new Map<Hex, Hex | null>();
-  const answer: unknown[] = [];
-  for (let number = first; number <= last; number++) {
-    const block = node.chain.blockAt(number);
-    const changes = changesAt(node, block, wanted, known);
-    if (changes.length > 0) answer.push({ block: block.hash, changes });
-  }
-  return answer;
-}
-
-function changesAt(
-  node: ServedNode,
-  block: SimulatedBlock,
-  keys: readonly Uint8Array[],
-  known: Map<Hex, Hex | null>,
-): [Hex, Hex | null][] {
-  const { main } = clientErrors(() => node.chain.stateOf(block));
-  const changes: [Hex, Hex | null][] = [];
-  for (const key of keys) {
-    const name = toHex(key);
-    const value = hexOrNull(main.get(key));
-    if (known.get(name) !== value || !known.has(name)) changes.push([name, value]);
-    known.set(name, value);
-  }
-  return changes;
 }
 
 /** Runtime API `Metadata` of metadata of version 14, by method. */
@@ -208,7 +174,7 @@ export function stateMethods(node: HubNode): RpcMethods {
       const state = clientErrors(() => chain.stateOf(block));
       const proof = [
         ...state.main.prove([ismpChild]),
-        ...state.child.prove(listParam(keys, "keys", hexParam)),
+        ...state.child.prove(hexesParam(keys, "keys")),
       ];
       return { at: block.hash, proof: [...new Set(proof.map(toHex))] };
     },
@@ -218,7 +184,7 @@ export function stateMethods(node: HubNode): RpcMethods {
       return isIsmpChild(child) ? hexOrNull(state.child.get(wanted)) : null;
     },
     childstate_getStorageEntries: ([child, keys, at]) => {
-      const wanted = listParam(keys, "keys", hexParam);
+      const wanted = hexesParam(keys, "keys");
       const state = stateAt(at);
       const isKnown = isIsmpChild(child);
       return wanted.map((key) => isKnown ? hexOrNull(state.child.get(key)) : null);

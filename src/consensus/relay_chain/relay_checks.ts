@@ -10,7 +10,7 @@ import {
   silenceRow,
 } from "../../core/checks/check_row.ts";
 import { otherKeys } from "../../core/ismp/storage_keys.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
+import { onFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { parachainHeadKey } from "../../core/substrate/parachain_heads.ts";
 import type { RelayBlock, RelayChain } from "./relay_chain.ts";
@@ -49,10 +49,8 @@ export function checkRelayNode(
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
     const relay = open();
     try {
-      return await checkRelay({ clock, relay, options }, signal);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      return [silenceRow(chain, fault, false)];
+      return await checkRelay({ clock, relay, options }, signal)
+        .catch(onFault((fault) => [silenceRow(chain, fault, false)]));
     } finally {
       await relay.close();
     }
@@ -89,12 +87,11 @@ async function judge(
   refused: "warning" | "failed" = "failed",
 ): Promise<CheckRow> {
   const at = about(chain, relay.host);
-  try {
-    return await work(at);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    return at[refused](check, `${fault.where.method}: ${describeFault(fault)}`, adviseOnFault(fault));
-  }
+  return await work(at).catch(
+    onFault((fault) =>
+      at[refused](check, `${fault.where.method}: ${describeFault(fault)}`, adviseOnFault(fault))
+    ),
+  );
 }
 
 function checkHead(

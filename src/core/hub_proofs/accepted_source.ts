@@ -3,13 +3,14 @@
  * hub state, which every node serves; only the bytes need an unsafe RPC method. Source: docs/protocol/hub-consensus.md
  * sections 5.9 and 5.10.
  */
+import { recover } from "../encoding/coded_error.ts";
 import type { AcceptedProof, AcceptedProofs, HubChain } from "../chains/hub.ts";
 import { BeefyError } from "../beefy/commitment.ts";
 import { readProofSubject } from "../beefy/naive_proof.ts";
 import type { LoadedProof, ProofLoaderDeps } from "./proof_loader.ts";
 import { newerHeights, planRotations, ProofLoader } from "./proof_loader.ts";
 import { MAX_PROOFS_AT_ONCE } from "../chains/transaction_bytes.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { onFault } from "../rpc/call.ts";
 import type { HubWork } from "./hub_work.ts";
 import type { HostConsensusView } from "../chains/hub_client.ts";
 import type { BeefyClientState } from "../evm/beefy_client_state.ts";
@@ -76,15 +77,12 @@ export class AcceptedSource implements HostProofSource {
   }
 
   async next(target: ProofTarget, signal: AbortSignal): Promise<ProofsForHost> {
-    try {
-      return await this.#next(target, signal);
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
+    return await this.#next(target, signal).catch(onFault(() => {
       const detail =
         `${this.#deps.endpoint} does not offer offchain_localStorageGet, which serves the proofs: ` +
         "use a node with --rpc-methods=unsafe and --enable-offchain-indexing=true, or add [hub.prover]";
       return { kind: "unable", code: "withheld", detail };
-    }
+    }, "missing_method"));
   }
 
   close(): Promise<void> {
@@ -147,10 +145,5 @@ function gapAt(setId: bigint): ProofsForHost {
 
 /** True when a later set than that one signed; unreadable proofs are left to verification. */
 function isBeyond(proof: Uint8Array, setId: bigint): boolean {
-  try {
-    return readProofSubject(proof).validatorSetId > setId;
-  } catch (error) {
-    if (error instanceof BeefyError) return false;
-    throw error;
-  }
+  return recover(BeefyError, () => readProofSubject(proof).validatorSetId > setId, () => false);
 }

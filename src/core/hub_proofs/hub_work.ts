@@ -5,7 +5,7 @@
 import type { ChainEvent, ChainEvents, ChainReads } from "../chains/reads.ts";
 import type { StateMachine } from "../ismp/state_machine.ts";
 import { lowest } from "../chains/evm/gas.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { onFault } from "../rpc/call.ts";
 import { Limit } from "../runtime/limit.ts";
 import { dropOldest } from "../runtime/slices.ts";
 
@@ -80,12 +80,7 @@ export class HubWork {
     to: bigint,
     signal: AbortSignal,
   ): Promise<readonly ChainEvent[] | undefined> {
-    try {
-      return await this.#hub.events.fetchEvents(from, to, signal);
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "pruned") throw error;
-      return undefined;
-    }
+    return await this.#hub.events.fetchEvents(from, to, signal).catch(onFault(() => undefined, "pruned"));
   }
 }
 

@@ -7,7 +7,7 @@ import type { AcceptedProofIndex, AcceptedProofs } from "../chains/hub.ts";
 import type { HubLightClient } from "../chains/hub_client.ts";
 import type { Chain } from "../chains/port.ts";
 import type { CounterpartyView } from "../chains/reads.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { onFault } from "../rpc/call.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { EventCode, Log, LogFields } from "../telemetry/log.ts";
 import type { RotationStep } from "./proof_loader.ts";
@@ -154,14 +154,11 @@ export class ProofFollower {
     signal: AbortSignal,
   ): Promise<T | undefined> {
     if (view.challengePeriodSec !== 0n || view.isFrozen || !await this.#mayBundle(signal)) return undefined;
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof RpcFault) || error.code !== "missing_method") throw error;
+    return await work().catch(onFault(() => {
       this.#noteBundling(false);
       this.#tell("warn", "proofs_unavailable.not_offered", {});
       return undefined;
-    }
+    }, "missing_method"));
   }
 
   #noteBundling(isPossible: boolean): void {

@@ -2,7 +2,7 @@
  * Values that a Substrate host keeps about requests (child trie) and puts into its headers (digest items).
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/src/{child_trie,dispatcher}.rs, modules/ismp/clients/parachain.
  */
-import { equalBytes, type Hash256 } from "../encoding/bytes.ts";
+import { equalBytes } from "../encoding/bytes.ts";
 import {
   bool,
   bytes,
@@ -16,56 +16,48 @@ import {
   u64,
   u8,
 } from "../encoding/scale.ts";
-import { type LeafIndexAndPos, leafIndexAndPosCodec } from "./proof.ts";
-
-/** Value under `RequestCommitments` and `ResponseCommitments`. */
-export interface RequestMetadata {
-  readonly offchain: LeafIndexAndPos;
-  /** Relayer fee; 0 on the hub for requests that it only routes. */
-  readonly fee: { readonly payer: Hash256; readonly fee: bigint };
-  /** True once the fee was accumulated. */
-  readonly claimed: boolean;
-}
-
-/** Value under `ResponseReceipts`, stored by the commitment of the request. */
-export interface ResponseReceipt {
-  /** Commitment of the response. */
-  readonly response: Hash256;
-  readonly relayer: Uint8Array;
-}
-
-/** Data of the header digest item `Consensus("ISMP", ..)`. */
-export interface ConsensusDigest {
-  readonly mmrRoot: Hash256;
-  readonly childTrieRoot: Hash256;
-}
-
-/** Data of the header digest item `Consensus("ISTM", ..)`. */
-export interface TimestampDigest {
-  readonly timestampSec: bigint;
-}
+import { leafIndexAndPosCodec } from "./proof.ts";
+import type { CodecType } from "scale-ts";
 
 /** SCALE of {@link RequestMetadata}. */
-export const requestMetadataCodec: Codec<RequestMetadata> = Struct({
+export const requestMetadataCodec = Struct({
   offchain: leafIndexAndPosCodec,
+  /** Relayer fee; 0 on the hub for requests that it only routes. */
   fee: Struct({ payer: hash256, fee: u128 }),
+  /** True once the fee was accumulated. */
   claimed: bool,
 });
+
+/** Value under `RequestCommitments` and `ResponseCommitments`. */
+export type RequestMetadata = Readonly<CodecType<typeof requestMetadataCodec>>;
 
 /** SCALE of the value under `RequestReceipts`: the relayer. */
 export const requestReceiptCodec: Codec<Uint8Array> = bytes;
 
 /** SCALE of {@link ResponseReceipt}. */
-export const responseReceiptCodec: Codec<ResponseReceipt> = Struct({ response: hash256, relayer: bytes });
+export const responseReceiptCodec = Struct({
+  /** Commitment of the response. */
+  response: hash256,
+  relayer: bytes,
+});
+
+/** Value under `ResponseReceipts`, stored by the commitment of the request. */
+export type ResponseReceipt = Readonly<CodecType<typeof responseReceiptCodec>>;
 
 /** SCALE of {@link ConsensusDigest}. */
-export const consensusDigestCodec: Codec<ConsensusDigest> = Struct({
+export const consensusDigestCodec = Struct({
   mmrRoot: hash256,
   childTrieRoot: hash256,
 });
 
+/** Data of the header digest item `Consensus("ISMP", ..)`. */
+export type ConsensusDigest = Readonly<CodecType<typeof consensusDigestCodec>>;
+
 /** SCALE of {@link TimestampDigest}. */
-export const timestampDigestCodec: Codec<TimestampDigest> = Struct({ timestampSec: u64 });
+export const timestampDigestCodec = Struct({ timestampSec: u64 });
+
+/** Data of the header digest item `Consensus("ISTM", ..)`. */
+export type TimestampDigest = Readonly<CodecType<typeof timestampDigestCodec>>;
 
 const digestItemCodec = Struct({ kind: u8, engine: fixedBytes(4), data: bytes });
 /** First bytes of the item: kind `Consensus` (paritytech/polkadot-sdk: digest.rs) and the engine `ISMP`. */

@@ -4,50 +4,9 @@
  */
 import { type AbiParameterToPrimitiveType, encodeAbiParameters, parseAbiParameters } from "viem";
 import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
-import { bytes, type Codec, Enum, list, Option, Struct, u64 } from "../encoding/scale.ts";
+import { bytes, Enum, list, Option, Struct, u64 } from "../encoding/scale.ts";
 import { type StateMachine, stateMachineCodec, stateMachineToBytes } from "./state_machine.ts";
-
-/** A message from a module of `source` to a module of `dest`. */
-export interface PostRequest {
-  readonly source: StateMachine;
-  readonly dest: StateMachine;
-  /** Counter of the source host, shared by posts and gets. u64. */
-  readonly nonce: bigint;
-  /** Sending module: 20-byte address, pallet id, 32-byte account or free bytes. */
-  readonly from: Uint8Array;
-  /** Receiving module; an EVM host requires exactly 20 bytes. */
-  readonly to: Uint8Array;
-  /** Absolute Unix time in seconds; 0 means never. u64. */
-  readonly timeoutTimestampSec: bigint;
-  readonly body: Uint8Array;
-}
-
-/** Request for values of the state of `dest` at block `height`. */
-export interface GetRequest {
-  readonly source: StateMachine;
-  readonly dest: StateMachine;
-  readonly nonce: bigint;
-  readonly from: Uint8Array;
-  /** EVM: 20 bytes (account) or 52 bytes (address and unhashed slot); Substrate: raw storage keys. */
-  readonly keys: readonly Uint8Array[];
-  /** Block of `dest` to read at. u64. */
-  readonly height: bigint;
-  readonly context: Uint8Array;
-  readonly timeoutTimestampSec: bigint;
-}
-
-/** One answered key of a {@link GetResponse}. */
-export interface StorageValue {
-  readonly key: Uint8Array;
-  readonly value: Uint8Array | undefined;
-}
-
-/** The hub's answer to a {@link GetRequest}; its destination is `get.source`. */
-export interface GetResponse {
-  readonly get: GetRequest;
-  /** Ascending by key bytes, without duplicates. */
-  readonly values: readonly StorageValue[];
-}
+import type { CodecType } from "scale-ts";
 
 /** A request or response with the commitment that identifies it, as the programs process it. */
 export type Message =
@@ -62,53 +21,68 @@ export type Message =
     readonly response: GetResponse;
   };
 
-/** A request of either kind, as the hub stores it. */
-export type Request =
-  | { readonly tag: "Post"; readonly value: PostRequest }
-  | { readonly tag: "Get"; readonly value: GetRequest };
-
-/** Content of the hub's MMR and offchain store: requests it routes and responses it created. */
-export type Leaf =
-  | { readonly tag: "Request"; readonly value: Request }
-  | { readonly tag: "GetResponse"; readonly value: GetResponse };
-
 /** SCALE of {@link PostRequest}. */
-export const postRequestCodec: Codec<PostRequest> = Struct({
+export const postRequestCodec = Struct({
   source: stateMachineCodec,
   dest: stateMachineCodec,
+  /** Counter of the source host, shared by posts and gets. u64. */
   nonce: u64,
+  /** Sending module: 20-byte address, pallet id, 32-byte account or free bytes. */
   from: bytes,
+  /** Receiving module; an EVM host requires exactly 20 bytes. */
   to: bytes,
+  /** Absolute Unix time in seconds; 0 means never. u64. */
   timeoutTimestampSec: u64,
   body: bytes,
 });
 
+/** A message from a module of `source` to a module of `dest`. */
+export type PostRequest = Readonly<CodecType<typeof postRequestCodec>>;
+
 /** SCALE of {@link GetRequest}; the ABI has another field order (see commitment.ts). */
-export const getRequestCodec: Codec<GetRequest> = Struct({
+export const getRequestCodec = Struct({
   source: stateMachineCodec,
   dest: stateMachineCodec,
   nonce: u64,
   from: bytes,
+  /** EVM: 20 bytes (account) or 52 bytes (address and unhashed slot); Substrate: raw storage keys. */
   keys: list(bytes),
+  /** Block of `dest` to read at. u64. */
   height: u64,
   context: bytes,
   timeoutTimestampSec: u64,
 });
 
+/** Request for values of the state of `dest` at block `height`. */
+export type GetRequest = Readonly<CodecType<typeof getRequestCodec>>;
+
 /** SCALE of {@link StorageValue}. */
-const storageValueCodec: Codec<StorageValue> = Struct({ key: bytes, value: Option(bytes) });
+const storageValueCodec = Struct({ key: bytes, value: Option(bytes) });
+
+/** One answered key of a {@link GetResponse}. */
+export type StorageValue = Readonly<CodecType<typeof storageValueCodec>>;
 
 /** SCALE of {@link GetResponse}. */
-export const getResponseCodec: Codec<GetResponse> = Struct({
+export const getResponseCodec = Struct({
   get: getRequestCodec,
+  /** Ascending by key bytes, without duplicates. */
   values: list(storageValueCodec),
 });
 
+/** The hub's answer to a {@link GetRequest}; its destination is `get.source`. */
+export type GetResponse = Readonly<CodecType<typeof getResponseCodec>>;
+
 /** SCALE of {@link Request}. */
-export const requestCodec: Codec<Request> = Enum({ Post: postRequestCodec, Get: getRequestCodec });
+export const requestCodec = Enum({ Post: postRequestCodec, Get: getRequestCodec });
+
+/** A request of either kind, as the hub stores it. */
+export type Request = Readonly<CodecType<typeof requestCodec>>;
 
 /** SCALE of {@link Leaf}. */
-export const leafCodec: Codec<Leaf> = Enum({ Request: requestCodec, GetResponse: getResponseCodec });
+export const leafCodec = Enum({ Request: requestCodec, GetResponse: getResponseCodec });
+
+/** Content of the hub's MMR and offchain store: requests it routes and responses it created. */
+export type Leaf = Readonly<CodecType<typeof leafCodec>>;
 
 /** Solidity structs of messages: what commitments hash, and what handlers take. Their fields are not in SCALE's order. */
 export const messageStructs = [

@@ -3,8 +3,8 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
 import { numberToBytesBE } from "@noble/curves/utils.js";
-import { createCodec } from "scale-ts";
-import { concatBytes, fromHex, type Hash256, toHex } from "../encoding/bytes.ts";
+import { type CodecType, createCodec } from "scale-ts";
+import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
 import { mapError } from "../encoding/coded_error.ts";
 import {
   type Codec,
@@ -33,18 +33,6 @@ export type ConsensusStateId = string & { readonly __brand: "ConsensusStateId" }
 
 /** Four bytes that name an implementation of a consensus client, as text, e.g. `BEAC`, or hex where they are none. */
 export type ConsensusClientId = string & { readonly __brand: "ConsensusClientId" };
-
-/** A state machine as one light client knows it. */
-export interface StateMachineId {
-  readonly stateMachine: StateMachine;
-  readonly consensusStateId: ConsensusStateId;
-}
-
-/** A height of a state machine as one light client knows it. */
-export interface StateMachineHeight {
-  readonly id: StateMachineId;
-  readonly height: bigint;
-}
 
 /** Reason why a name is not accepted. */
 export type IdentifierErrorCode =
@@ -305,16 +293,22 @@ export const consensusClientIdCodec: Codec<ConsensusClientId> = enhanceCodec(
 );
 
 /** SCALE of {@link StateMachineId}. */
-export const stateMachineIdCodec: Codec<StateMachineId> = Struct({
+export const stateMachineIdCodec = Struct({
   stateMachine: stateMachineCodec,
   consensusStateId: consensusStateIdCodec,
 });
 
+/** A state machine as one light client knows it. */
+export type StateMachineId = Readonly<CodecType<typeof stateMachineIdCodec>>;
+
 /** SCALE of {@link StateMachineHeight}. */
-export const stateMachineHeightCodec: Codec<StateMachineHeight> = Struct({
+export const stateMachineHeightCodec = Struct({
   id: stateMachineIdCodec,
   height: u64,
 });
+
+/** A height of a state machine as one light client knows it. */
+export type StateMachineHeight = Readonly<CodecType<typeof stateMachineHeightCodec>>;
 
 /** SCALE `BTreeMap<StateMachine, V>`. */
 export function stateMachineMap<V>(value: Codec<V>): Codec<ReadonlyMap<StateMachine, V>> {
@@ -326,17 +320,6 @@ export function stateMachineIdKey(id: StateMachineId): string {
   return `${id.stateMachine}/${id.consensusStateId}`;
 }
 
-/**
- * Roots of one height. For EVM chains `overlayRoot` is undefined; for the hub as others see it `overlayRoot` is the
- * MMR root and `stateRoot` the ISMP child trie root; for other Substrate chains they are child trie and header root.
- */
-export interface StateCommitment {
-  /** Unix time of the block in seconds. */
-  readonly timestampSec: bigint;
-  readonly overlayRoot: Hash256 | undefined;
-  readonly stateRoot: Hash256;
-}
-
 /** A commitment with the full name of its height, as a consensus client produces it. */
 export interface IntermediateState {
   readonly height: StateMachineHeight;
@@ -344,8 +327,15 @@ export interface IntermediateState {
 }
 
 /** SCALE of {@link StateCommitment}. */
-export const stateCommitmentCodec: Codec<StateCommitment> = Struct({
+export const stateCommitmentCodec = Struct({
+  /** Unix time of the block in seconds. */
   timestampSec: u64,
   overlayRoot: Option(hash256),
   stateRoot: hash256,
 });
+
+/**
+ * Roots of one height. For EVM chains `overlayRoot` is undefined; for the hub as others see it `overlayRoot` is the
+ * MMR root and `stateRoot` the ISMP child trie root; for other Substrate chains they are child trie and header root.
+ */
+export type StateCommitment = Readonly<CodecType<typeof stateCommitmentCodec>>;

@@ -29,17 +29,10 @@ import {
   stateMachineHeightCodec,
   stateMachineIdCodec,
 } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** Bandwidth tiers; their SCALE indexes are 1 to 4. */
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
-
-/** Bytes an application may still send through the hub. */
-export interface BandwidthSubscription {
-  readonly tier: BandwidthTier | UnknownVariant;
-  readonly remainingBytes: bigint;
-  readonly expiresAtSec: bigint;
-  readonly purchasedAtSec: bigint;
-}
 
 /** SCALE `H160`. */
 export const hostAddressCodec: Codec<Uint8Array> = fixedBytes(20);
@@ -51,12 +44,15 @@ const bandwidthTierCodec: Codec<BandwidthTier | UnknownVariant> = openEnum(
 );
 
 /** SCALE of {@link BandwidthSubscription}. */
-export const subscriptionCodec: Codec<BandwidthSubscription> = Struct({
+export const subscriptionCodec = Struct({
   tier: bandwidthTierCodec,
   remainingBytes: u128,
   expiresAtSec: u64,
   purchasedAtSec: u64,
 });
+
+/** Bytes an application may still send through the hub. */
+export type BandwidthSubscription = Readonly<CodecType<typeof subscriptionCodec>>;
 
 const encoder = new TextEncoder();
 

@@ -2,6 +2,7 @@
  * Price of one chain's native token for the workers: sources in order, a short cache, the last valid value. Start
  * reading here; plausibility is decided in `native_price.ts`. Sources: docs/protocol/messaging.md section 9.3.
  */
+import { onError } from "../encoding/coded_error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
@@ -13,7 +14,7 @@ import {
   type SourceQuote,
 } from "../evm/native_price.ts";
 import { evmChainId, isEvm } from "../ismp/state_machine.ts";
-import { RpcFault } from "../rpc/call.ts";
+import { keepFault, RpcFault } from "../rpc/call.ts";
 import { findEtherscanQuote } from "./etherscan.ts";
 import { oneDollar, type PriceContext, type PriceQuote, type RouterReader } from "./price_quote.ts";
 
@@ -64,12 +65,8 @@ export function createPriceSource(
 
   async function askOne(quote: PriceQuote, signal: AbortSignal): Promise<Quotation> {
     const deadline = { what: `${quote.origin} price`, afterMs: PRICE_TIMEOUT_MS, signal };
-    try {
-      return await withDeadline(clock, deadline, (inner) => quote.ask(inner));
-    } catch (error) {
-      if (!(error instanceof DeadlineFault)) throw error;
-      return { kind: "failed", code: "timeout" };
-    }
+    return await withDeadline(clock, deadline, (inner) => quote.ask(inner))
+      .catch(onError(DeadlineFault, () => ({ kind: "failed", code: "timeout" })));
   }
 
   return {
@@ -105,13 +102,9 @@ export function routerQuote(router: RouterReader): PriceQuote {
   return {
     origin: "router",
     ask: async (signal) => {
-      try {
-        const price27 = await router.fetchRouterPrice(signal);
-        return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        return { kind: "failed", code: "unreachable" };
-      }
+      const price27 = await router.fetchRouterPrice(signal).catch(keepFault);
+      if (price27 instanceof RpcFault) return { kind: "failed", code: "unreachable" };
+      return price27 === undefined ? { kind: "failed", code: "no_pool" } : quotePrice(price27);
     },
   };
 }

@@ -1,6 +1,7 @@
 /**
  * Interface between the transports (HTTP, sockets) and their callers: one JSON-RPC call and its answer.
  */
+import { onError } from "../encoding/coded_error.ts";
 import type { Hex } from "../encoding/bytes.ts";
 import type { Json } from "./json.ts";
 
@@ -200,6 +201,23 @@ export function resultOf<T>(outcome: T | RpcFault): T {
   if (outcome instanceof RpcFault) throw outcome;
   return outcome;
 }
+
+/**
+ * A handler of rejected promises, for the faults of endpoints: of the codes, or of any code if none is given.
+ * @throws all else that a promise was rejected with
+ */
+export function onFault<T>(
+  handle: (fault: RpcFault) => T,
+  ...codes: readonly RpcFaultCode[]
+): (error: unknown) => T {
+  return onError(RpcFault, (fault) => {
+    if (codes.length === 0 || codes.includes(fault.code)) return handle(fault);
+    throw fault;
+  });
+}
+
+/** Makes the fault of an endpoint the result of a rejected promise. @throws all else */
+export const keepFault = onFault((fault) => fault);
 
 /** Faults of answers that no honest endpoint gives. */
 export const FALSE_ANSWERS: ReadonlySet<RpcFaultCode> = new Set(["malformed", "oversized"]);

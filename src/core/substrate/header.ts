@@ -2,7 +2,7 @@
  * Headers of Substrate chains with their digest: SCALE form, hash, and the times and announcements in them.
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
-import { compact, createCodec, createDecoder } from "scale-ts";
+import { type CodecType, compact, createCodec, createDecoder } from "scale-ts";
 import type { Hash256 } from "../encoding/bytes.ts";
 import { blake2b256, concatBytes, fromByteText, toByteText, toHash256 } from "../encoding/bytes.ts";
 import {
@@ -31,15 +31,6 @@ export type DigestItem =
   | { readonly kind: "runtimeUpdated" }
   /** Kind that a later runtime has added: it is hashed as it is, and nothing is read from it. */
   | { readonly kind: "unknown"; readonly encoded: Uint8Array };
-
-/** A block header. */
-export interface SubstrateHeader {
-  readonly parentHash: Hash256;
-  readonly number: number;
-  readonly stateRoot: Hash256;
-  readonly extrinsicsRoot: Hash256;
-  readonly digest: readonly DigestItem[];
-}
 
 /** Kinds that carry an engine; their indexes follow each other. */
 const engineKinds = ["consensus", "seal", "preRuntime"] as const;
@@ -80,13 +71,16 @@ const compactNumber: Codec<number> = createCodec(
 );
 
 /** SCALE of {@link SubstrateHeader}. */
-export const substrateHeaderCodec: Codec<SubstrateHeader> = Struct({
+export const substrateHeaderCodec = Struct({
   parentHash: hash256,
   number: compactNumber,
   stateRoot: hash256,
   extrinsicsRoot: hash256,
   digest: list(digestItemCodec),
 });
+
+/** A block header. */
+export type SubstrateHeader = Readonly<CodecType<typeof substrateHeaderCodec>>;
 
 /**
  * Reads a digest item that stands alone, so that one of an unknown kind has an end. @throws {ScaleError} when one of a

@@ -3,7 +3,7 @@ import { CommandRefusal } from "../../core/commands/command.ts";
 import { defineOperation } from "../../core/commands/operation.ts";
 import { formatList } from "../../core/commands/plain_text.ts";
 import { formatDecimal, type Hash256 } from "../../core/encoding/bytes.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
+import { onFault, RpcFault } from "../../core/rpc/call.ts";
 import { isTerminal, type MessageRow } from "../ledger/ledger.ts";
 import type { HandDelivery } from "../relay/deliver/by_hand.ts";
 import type { LegRun } from "../relay/leg.ts";
@@ -145,10 +145,7 @@ async function deliver(
   { row, isDryRun }: { readonly row: MessageRow; readonly isDryRun: boolean },
 ): Promise<HandDelivery> {
   const { deliverByHand } = await import("../relay/deliver/by_hand.ts");
-  try {
-    return await deliverByHand(leg, row, { isDryRun });
-  } catch (error) {
-    if (!(error instanceof RpcFault)) throw error;
-    return { outcome: "waiting", text: `An endpoint did not answer: ${error.message}` };
-  }
+  return await deliverByHand(leg, row, { isDryRun }).catch(onFault(({ message }) => (
+    { outcome: "waiting", text: `An endpoint did not answer: ${message}` }
+  )));
 }

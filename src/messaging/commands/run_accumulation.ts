@@ -4,7 +4,7 @@
  * relayer; what an earlier run left in the journal is settled first.
  * Source: docs/specification.md, "Messaging relayer command line"; docs/protocol/messaging.md section 15.
  */
-import { RpcFault } from "../../core/rpc/call.ts";
+import { onFault } from "../../core/rpc/call.ts";
 import { exitCodes } from "../../core/runtime/exit_codes.ts";
 import { endpointBackoff, nextDelayMs } from "../../core/runtime/retry.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
@@ -93,11 +93,11 @@ async function repeatRounds(
   try {
     for (let failures = 0; failures < maxFailures;) {
       signal.throwIfAborted();
-      const end = await round().catch((error) => {
-        if (signal.aborted || !(error instanceof RpcFault)) throw error;
+      const end = await round().catch(onFault((error) => {
+        if (signal.aborted) throw error;
         log.warn("read_failed.claims", { failures: failures + 1, error });
         return "unanswered" as const;
-      });
+      }));
       if (end === true) return true;
       failures = end === "unanswered" ? failures + 1 : 0;
       const backoffMs = failures === 0 ? 0 : nextDelayMs(endpointBackoff, failures, random.fraction());
@@ -253,13 +253,10 @@ async function settleDeliveries(context: FeeRun): Promise<number> {
   const chains = [...context.chains].filter(([name]) => context.isUp(name));
   for (const [chain, target] of context.isSettledElsewhere ? [] : chains) {
     const settling = { ...context, target };
-    try {
-      await settleAll(settling);
-      await confirmForeignReceipts(settling);
-    } catch (error) {
-      if (signal.aborted || !(error instanceof RpcFault)) throw error;
+    await settleAll(settling).then(() => confirmForeignReceipts(settling)).catch(onFault((error) => {
+      if (signal.aborted) throw error;
       context.log.debug("read_failed.past_deliveries", { chain, error });
-    }
+    }));
   }
   return chains.flatMap(([name]) => context.ledger.submissions.listUnresolved(name))
     .filter(({ kind }) => kind === "delivery").length;

@@ -10,7 +10,7 @@ import { equalBytes, formatDecimal } from "../../core/encoding/bytes.ts";
 import type { Signature } from "../../core/ismp/fees.ts";
 import type { SignedMessage } from "../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Leg, RelayDeps, RelaySettings } from "../relay/leg.ts";
 import type { ChainFees } from "../../core/chains/fees.ts";
@@ -117,11 +117,8 @@ export class FeeUnits {
 
   /** Once per chain, for log lines only: if the chain does not answer now, its decimals stay unknown. */
   async tryLearn(chain: UnitChain | undefined, signal: AbortSignal): Promise<void> {
-    try {
-      if (chain !== undefined && !this.#decimals.has(chain.id.stateMachine)) await this.learn(chain, signal);
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-    }
+    if (chain === undefined || this.#decimals.has(chain.id.stateMachine)) return;
+    await this.learn(chain, signal).catch(keepFault);
   }
 
   /** Decimals of a chain's fee token, if already known. */
@@ -182,17 +179,15 @@ export class Deferred {
     work: () => Promise<T>,
     { event, signal, ...fields }: { readonly event: EventCode; readonly signal: AbortSignal } & LogFields,
   ): Promise<T | undefined> {
-    try {
-      const result = await work();
+    const result = await work().catch(keepFault);
+    if (!(result instanceof RpcFault)) {
       this.forget(key);
       return result;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof RpcFault)) throw error;
-      const failures = this.add(key);
-      this.#context.log[failures === 3 ? "warn" : "debug"](event, { ...fields, failures, error });
-      return undefined;
     }
+    signal.throwIfAborted();
+    const failures = this.add(key);
+    this.#context.log[failures === 3 ? "warn" : "debug"](event, { ...fields, failures, error: result });
+    return undefined;
   }
 
   /** True while `key` is deferred. */

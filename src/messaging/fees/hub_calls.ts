@@ -6,7 +6,7 @@ import type { HubCallRefusal, HubChain, RelayerHubCall } from "../../core/chains
 import type { BlockRef, BroadcastResult, Refusal, SubmissionOutcome } from "../../core/chains/submission.ts";
 import { toHex } from "../../core/encoding/bytes.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../core/rpc/call.ts";
 import { Limit } from "../../core/runtime/limit.ts";
 import type { Log } from "../../core/telemetry/log.ts";
 import { EXTRINSIC_PATIENCE_BLOCKS } from "../relay/settle/nonces.ts";
@@ -158,11 +158,9 @@ export class HubCalls {
     if (row === undefined) throw new Error(`Submission ${id} is not in the journal`);
     this.#leaving.add(id);
     try {
-      const result = await this.#hub.sender.broadcast(row.submission, signal);
-      return this.#applyBroadcast(id, result);
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error };
+      const result = await this.#hub.sender.broadcast(row.submission, signal).catch(keepFault);
+      if (!(result instanceof RpcFault)) return this.#applyBroadcast(id, result);
+      const fields = { chain: this.#hub.id.stateMachine, transaction: row.submission.hash, error: result };
       this.#log.info("transaction_failed.broadcast_unknown", fields);
       return undefined;
     } finally {

@@ -10,9 +10,10 @@ import { isRaiseWorthATry, toFee18 } from "./decisions/profit.ts";
 import { boundCatchUp, chooseScanStart, nextChunk, ScanWidth } from "./decisions/heights.ts";
 import { mapInSlices, partsOf } from "../../core/runtime/slices.ts";
 import { endDelivered, MAX_RECEIPTS_AT_ONCE, recordSeenDelivery } from "./receipts.ts";
-import { type Leg, legName, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
+import { toRouteInput } from "./due_messages.ts";
+import { type Leg, legName, type LegRun, type RelayDeps } from "./leg.ts";
 import { toCandidate, toMessageRow } from "./messages.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
+import { onFault } from "../../core/rpc/call.ts";
 import { WaitNotices } from "../../core/runtime/waiting.ts";
 import type { Worker } from "../../core/runtime/worker.ts";
 import * as z from "zod";
@@ -40,11 +41,7 @@ export async function startCursor(
   const target = leg.target.id.stateMachine;
   const timeOf = (height: bigint): Promise<bigint> => leg.source.reads.fetchBlockTime(height, leg.signal);
   // What a node has forgotten cannot be read from it either.
-  const timeOrOld = (height: bigint): Promise<bigint> =>
-    timeOf(height).catch((error: unknown) => {
-      if (error instanceof RpcFault && error.code === "pruned") return 0n;
-      throw error;
-    });
+  const timeOrOld = (height: bigint): Promise<bigint> => timeOf(height).catch(onFault(() => 0n, "pruned"));
   const start = await chooseScanStart(timeOrOld, {
     initialHeight: leg.initialHeight,
     cursor: cursors.find(source, target),
@@ -254,13 +251,10 @@ export function reconciliationWorker(deps: RelayDeps, legs: readonly Leg[], ever
       while (!signal.aborted) {
         await deps.clock.sleep(everySec * 1_000, signal);
         for (const leg of legs) {
-          try {
-            await reconcileLeg({ ...leg, signal });
-          } catch (error) {
+          await reconcileLeg({ ...leg, signal }).catch(onFault((error) => {
             signal.throwIfAborted();
-            if (!(error instanceof RpcFault)) throw error;
             leg.log.debug("read_failed.reconciliation", { leg: legName(leg), error }); // the next time
-          }
+          }));
           await deps.clock.sleep(PAUSE_MS, signal);
         }
       }

@@ -6,7 +6,7 @@ import { ProgramWatch } from "../../core/checks/program_watch.ts";
 import { STARTING } from "../../core/checks/program_status.ts";
 import { ChainNames } from "../../core/config/chain_names.ts";
 import type { StateMachine } from "../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../core/rpc/call.ts";
+import { onFault } from "../../core/rpc/call.ts";
 import type { Clock } from "../../core/runtime/clock.ts";
 import { Refreshed } from "../../core/runtime/refreshed.ts";
 import { everyWorker, type Worker } from "../../core/runtime/worker.ts";
@@ -185,12 +185,7 @@ export class RelayWatch extends ProgramWatch<RelayStatus> {
       chain: StateMachine,
       read: () => Promise<unknown> | undefined,
     ): Promise<void> => {
-      try {
-        await read();
-      } catch (error) {
-        if (!(error instanceof RpcFault)) throw error;
-        log.debug(event, { chain, error });
-      }
+      await read()?.catch(onFault((error) => log.debug(event, { chain, error })));
     };
     const { hub, chains = [] } = this.#session ?? {};
     const due = chains.filter(({ id, relayer }) => {

@@ -1,8 +1,8 @@
 /** Another relayer that delivers messages of the hub to the second chain. */
 import assert from "node:assert/strict";
-import type { SignedSubmission } from "../../../src/core/chains/submission.ts";
+import type { Delivery, SignedSubmission } from "../../../src/core/chains/submission.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
-import { type Fixture, memoryLedger, Relayer } from "./fixture.ts";
+import { type Fixture, Relayer, setUp } from "./fixture.ts";
 
 /** A relayer, and a delivery that it has signed. */
 export interface Competition {
@@ -16,11 +16,22 @@ export async function signDelivery(
   messages: readonly Message[],
   number = 2,
 ): Promise<Competition> {
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number });
-  const { hub, two, signal } = competitor;
-  const { height } = await two.fetchView(hub.id, signal);
-  const proof = await hub.proveMessages(messages, { height, target: two }, signal);
-  const delivery = { steps: [{ kind: "messages" as const, messages, proof }] };
+  return await signSteps(fixture, async ({ hub, two, signal }) => {
+    const { height } = await two.fetchView(hub.id, signal);
+    const proof = await hub.proveMessages(messages, { height, target: two }, signal);
+    return [{ kind: "messages", messages, proof }];
+  }, number);
+}
+
+/** Lets a relayer with that number sign such steps; nothing is sent. */
+export async function signSteps(
+  fixture: Fixture,
+  make: (competitor: Relayer) => Promise<Delivery["steps"]>,
+  number = 2,
+): Promise<Competition> {
+  const { relayer: competitor } = setUp({ fixture, number });
+  const { two, signal } = competitor;
+  const delivery = { steps: await make(competitor) };
   const simulation = await two.simulate(delivery, signal);
   assert.ok(simulation.kind === "accepted");
   const signed = await two.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);

@@ -295,15 +295,37 @@ export function delivered(node: MemoryNode): Hash256[] {
   return node.deliveries().map(({ commitment }) => commitment);
 }
 
+/** What differs from the usual chains and relayer. */
+export interface SetUp extends RelayerOptions {
+  readonly nodes?: ConstructorParameters<typeof Fixture>[0];
+  readonly fixture?: Fixture;
+  readonly ledger?: Ledger | undefined;
+}
+
 /** The chains, a relayer between them, and its legs: from the hub to the second chain, and from the first one to the hub. */
-export function setUp(options: RelayerOptions = {}): {
+export interface Scene {
   readonly fixture: Fixture;
   readonly relayer: Relayer;
   readonly leg: LegRun;
   readonly inbound: LegRun;
-} {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), options);
+}
+
+/** A relayer with a ledger of its own, among chains of its own unless they are given. */
+export function setUp({ nodes, fixture = new Fixture(nodes), ledger, ...options }: SetUp = {}): Scene {
+  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture), options);
   const leg = relayer.leg(relayer.hub, relayer.two);
   return { fixture, relayer, leg, inbound: relayer.leg(relayer.one, relayer.hub) };
+}
+
+/** The same, and `count` messages of the hub that the second chain can verify. */
+export async function setUpWith<N extends number>(
+  count: N,
+  options: SetUp & { readonly changes?: Partial<PostRequest> } = {},
+): Promise<Scene & { readonly messages: Messages<N>; readonly first: Message }> {
+  const { changes, ...rest } = options;
+  const scene = setUp(rest);
+  const { fixture } = scene;
+  const messages = await fixture.sendFrom(fixture.hub, fixture.two, count, changes);
+  const [first = fixture.message()]: Message[] = messages;
+  return { ...scene, messages, first };
 }

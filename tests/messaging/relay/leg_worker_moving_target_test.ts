@@ -2,20 +2,10 @@
 import assert from "node:assert/strict";
 import { mine, outbound, round } from "./rounds.ts";
 import { running } from "./market.ts";
-import { delivered, Fixture, interrupt, memoryLedger, names, Relayer } from "./fixture.ts";
-
-interface Case {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-}
-
-function prepare(): Case {
-  const fixture = new Fixture();
-  return { fixture, relayer: new Relayer(fixture, memoryLedger(fixture)) };
-}
+import { delivered, interrupt, memoryLedger, names, Relayer, setUp } from "./fixture.ts";
 
 Deno.test("moving target: a height that the target evicts before the proof is checked costs nothing but time (F9)", async () => {
-  const { fixture, relayer } = prepare();
+  const { fixture, relayer } = setUp();
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   interrupt(relayer.two, "simulate", () => {
     fixture.two.evict(fixture.hub);
@@ -35,7 +25,7 @@ Deno.test("moving target: a height that the target evicts before the proof is ch
 });
 
 Deno.test("moving target: a challenge period that begins and ends while the relayer runs is kept (F9)", async () => {
-  const { fixture, relayer } = prepare();
+  const { fixture, relayer } = setUp();
   {
     await using _ = running(relayer, outbound(relayer));
     const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
@@ -56,7 +46,7 @@ Deno.test("moving target: a challenge period that begins and ends while the rela
 });
 
 Deno.test("moving target: two updates within one poll lose nothing and send nothing twice (F10)", async () => {
-  const { fixture } = prepare();
+  const { fixture } = setUp();
   const relayer = new Relayer(fixture, memoryLedger(fixture), { pollIntervalMs: 30_000 });
   await using _ = running(relayer, outbound(relayer));
   await fixture.blocks(35);
@@ -73,7 +63,7 @@ Deno.test("moving target: two updates within one poll lose nothing and send noth
 });
 
 Deno.test("moving target: an update between reading the target and waiting is seen at the next poll (F10)", async () => {
-  const { fixture, relayer } = prepare();
+  const { fixture, relayer } = setUp();
   const message = fixture.message();
   fixture.hub.dispatch(message);
   await fixture.blocks(1 + Number(fixture.hub.finalityLag));
@@ -88,27 +78,8 @@ Deno.test("moving target: an update between reading the target and waiting is se
   assert.deepEqual(delivered(fixture.two), [message.commitment]);
 });
 
-Deno.test("moving target: hours without an update are spent in quiet, and the next one serves (F10)", async () => {
-  const { fixture, relayer } = prepare();
-  await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await using _ = running(relayer, outbound(relayer));
-  await fixture.blocks(10);
-  const before = delivered(fixture.two).length;
-  const message = fixture.message();
-  fixture.hub.dispatch(message);
-  await fixture.blocks(5);
-  await fixture.clock.advance(2 * 3_600_000);
-  assert.equal(delivered(fixture.two).length, before);
-  assert.equal(fixture.two.mempoolSize, 0, "nothing is tried that the target cannot verify");
-  await fixture.update(fixture.hub, fixture.two);
-  await fixture.blocks(10);
-  assert.ok(delivered(fixture.two).includes(message.commitment));
-  assert.deepEqual(relayer.log.events("error"), []);
-  assert.deepEqual(relayer.log.events("warn"), []);
-});
-
 Deno.test("moving target: what times out between planning and sending ends, and the rest of its batch arrives (F14)", async () => {
-  const { fixture, relayer } = prepare();
+  const { fixture, relayer } = setUp();
   const soon = BigInt(Math.floor(fixture.clock.now() / 1_000)) + 90n;
   const [late] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
   const others = await fixture.sendFrom(fixture.hub, fixture.two, 2);
@@ -127,7 +98,7 @@ Deno.test("moving target: what times out between planning and sending ends, and 
 
 for (const [way, byMs] of [["forward by a day", 86_400_000], ["back by ten minutes", -600_000]] as const) {
   Deno.test(`moving target: a clock that jumps ${way} loses nothing and sends nothing twice (F27)`, async () => {
-    const { fixture, relayer } = prepare();
+    const { fixture, relayer } = setUp();
     await using _ = running(relayer, outbound(relayer));
     const before = await fixture.sendFrom(fixture.hub, fixture.two, 2);
     fixture.clock.jump(byMs);

@@ -6,8 +6,8 @@ import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
-import { inbound, outbound, round, settle } from "./rounds.ts";
-import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp } from "./fixture.ts";
+import { inbound, mine, outbound, round, settle } from "./rounds.ts";
+import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp, setUpWith } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until it is disposed of. */
 function withLeg(
@@ -32,21 +32,6 @@ Deno.test("leg: it waits in quiet until the target knows the source, and says so
   const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
   assert.deepEqual(told, ["long_wait.source_height"]);
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await fixture.blocks(10);
-  assert.ok(isDelivered(fixture, message));
-});
-
-Deno.test("leg: a frozen host is read but not delivered to, until it thaws (F18)", async () => {
-  const fixture = new Fixture();
-  fixture.two.freeze(true);
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
-  await fixture.blocks(20);
-  assert.equal(relayer.row(message).state, "seen");
-  assert.equal(relayer.row(message).attempts, 0);
-  assert.equal(relayer.two.calls.includes("simulate"), false);
-  fixture.two.freeze(false);
   await fixture.blocks(10);
   assert.ok(isDelivered(fixture, message));
 });
@@ -119,21 +104,25 @@ for (
     ["in", "The light client is frozen", "client_unusable.frozen"],
   ] as const
 ) {
-  Deno.test(`leg: ${what}: logged within a round, once, and again when it is over`, async () => {
+  Deno.test(`leg: ${what}: logged within a round, once, and again when it is over; messages wait for that (F18)`, async () => {
     const fixture = new Fixture();
     await using leg = withLeg(fixture, way);
     const { relayer } = leg;
-    const target = way === "out" ? fixture.two : fixture.hub;
+    const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
     await fixture.blocks(5);
     target.freeze(true);
-    await fixture.blocks(4);
+    const [message] = await fixture.sendFrom(source, target, 1);
+    const at = target.id.stateMachine;
     const warnings = relayer.log.lines.filter(({ level }) => level === "warn");
     assert.deepEqual(warnings.map(({ event, fields }) => [event, fields.chain]), [
       [code, target.id.stateMachine],
     ]);
     await fixture.blocks(30);
+    assert.deepEqual([relayer.row(message, at).state, relayer.row(message, at).attempts], ["seen", 0]);
+    assert.ok(!relayer[way === "out" ? "two" : "hub"].calls.includes("simulate"));
     target.freeze(false);
-    await fixture.blocks(4);
+    await fixture.blocks(10);
+    assert.ok(isDelivered(fixture, message));
     const told = relayer.log.lines.filter(({ event }) => event === "host_resumed");
     assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
     assert.equal(relayer.log.events("warn").length, 1);
@@ -303,4 +292,37 @@ Deno.test("settle worker: rows that no open transaction carries are settled agai
   assert.equal(relayer.row(message).state, "ready");
   relayer.kill();
   await end;
+});
+
+Deno.test("handler change: what was signed for the old handler reverts, no message is blamed, and the delivery goes through the new one", async () => {
+  const { fixture, relayer, leg, first: message } = await setUpWith(1);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  fixture.two.replaceHandler();
+  await mine(relayer);
+  assert.equal(relayer.row(message).reason, "reverted");
+  assert.equal(relayer.row(message).detail, "UnauthorizedAction");
+  await fixture.clock.advance(5_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  await mine(relayer, 4);
+  assert.deepEqual(delivered(fixture.two), [message.commitment]);
+  assert.equal(relayer.row(message).state, "delivered");
+  assert.equal(fixture.two.reverted().length, 1);
+});
+
+Deno.test("handler change: while the endpoint with the host's parameters is behind, messages are held and nothing is paid", async () => {
+  const { fixture, relayer, leg, first: message } = await setUpWith(1);
+  // The parameters are known before governance acts.
+  relayer.two.faults.add("sign", { kind: "throw", code: "timeout" });
+  await assert.rejects(round(relayer, leg));
+  fixture.two.replaceHandler();
+  await fixture.blocks(1);
+  relayer.two.blocksBehind = 1n;
+  assert.equal((await round(relayer, leg)).sent, 0);
+  assert.deepEqual(relayer.stateOf(message), ["held", "handler_replaced"]);
+  relayer.two.blocksBehind = 0n;
+  await fixture.clock.advance(60_000);
+  assert.equal((await round(relayer, leg)).sent, 1);
+  await mine(relayer, 4);
+  assert.equal(relayer.row(message).state, "delivered");
+  assert.equal(fixture.two.reverted().length, 0);
 });

@@ -39,6 +39,20 @@ export function profitOf(
   };
 }
 
+/** Records that a message carries a payment of ours. */
+export function recordPayment({ ledger, address }: Relayer, { commitment }: Message, amount: bigint): void {
+  ledger.withdrawals.record({
+    chain: names.two,
+    address,
+    nonce: 0n,
+    beneficiary: undefined,
+    amount,
+    hubBlock: 1n,
+    state: "dispatched",
+    dispatch: { commitment, encoded: new Uint8Array(), hubBlock: 1n },
+  });
+}
+
 /** A message for each fee. */
 type Paid<F extends readonly bigint[]> = { -readonly [Index in keyof F]: Message };
 
@@ -68,6 +82,18 @@ export async function payAndUpdate<const F extends readonly bigint[]>(
   const messages = await pay(fixture, fees, changes);
   await fixture.update(fixture.hub, fixture.two);
   return messages;
+}
+
+/** The hub accepts a proof of everything that is final now. */
+export async function prove(fixture: Fixture, kind: "messaging" | "rotation" = "messaging"): Promise<void> {
+  await fixture.blocks(2);
+  fixture.hub.acceptProof(kind);
+  await fixture.blocks(3);
+}
+
+/** Kinds of the steps of each transaction on the second chain, oldest first. */
+export function stepsOf({ two }: Fixture): string[][] {
+  return two.transactions().map(({ delivery }) => delivery.steps.map(({ kind }) => kind));
 }
 
 /** Runs a leg and its settling until it is disposed of; no worker may fail. */

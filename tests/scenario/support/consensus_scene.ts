@@ -8,11 +8,10 @@ import {
   consensusConfig,
   type ConsensusEndpoints,
 } from "../../../devnet/programs/consensus_config.ts";
-import { startConsensusRelayer } from "../../../devnet/programs/consensus_relayer.ts";
+import { dirname } from "node:path";
 import { type Devnet, type DevnetChain, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
 import { waitUntil } from "../../../devnet/traffic/messages.ts";
-import { type ChainKind, isRollup } from "../../../devnet/chains/proven_chains.ts";
-import { type SectionChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
+import type { ChainKind } from "../../../devnet/chains/proven_chains.ts";
 import {
   assertConsensus,
   type ConsensusLimits,
@@ -22,9 +21,8 @@ import {
   readPeakMb,
   type RunFacts,
 } from "./consensus_checks.ts";
-import { asRule, type LineMatch, type RelayerProcess } from "./relayer_process.ts";
-import { foundSecrets, SECRETS, secretUrl } from "./secrets.ts";
-import type { Proven } from "../../../src/consensus/commands/prove_now.ts";
+import { asRule, type LineMatch, type RelayerProcess, startRelayer } from "./relayer_process.ts";
+import { foundSecrets, withSecrets } from "./secrets.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
 import { runOnce, type RunResult } from "./run_once.ts";
 import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
@@ -51,16 +49,6 @@ export async function playConsensus(
   await using scene = new ConsensusScene(t, devnet, await factsFromNow(devnet));
   await play(scene);
   await scene.step("what is common to all scenarios holds", () => scene.finish());
-}
-
-/** How a relayer of a scene differs from one that proves everything. */
-export interface SceneChanges extends ConsensusChanges {
-  /** Instead of the chain's own URL, by state machine. */
-  readonly rpcUrls?: Readonly<Record<string, readonly string[]>>;
-  /** Instead of the URL of the beacon node. */
-  readonly beaconUrls?: readonly string[];
-  /** Instead of the L1's URL in the sections of rollups. */
-  readonly l1Urls?: readonly string[];
 }
 
 interface Run {
@@ -119,13 +107,15 @@ export class ConsensusScene implements AsyncDisposable {
     return this.devnet.consensusEndpoints;
   }
 
-  /** Starts a relayer and waits until it relays; see {@link secretChanges} for its configuration. */
+  /** Starts a relayer and waits until it relays. */
   async start(
-    changes: SceneChanges = {},
+    changes: ConsensusChanges = {},
     extraArguments: readonly string[] = [],
   ): Promise<RelayerProcess> {
-    const process = await startConsensusRelayer(this.endpoints, {
-      changes: secretChanges(this, changes),
+    const process = await startRelayer({
+      program: "causeway-consensus",
+      config: withSecrets(consensusConfig(this.endpoints, changes)),
+      folder: await Deno.makeTempDir({ prefix: "consensus-" }),
       extraArguments,
     });
     this.#runs.push({ process, name: `relayer ${this.#runs.length + 1}`, peakMb: undefined });
@@ -183,24 +173,6 @@ export class ConsensusScene implements AsyncDisposable {
     return process.lines.length;
   }
 
-  /** Waits until so many looks at chains have failed; equal warnings are not repeated, so their ends are counted. */
-  async untilFailed(process: RelayerProcess, looks: number, since: number): Promise<void> {
-    await waitUntil(`${looks} looks have failed`, () => {
-      const ends = process.lines.slice(since).filter(({ record }) => record?.event === "poll_finished");
-      return ends.filter(({ record }) => record?.result === "failed").length >= looks;
-    });
-  }
-
-  /** While `work` is done the relayer does nothing, so that it meets with the outcome only. */
-  async whileStopped<T>(process: RelayerProcess, work: () => Promise<T>): Promise<T> {
-    process.signal("SIGSTOP");
-    try {
-      return await work();
-    } finally {
-      process.signal("SIGCONT");
-    }
-  }
-
   /** Replaces the chain's client on the hub with the one that the compiled program prints. */
   async renewClient(kind: ChainKind): Promise<void> {
     const command = consensusCommands(this, {});
@@ -241,78 +213,29 @@ export class ConsensusScene implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { process } of this.#runs) await process.kill();
+    for (const { process } of this.#runs) {
+      await process.kill();
+      await Deno.remove(dirname(process.configPath), { recursive: true });
+    }
   }
-}
-
-/** The changes as a configuration takes them, with secrets in every place that can hold one. */
-function secretChanges(
-  { devnet, endpoints }: Pick<ConsensusScene, "devnet" | "endpoints">,
-  changes: SceneChanges,
-): ConsensusChanges {
-  const l1 = devnet.chains.find(({ proven }) => proven.kind === "beacon");
-  const sections: Record<string, SectionChanges> = {};
-  for (const { stateMachine, rpcUrl, proven } of devnet.chains) {
-    const name = sectionOf(stateMachine);
-    sections[name] = {
-      rpc_urls: (changes.rpcUrls?.[stateMachine] ?? [rpcUrl]).map((url) => secretUrl(url)),
-      etherscan_api_key: SECRETS.etherscanApiKey,
-    };
-    const beaconUrls = changes.beaconUrls ?? (proven.beacon === undefined ? [] : [proven.beacon.url]);
-    const l1Urls = changes.l1Urls ?? (l1 === undefined ? [] : [l1.rpcUrl]);
-    sections[`${name}.host`] = {
-      ...proven.kind === "beacon" ? { beacon_http_urls: beaconUrls.map((url) => secretUrl(url)) } : {},
-      ...isRollup(proven.kind) ? { beacon_rpc_url: l1Urls.map((url) => secretUrl(url)) } : {},
-      ...proven.parachain && {
-        relay_rpc_ws: secretUrl(changes.relayUrl ?? endpoints.relay.wsUrl, { hasPath: true }),
-      },
-    };
-  }
-  for (const [name, keys] of Object.entries(changes.sections ?? {})) {
-    sections[name] = { ...sections[name], ...keys };
-  }
-  const { hubType, enablesHubConsensus, makesProofs, relayUrl, substrateUrls, only } = changes;
-  return {
-    ...only && { only },
-    ...hubType && { hubType },
-    ...enablesHubConsensus !== undefined && { enablesHubConsensus },
-    ...makesProofs !== undefined && { makesProofs },
-    relayUrl: secretUrl(relayUrl ?? endpoints.relay.wsUrl, { hasPath: true }),
-    substrateUrls: Object.fromEntries(
-      endpoints.substrate.map(({ stateMachine, wsUrl }) => [
-        stateMachine,
-        secretUrl(substrateUrls?.[stateMachine] ?? wsUrl, { hasPath: true }),
-      ]),
-    ),
-    hubUrl: secretUrl(changes.hubUrl ?? endpoints.hub.wsUrl, { hasPath: true }),
-    sections,
-  };
 }
 
 /** What runs commands. */
 type ConsensusCommands = (...args: readonly string[]) => Promise<RunResult>;
 
 /** Commands with a configuration of their own. */
-export function consensusCommands(scene: ConsensusScene, changes: SceneChanges): ConsensusCommands {
+export function consensusCommands(scene: ConsensusScene, changes: ConsensusChanges): ConsensusCommands {
   return async (...args) => {
     const folder = await Deno.makeTempDir({ prefix: "command-" });
     try {
       const config = `${folder}/consensus.toml`;
-      const text = consensusConfig(scene.endpoints, secretChanges(scene, changes));
+      const text = withSecrets(consensusConfig(scene.endpoints, changes));
       await Deno.writeTextFile(config, text, { mode: 0o600 });
       return await runOnce(`${REPOSITORY}/build/causeway-consensus`, [`--config=${config}`, ...args]);
     } finally {
       await Deno.remove(folder, { recursive: true });
     }
   };
-}
-
-/** Proves by hand; `args` are those of `prove`. @throws {Error} unless the status is 0. */
-export async function proveByHand(command: ConsensusCommands, ...args: readonly string[]): Promise<Proven> {
-  const { code, stdout, stderr } = await command("prove", ...args, "--json");
-  assert.equal(code, 0, stderr + stdout);
-  const proven: Proven = JSON.parse(stdout);
-  return proven;
 }
 
 const printed = z.strictObject({

@@ -7,7 +7,7 @@ import { sendPing, type SentMessage, waitUntil } from "../../../devnet/traffic/m
 import type { Profile, RestBehaviour } from "../../../devnet/profiles/profile.ts";
 import type { RpcBehaviour } from "../../../devnet/profiles/rpc_behaviour.ts";
 import { type ProfiledNode, startProfiledNode } from "../../../devnet/profiles/rpc_front.ts";
-import type { ConfigChanges } from "../../../devnet/programs/relayer_config.ts";
+import { type ConfigChanges, sectionOf } from "../../../devnet/programs/relayer_config.ts";
 import { creditOf, feeTokensOf, runCommand, TOKEN } from "./fee_accounts.ts";
 import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./scene.ts";
 import { startProfiledBeacon } from "../../../devnet/profiles/rest_front.ts";
@@ -30,8 +30,6 @@ const LEAD_BLOCKS = 6;
 const BACKLOG_BLOCKS = 25;
 /** The same where a node keeps few states: more than those. */
 const FORGOTTEN_BLOCKS = 45;
-/** Time between two polls at what has arrived. */
-const EVERY_MS = 1000;
 /** Fee of each message. */
 const FEE = 2n * TOKEN;
 
@@ -80,7 +78,7 @@ export async function playProfiles(devnet: Devnet, { evm, hub }: ProfileCast): P
     await behind.untilMet();
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
     await scene.untilDelivered(sent);
-    await untilClaimed(relayer, sent);
+    await relayer.untilClaims(sent);
     assert.deepEqual(
       [a, b].map((chain) => creditOf(devnet, chain, "relayer")),
       credit.map((before) => before + BigInt(MESSAGES) * FEE),
@@ -194,16 +192,6 @@ async function sendBoth({ devnet }: Scene, count: number): Promise<readonly Sent
   ])).flat();
 }
 
-/** Waits until each delivery on its destination is claimed. */
-export async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
-  const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
-  await waitUntil(`${sent.length} deliveries are claimed`, async () => {
-    const { deliveries } = await relayer.ledger();
-    const rows = deliveries.filter(({ commitment, dest }) => wanted.has(`${commitment} ${dest}`));
-    return rows.length === sent.length && rows.every(({ claimState }) => claimState === "claimed");
-  }, { everyMs: EVERY_MS });
-}
-
 /** Has all credit paid out by the command, through the same nodes. */
 async function bringHome(scene: Scene, relayer: SceneRelayer, changes: ConfigChanges): Promise<void> {
   const { devnet } = scene;
@@ -236,7 +224,11 @@ export async function playBeaconProfile(
   const { url } = isInJson ? beacon.openNode({ hasJsonStatesOnly: true }) : beacon;
   await using front = startProfiledBeacon(url, profile);
   const relayer = await scene.start({
-    beaconUrls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],
+    sections: {
+      [`${sectionOf(scene.chain("beacon").stateMachine)}.host`]: {
+        beacon_http_urls: profile.needsSecond === undefined ? [front.url] : [front.url, beacon.url],
+      },
+    },
   });
   await scene.untilGrown(["beacon"], 2);
   const next = beacon.period + 1;

@@ -1,6 +1,6 @@
 /**
  * A devnet with compiled relayers on it: one folder and one database per relayer, which outlive its processes.
- * Start reading at {@link playScene}. Whatever fails, the last lines of every relayer are told with it.
+ * Start reading at {@link playScene}. Every configuration holds secrets, and none may leave a relayer. Whatever fails, the last lines of every relayer are told with it.
  */
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
@@ -19,6 +19,7 @@ import { assertInvariants, type InvariantOptions } from "./invariants.ts";
 import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
 import { runRelayerOnce, type RunResult } from "./run_once.ts";
+import { assertNothingLeaked, withSecrets } from "./secrets.ts";
 
 /**
  * Blocks fast enough for tests, slow enough for two cores: most of a message's way is waiting for them. How chains become
@@ -55,6 +56,7 @@ export async function playSceneOn(devnet: Devnet, play: (scene: Scene) => Promis
   try {
     await Promise.race([play(scene), devnet.oracle.failed]);
     await scene.assertJudged();
+    await assertNothingLeaked(scene.relayers.flatMap(({ processes }) => processes));
   } catch (error) {
     throw new Error(`${error instanceof Error ? error.message : error}\n${await scene.describe()}`, {
       cause: error,
@@ -86,7 +88,9 @@ export class SceneRelayer {
     changes: ConfigChanges = {},
     options: Partial<RelayerOptions> = {},
   ): Promise<RelayerProcess> {
-    const config = relayerConfig(this.#scene.devnet.endpoints, { signer: this.role, ...changes });
+    const config = withSecrets(
+      relayerConfig(this.#scene.devnet.endpoints, { signer: this.role, ...changes }),
+    );
     const process = await startRelayer({ config, folder: this.folder, ...options });
     this.processes.push(process);
     return process;
@@ -182,6 +186,23 @@ export class SceneRelayer {
       );
       return wanted.every((row) => ended.has(row));
     }, { deadlineMs, everyMs: 400 });
+  }
+
+  /** What the database holds of the deliveries of messages on their destinations, but for the hub, which pays nothing. */
+  async deliveriesOf(sent: readonly SentMessage[]): Promise<LedgerSnapshot["deliveries"]> {
+    const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
+    return (await this.ledger()).deliveries.filter(({ commitment, dest }) =>
+      dest !== this.#scene.hub && wanted.has(`${commitment} ${dest}`)
+    );
+  }
+
+  /** Waits until the delivery of each message on its destination is in this state of its claim. */
+  async untilClaims(sent: readonly SentMessage[], state = "claimed"): Promise<void> {
+    const count = sent.filter(({ request }) => request.dest !== this.#scene.hub).length;
+    await waitUntil(`${this.role}: ${count} deliveries ${state}`, async () => {
+      const rows = await this.deliveriesOf(sent);
+      return rows.length === count && rows.every(({ claimState }) => claimState === state);
+    }, { everyMs: 400 });
   }
 
   /** Waits until nothing is open any more: no row on its way, no transaction that is not in a block. */

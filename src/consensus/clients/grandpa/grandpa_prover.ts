@@ -30,7 +30,7 @@ import {
 } from "./spec/verify_message.ts";
 import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import { decodeStrict, ScaleError } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import {
   BaseProver,
   type ConsensusProver,
@@ -299,13 +299,9 @@ export class GrandpaProver extends BaseProver<GrandpaProverOptions> implements C
    */
   async #fetchHeads(block: Hash256, signal: AbortSignal): Promise<ParachainHeaders> {
     const { paraIds } = this.options;
-    try {
-      const stateProof = await this.#deps.relay.fetchReadProof(paraIds.map(parachainHeadKey), block, signal);
-      return new Map([[block, { stateProof, paraIds }]]);
-    } catch (error) {
-      if (error instanceof RpcFault && error.code === "pruned") return new Map();
-      throw error;
-    }
+    const stateProof = await this.#deps.relay.fetchReadProof(paraIds.map(parachainHeadKey), block, signal)
+      .catch(onFault(() => undefined, "pruned"));
+    return new Map(stateProof === undefined ? [] : [[block, { stateProof, paraIds }]]);
   }
 
   #verify(

@@ -28,7 +28,7 @@ import { parachainHeadKey } from "../../../core/substrate/parachain_heads.ts";
 import type { IntermediateState, StateMachine } from "../../../core/ismp/state_machine.ts";
 import { toParaId } from "../../../core/ismp/state_machine.ts";
 import { decodeStrict, hash256, ScaleError } from "../../../core/encoding/scale.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import { requireUsable } from "../../target_client.ts";
 import {
   BaseProver,
@@ -313,13 +313,9 @@ export class ParachainProver extends BaseProver<ParachainProverOptions> implemen
           "chain than the relay chain of both",
       );
     }
-    try {
-      const storageProof = await relay.fetchReadProof([parachainHeadKey(this.#paraId)], hash, signal);
-      return { relayHeight, storageProof };
-    } catch (error) {
-      if (error instanceof RpcFault && error.code === "pruned") return undefined;
-      throw error;
-    }
+    const storageProof = await relay.fetchReadProof([parachainHeadKey(this.#paraId)], hash, signal)
+      .catch(onFault(() => undefined, "pruned"));
+    return storageProof && { relayHeight, storageProof };
   }
 
   /** Verifies the proof as the target will. */
@@ -363,12 +359,8 @@ export async function hasTraffic(
   range: LogRange,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  try {
-    return (await reader.fetchLogs({ address, topics: TRAFFIC }, range, signal)).length > 0;
-  } catch (fault) {
-    if (fault instanceof RpcFault && fault.code === "lagging") return undefined;
-    throw fault;
-  }
+  return await reader.fetchLogs({ address, topics: TRAFFIC }, range, signal)
+    .then(({ length }) => length > 0, onFault(() => undefined, "lagging"));
 }
 
 const NO_RELAY_BLOCKS =

@@ -32,7 +32,7 @@ import { required, type SectionValues, withDefault } from "../../../core/config/
 import { boolean, httpUrl } from "../../../core/config/values.ts";
 import { consensusClientIds } from "../../../core/ismp/consensus_clients.ts";
 import { evmChainId, type StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 
 /** polytope-labs/hyperbridge: tesseract/consensus/polygon/src/lib.rs, `HostConfig`. */
 const hostKeys = {
@@ -122,13 +122,8 @@ export class PolygonProver extends BaseProver implements ConsensusProver {
 
   /** False when the node serves another chain; what does not answer is reported when it is needed. */
   async #isOfNetwork(signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#deps.node.fetchStatus(signal);
-      return true;
-    } catch (error) {
-      if (error instanceof RpcFault) return error.code !== "wrong_chain";
-      throw error;
-    }
+    return await this.#deps.node.fetchStatus(signal)
+      .then(() => true, onFault(({ code }) => code !== "wrong_chain"));
   }
 
   async next(signal: AbortSignal): Promise<ProverFinding> {

@@ -14,10 +14,10 @@ import {
   silenceRow,
 } from "../../../core/checks/check_row.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepFault, onFault, RpcFault } from "../../../core/rpc/call.ts";
 import type { Clock } from "../../../core/runtime/clock.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
-import { isAbsence, keepFault } from "./beacon_endpoint_set.ts";
+import { isAbsence } from "./beacon_endpoint_set.ts";
 import { BeaconNode } from "./beacon_node.ts";
 import {
   type BeaconNetwork,
@@ -106,12 +106,7 @@ async function checkNodes(
     return [...known, at.ok("beacon_routes", describeRoutes(routes)), judgeForks(at, routes)];
   };
   const rows = await Promise.all(nodes.map(async (endpoint) => {
-    try {
-      return await checkOne(endpoint);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      return [silenceRow(chain, fault, nodes.length > 1)];
-    }
+    return await checkOne(endpoint).catch(onFault((fault) => [silenceRow(chain, fault, nodes.length > 1)]));
   }));
   return [...rows.flat(), ...adviseOnNodes(chain, probed)];
 }
@@ -181,22 +176,14 @@ async function probeBeaconNode(
 }
 
 async function fetchSchedule(node: BeaconNode): Promise<BeaconNetwork | undefined> {
-  try {
-    return await node.fetchNetwork();
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
+  return await node.fetchNetwork().catch(onFault((fault) => {
+    if (fault.code === "malformed") throw fault;
     return undefined;
-  }
+  }));
 }
 
 async function served(ask: () => Promise<unknown>): Promise<Served> {
-  try {
-    await ask();
-    return "yes";
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    return isAbsence(fault) ? "no" : "unknown";
-  }
+  return await ask().then(() => "yes", onFault((fault) => isAbsence(fault) ? "no" : "unknown"));
 }
 
 /** Reads the first piece of a state. */
@@ -213,14 +200,13 @@ async function statesOf(
       return "enough" as const;
     },
   };
-  try {
-    await byRootOrSlot(header, (state) => node.streamState(state, body));
-    return form;
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    if (fault.code === "timeout") return "slow";
-    return isAbsence(fault) ? "no" : "unknown";
-  }
+  return await byRootOrSlot(header, (state) => node.streamState(state, body)).then(
+    () => form,
+    onFault((fault) => {
+      if (fault.code === "timeout") return "slow";
+      return isAbsence(fault) ? "no" : "unknown";
+    }),
+  );
 }
 
 /** A node that was probed. */

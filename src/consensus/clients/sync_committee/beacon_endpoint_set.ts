@@ -4,7 +4,7 @@
  */
 import { ProverFault } from "../../prover.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { FALSE_ANSWERS, RpcFault } from "../../../core/rpc/call.ts";
+import { FALSE_ANSWERS, onFault, RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { TrackedEndpoint } from "../../../core/rpc/endpoint.ts";
 import { EndpointRound } from "../../../core/rpc/endpoint_round.ts";
 import type { RestEndpoint } from "../../rest/rest_endpoint.ts";
@@ -169,12 +169,8 @@ export class BeaconEndpointSet {
   async #networkOf(known: KnownNode, signal: AbortSignal): Promise<BeaconNetwork> {
     const { schedule, endpoint } = known;
     if (schedule !== undefined && this.#clock.now() < schedule.untilMs) return schedule.network;
-    let network = this.#network;
-    try {
-      network = await new BeaconNode(endpoint, { network, signal }).fetchNetwork();
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || !(isAbsence(fault) || fault.code === "server_error")) throw fault;
-    }
+    const network = await new BeaconNode(endpoint, { network: this.#network, signal }).fetchNetwork()
+      .catch(onFault(() => this.#network, ...ABSENCES, "server_error"));
     known.schedule = { network, untilMs: this.#clock.now() + SCHEDULE_TTL_MS };
     return network;
   }
@@ -185,15 +181,11 @@ export class BeaconEndpointSet {
   }
 }
 
-/** Returns the fault of an endpoint as a result. @throws everything else */
-export function keepFault(fault: unknown): RpcFault {
-  if (fault instanceof RpcFault) return fault;
-  throw fault;
-}
+const ABSENCES: readonly RpcFaultCode[] = ["not_found", "missing_method", "refused"];
 
 /** True when a healthy endpoint does not have the requested data. */
 export function isAbsence(fault: RpcFault): boolean {
-  return fault.code === "not_found" || fault.code === "missing_method" || fault.code === "refused";
+  return ABSENCES.includes(fault.code);
 }
 
 /** Converts a fault of beacon nodes: invalid and missing data become {@link ProverFault}s. */

@@ -22,7 +22,7 @@ import {
 import { headerRoot } from "./spec/ssz_roots.ts";
 import { SyncCommitteeError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import type { Json } from "../../../core/rpc/json.ts";
 import type { BodyReader, RestConditions, RestEndpoint } from "../../rest/rest_endpoint.ts";
 
@@ -154,15 +154,12 @@ export class BeaconNode {
 
   /** Fetches the signers in a block. Blinded blocks are smaller: they omit the transactions. */
   async fetchBlock(root: Hash256): Promise<SigningBlock> {
-    try {
-      const path = `/eth/v1/beacon/blinded_blocks/${root}`;
-      return await this.#readData(beaconRoutes.blindedBlock, path, signingBlockJson);
-    } catch (fault) {
-      const mayHaveIt = fault instanceof RpcFault &&
-        ["not_found", "missing_method", "refused", "server_error", "malformed"].includes(fault.code);
-      if (!mayHaveIt) throw fault;
-    }
-    return await this.#readData(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`, signingBlockJson);
+    const readWhole = onFault(
+      () => this.#readData(beaconRoutes.block, `/eth/v2/beacon/blocks/${root}`, signingBlockJson),
+      ...["not_found", "missing_method", "refused", "server_error", "malformed"] as const,
+    );
+    const path = `/eth/v1/beacon/blinded_blocks/${root}`;
+    return await this.#readData(beaconRoutes.blindedBlock, path, signingBlockJson).catch(readWhole);
   }
 
   /** Fetches the finalized checkpoint of a state, by root, slot or `head`. */

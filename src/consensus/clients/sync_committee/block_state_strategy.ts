@@ -14,7 +14,7 @@ import { planUpdate, type UpdateOffer, type WaitReason } from "./spec/build_upda
 import type { SigningBlock } from "./spec/light_client_data.ts";
 import { ZERO_NODE } from "./spec/ssz_roots.ts";
 import { countSigners } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault, RpcFault } from "../../../core/rpc/call.ts";
 import type { ProverFinding } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed, type RootedHeader } from "./beacon_node.ts";
 import {
@@ -72,12 +72,9 @@ async function lastBlockOf(node: BeaconNode, period: bigint): Promise<RootedHead
   const end = firstSlotOfPeriod(node.network, period + 1n);
   let missing: RpcFault | undefined;
   for (let slot = end - 1n; slot >= end - MAX_EMPTY_SLOTS; slot--) {
-    try {
-      return await node.fetchHeader(String(slot));
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code !== "not_found") throw fault;
-      missing = fault;
-    }
+    const header = await node.fetchHeader(String(slot)).catch(onFault((fault) => fault, "not_found"));
+    if (!(header instanceof RpcFault)) return header;
+    missing = header;
   }
   throw missing ?? new Error("A period has slots");
 }

@@ -16,7 +16,7 @@ import type { FinalityUpdate, LightClientUpdate } from "./spec/light_client_data
 import { withoutPadding, ZERO_NODE } from "./spec/ssz_roots.ts";
 import type { SignedUpdate } from "./spec/update.ts";
 import { authenticateUpdate } from "./spec/verify_update.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault, RpcFault } from "../../../core/rpc/call.ts";
 import type { ProverFinding } from "../../prover.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
 import { isAbsence } from "./beacon_endpoint_set.ts";
@@ -92,10 +92,8 @@ async function fetchOffer(
     const first = await node.fetchPeriodUpdate(plan.period);
     return { network, update, plan, missed: readPeriodUpdate(node, trusted, first) };
   };
-  try {
-    return await endpoints.ask({ route, onFault: (fault) => void faults.push(fault) }, read, signal);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
+  const call = { route, onFault: (fault: RpcFault) => void faults.push(fault) };
+  return await endpoints.ask(call, read, signal).catch(onFault((fault) => {
     const [wait] = waits;
     // Of a node that is ahead by a period and denies the update of it, the blocks may serve.
     const isAhead = faults.some((each) => each.where.method === beaconRoutes.updates && isMissing(each));
@@ -105,7 +103,7 @@ async function fetchOffer(
     }
     if (fault.code !== "malformed" && faults.some(isMissing)) return undefined;
     throw fault;
-  }
+  }));
 }
 
 /** Plans by a finality update. Data for an update must be authentic; a wait is not worth a signature check. */
@@ -134,18 +132,15 @@ async function rotate(
   if (!endpoints.mayServe(route)) return undefined;
   const isEarly = epochOfSlot(network, slot - firstSlotOfPeriod(network, period)) < MAX_EPOCHS_TO_FINALITY;
   let reason = "the best update of the new period is not final yet";
-  let best: LightClientUpdate | undefined;
-  try {
-    best = await endpoints.ask(
-      { route },
-      async (node) => readPeriodUpdate(node, trusted, await node.fetchPeriodUpdate(period)),
-      signal,
-    );
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || fault.code === "malformed") throw fault;
-    if (isEarly && !isAbsence(fault)) throw fault;
+  const best = await endpoints.ask(
+    { route },
+    async (node) => readPeriodUpdate(node, trusted, await node.fetchPeriodUpdate(period)),
+    signal,
+  ).catch(onFault((fault) => {
+    if (fault.code === "malformed" || isEarly && !isAbsence(fault)) throw fault;
     reason = "the committee of the next period is not served yet";
-  }
+    return undefined;
+  }));
   if (best !== undefined) {
     return await finishPeriod(context, trusted, { network, update: best, isOld: !isEarly }, signal);
   }

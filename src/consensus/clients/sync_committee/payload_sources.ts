@@ -24,10 +24,10 @@ import type {
   LegacyPayloadProof,
   SyncCommittee,
 } from "./spec/update.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../../core/rpc/call.ts";
 import { type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { type BeaconNode, beaconRoutes, believed } from "./beacon_node.ts";
-import { type BeaconEndpointSet, isAbsence, keepFault } from "./beacon_endpoint_set.ts";
+import { type BeaconEndpointSet, isAbsence } from "./beacon_endpoint_set.ts";
 import { byRootOrSlot, fetchStatePrefix, fetchWholeState, WHOLE_STATE } from "./state_bytes.ts";
 
 /** A finalized block that the attested header vouches for. */

@@ -9,7 +9,7 @@ import { type StateType, stateTypeOf } from "./spec/state_type.ts";
 import { DerivationError } from "./spec/sync_committee_error.ts";
 import type { BeaconBlockHeader } from "./spec/update.ts";
 import type { TakePiece } from "../../rest/rest_endpoint.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 
 /** A state to be read, in a network whose forks say how. */
 export interface WantedState {
@@ -83,7 +83,7 @@ async function readWholeState(
 export const WHOLE_STATE = "whole state";
 
 /** Fault codes of nodes that find a state only by its other identifier. */
-const UNKNOWN_STATE_CODES: ReadonlySet<string> = new Set(["not_found", "refused", "server_error"]);
+const UNKNOWN_STATE_CODES = ["not_found", "refused", "server_error"] as const;
 
 /**
  * Requests a state by its root, and by its slot where that is not found. By root first: for a slot some nodes replay
@@ -93,10 +93,5 @@ export async function byRootOrSlot<T>(
   header: Pick<BeaconBlockHeader, "stateRoot" | "slot">,
   read: (state: string) => Promise<T>,
 ): Promise<T> {
-  try {
-    return await read(header.stateRoot);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault) || !UNKNOWN_STATE_CODES.has(fault.code)) throw fault;
-  }
-  return await read(String(header.slot));
+  return await read(header.stateRoot).catch(onFault(() => read(String(header.slot)), ...UNKNOWN_STATE_CODES));
 }

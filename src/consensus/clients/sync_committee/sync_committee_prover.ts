@@ -25,7 +25,7 @@ import {
 import { describeUnfollowedFork, findUnfollowedFork } from "./spec/fork_schedule.ts";
 import { checkChainIds, type EvmReader, fetchEvmHeader } from "../../evm_reader.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../../core/rpc/call.ts";
 import { RestEndpoint } from "../../rest/rest_endpoint.ts";
 import type { ProverContext } from "../../client.ts";
 import { TargetClient } from "../../target_client.ts";
@@ -39,7 +39,7 @@ import {
   usualPeriods,
 } from "../../prover.ts";
 import { beaconRoutes } from "./beacon_node.ts";
-import { BeaconEndpointSet, keepFault, proverFaultOf } from "./beacon_endpoint_set.ts";
+import { BeaconEndpointSet, proverFaultOf } from "./beacon_endpoint_set.ts";
 import { fetchWholeState } from "./state_bytes.ts";
 import { evmCommitment } from "../../spec/header_commitment.ts";
 import { attemptByLightClient } from "./light_client_strategy.ts";
@@ -133,14 +133,13 @@ export class SyncCommitteeProver extends BaseProver<SyncCommitteeProverOptions> 
   async next(signal: AbortSignal): Promise<ProverFinding> {
     const trusted = await this.#fetchTrusted(signal);
     const epoch = trusted.state.lightClientState.latestFinalizedEpoch;
-    try {
-      const finding = await this.#attempt(trusted, signal);
+    const finding = await this.#attempt(trusted, signal).catch(keepFault);
+    if (!(finding instanceof RpcFault)) {
       this.#unserved = { epoch, polls: 0 };
       return finding;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.where.chain !== this.chain) throw fault;
-      return this.#findingOfFault(epoch, fault);
     }
+    if (finding.where.chain !== this.chain) throw finding;
+    return this.#findingOfFault(epoch, finding);
   }
 
   async #attempt(trusted: TrustedBeaconState, signal: AbortSignal): Promise<ProverFinding> {

@@ -5,7 +5,7 @@
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { hostReads } from "../../evm/host_reads.ts";
 import type { Message } from "../../ismp/message.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { keepFault, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { type Certain, type CertainReads, type ReadSince, UNSURE } from "../reads.ts";
 import { EvmPart } from "./evm_context.ts";
@@ -108,12 +108,8 @@ async function askAll<T>(
     const slots = queries.flatMap((query, index) =>
       values.has(index) ? [] : [{ index, answer: batch.addOptional(query) }]
     );
-    try {
-      await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    } catch (fault) {
-      if (fault instanceof RpcFault) break;
-      throw fault;
-    }
+    const fault = await batch.send({ signal, timeoutMs: WITNESS_TIMEOUT_MS }).catch(keepFault);
+    if (fault !== undefined) break;
     for (const { index, answer } of slots) {
       const value = answer();
       if (!(value instanceof RpcFault)) values.set(index, value);

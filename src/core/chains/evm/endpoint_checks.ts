@@ -144,8 +144,26 @@ function judgeLatency({ ok, warning, latencyMs }: Judged): CheckRow {
   return judged("endpoint", `answers in ${Math.round(latencyMs)} ms`, advice);
 }
 
-/** Compares the chain of an endpoint with the configured one, which others may serve. */
-export function judgeChainId(
+/** Chain id that one endpoint reports. */
+export interface ChainIdReport {
+  readonly host: string;
+  readonly id: bigint | RpcFault;
+}
+
+/** Rows about endpoints that do not answer, or serve another chain than the configured one, which others may serve. */
+export function judgeChainIds(
+  reports: readonly ChainIdReport[],
+  options: Omit<EndpointCheckOptions, "clock">,
+): readonly CheckRow[] {
+  const hasOwn = reports.some(({ id }) => id === options.chainId);
+  return reports.filter(({ id }) => id !== options.chainId).map(({ host, id }) =>
+    id instanceof RpcFault
+      ? silenceRow(options.chain, id, true)
+      : judgeChainId({ ...about(options.chain, host), id }, options, hasOwn)
+  );
+}
+
+function judgeChainId(
   { ok, warning, failed, id }: RowsAbout & Pick<FirstAnswers, "id">,
   { chain, serves = chain, chainId: wanted, key }: Omit<EndpointCheckOptions, "clock">,
   hasOwn: boolean,

@@ -4,7 +4,7 @@
 import { hostEventTopics } from "../../evm/host_abi.ts";
 import { decodeHostLog, type HostLog } from "../../evm/host_events.ts";
 import { hostReads } from "../../evm/host_reads.ts";
-import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { type FaultPlace, keepFault, onFault, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import type { Objection, RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { mapInSlices } from "../../runtime/slices.ts";
 import type { Log as TelemetryLog } from "../../telemetry/log.ts";
@@ -90,7 +90,7 @@ export class LogReader {
     const { from, to } = wanted;
     const slow = new Set<string>();
     let isNarrowed = false;
-    const onFault = ({ code }: RpcFault, host: string): void => {
+    const noteFault = ({ code }: RpcFault, host: string): void => {
       if (code === "timeout") slow.add(host);
       // What is too much of one block for an endpoint need not be for the next one.
       if (!isTooWide(code) || from === to) return;
@@ -106,10 +106,8 @@ export class LogReader {
       head() < to
         ? faultAt("lagging", place, `head ${head()} is below ${to}`)
         : judge?.(place, inOrder(answer()), head());
-    try {
-      await batch.send({ signal, check, onFault });
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
+    const fault = await batch.send({ signal, check, onFault: noteFault }).catch(keepFault);
+    if (fault !== undefined) {
       isNarrowed = await this.#narrowSlow(slow, wanted, signal) || isNarrowed;
       if (from < to && isNarrowed) return "too_wide";
       throw fault;
@@ -143,13 +141,8 @@ function isTooWide(code: RpcFaultCode): boolean {
 }
 
 async function isAlive(endpoint: RpcEndpointSet, signal: AbortSignal): Promise<boolean> {
-  try {
-    await callOne(endpoint, blockNumber, { signal, timeoutMs: ALIVE_TIMEOUT_MS });
-    return true;
-  } catch (fault) {
-    if (fault instanceof RpcFault) return false;
-    throw fault;
-  }
+  return await callOne(endpoint, blockNumber, { signal, timeoutMs: ALIVE_TIMEOUT_MS })
+    .then(() => true, onFault(() => false));
 }
 
 /** Nodes name logs in the order of the chain, endpoints that join answers need not. */

@@ -12,7 +12,7 @@ import { readOrUndefined } from "../../encoding/coded_error.ts";
 import type { Address } from "../../evm/address.ts";
 import { recoverEvmAddress, SignatureError, type SignedMessage } from "../../ismp/signed_messages.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
-import { type FaultPlace, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import { type FaultPlace, onFault, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
 import { HttpAddress, type HttpRequest } from "../../rpc/http_exchange.ts";
 import { parseJson } from "../../rpc/json.ts";
 import { observeRequest } from "../../rpc/observed_endpoint.ts";
@@ -91,12 +91,10 @@ export class RemoteAccount implements SigningAccount {
       pauseAfter: (error: unknown): number | undefined =>
         error instanceof RpcFault && PASSING.has(error.code) ? error.retryAfterMs ?? 0 : undefined,
     };
-    try {
-      return await retry({ clock, randomness, signal }, conditions, () => this.#askObserved(message, signal));
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      throw this.#noteSilence(error);
-    }
+    return await retry({ clock, randomness, signal }, conditions, () => this.#askObserved(message, signal))
+      .catch(onFault((fault): never => {
+        throw this.#noteSilence(fault);
+      }));
   }
 
   #askObserved(message: SignedMessage, signal: AbortSignal): Promise<JudgedSignature> {

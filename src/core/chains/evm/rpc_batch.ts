@@ -4,6 +4,7 @@ import { SchemaError } from "../../evm/schema.ts";
 import {
   type CallConditions,
   type FaultPlace,
+  keepFault,
   type RpcAnswer,
   type RpcCall,
   RpcFault,
@@ -150,12 +151,7 @@ export async function probeAll<const Queries extends readonly Query<unknown>[]>(
 
 /** The result, or the fault that was thrown instead. */
 async function settle<T>(work: () => T | Promise<T>): Promise<T | RpcFault> {
-  try {
-    return await work();
-  } catch (fault) {
-    if (fault instanceof RpcFault) return fault;
-    throw fault;
-  }
+  return await Promise.try(work).catch(keepFault);
 }
 
 /** Reads an answer. @throws {RpcFault} also when its shape does not fit the method. */

@@ -3,7 +3,7 @@
  * was signed.
  */
 import { keccak256, toHash256 } from "../../encoding/bytes.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { onFault, RpcFault } from "../../rpc/call.ts";
 import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
 import { linkedAbort } from "../../runtime/linked_abort.ts";
 import {
@@ -126,13 +126,8 @@ async function submitTo(
   { raw }: SignedSubmission,
   signal: AbortSignal,
 ): Promise<Answer> {
-  try {
-    await callOne(endpoint, rawTransaction(raw), { signal, timeoutMs: WITNESS_TIMEOUT_MS });
-    return "sent";
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    return fault.code === "already_known" ? "alreadyKnown" : fault;
-  }
+  return await callOne(endpoint, rawTransaction(raw), { signal, timeoutMs: WITNESS_TIMEOUT_MS })
+    .then(() => "sent", onFault((fault) => fault.code === "already_known" ? "alreadyKnown" : fault));
 }
 
 /** What a pool says about bytes; `undefined`: it says nothing about them. */

@@ -5,7 +5,14 @@
  */
 import type { HandledMessages, TraceOutcome } from "../../evm/trace.ts";
 import type { Message } from "../../ismp/message.ts";
-import { type FaultPlace, isOfEndpoint, RpcFault, type RpcFaultCode } from "../../rpc/call.ts";
+import {
+  type FaultPlace,
+  isOfEndpoint,
+  keepFault,
+  onFault,
+  RpcFault,
+  type RpcFaultCode,
+} from "../../rpc/call.ts";
 import type { Delivery, Simulation } from "../submission.ts";
 import { type Capability, EvmPart } from "./evm_context.ts";
 import { addCallCosts, type Costs } from "./fees.ts";
@@ -130,10 +137,8 @@ export class SimulationRuns extends EvmPart {
       kind: "missing",
       isSilent: !this.context.isUnsupported(input.method),
     });
-    try {
-      await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check });
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
+    const fault = await batch.send({ signal, timeoutMs: TRACE_TIMEOUT_MS, check }).catch(keepFault);
+    if (fault !== undefined) {
       // One that lacks the method was heard, whatever the others say of themselves.
       if (isHeard && (fault.code === "missing_method" || isOfEndpoint(fault.code))) return missing();
       if (NOT_SHOWN.has(fault.code) || NO_ANSWER.has(fault.code)) return fault;
@@ -168,13 +173,12 @@ export class SimulationRuns extends EvmPart {
    */
   async #simulatesTrivial(input: SimulationInput, signal: AbortSignal): Promise<boolean> {
     const { endpoints, sender } = this.context.at;
-    try {
-      const trivial = readable(this.#queryOf({ ...input, call: { ...input.call, to: sender, data: "0x" } }));
-      return await callOne(endpoints, trivial, { signal }) !== undefined;
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.reaction !== "drop") throw fault;
-      return false;
-    }
+    const trivial = readable(this.#queryOf({ ...input, call: { ...input.call, to: sender, data: "0x" } }));
+    const answer = await callOne(endpoints, trivial, { signal }).catch(onFault((fault) => {
+      if (fault.reaction !== "drop") throw fault;
+      return undefined;
+    }));
+    return answer !== undefined;
   }
 
   #queryOf({ method, call }: SimulationInput): Query<Outcome> {

@@ -1,5 +1,5 @@
 /** Deliveries to a Substrate chain: dry-run, made as extrinsics, and submitted to the transaction pool. */
-import { RpcFault } from "../../rpc/call.ts";
+import { onFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { ChainReads } from "../reads.ts";
 import {
@@ -109,14 +109,10 @@ export class SubstrateSender implements Sender {
    * for a while.
    */
   async broadcast(submission: SignedSubmission, signal: AbortSignal): Promise<BroadcastResult> {
-    try {
-      await this.node.client.call(calls.submit(submission.raw), signal);
-      return { kind: "sent" };
-    } catch (fault) {
-      if (!(fault instanceof RpcFault)) throw fault;
-      if (fault.code === "already_known" || fault.code === "pool_conflict") return { kind: "alreadyKnown" };
-      if (fault.code !== "pool_invalid") throw fault;
-      return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
-    }
+    const fault = await this.node.client.call(calls.submit(submission.raw), signal)
+      .then(() => undefined, onFault((each) => each, "already_known", "pool_conflict", "pool_invalid"));
+    if (fault === undefined) return { kind: "sent" };
+    if (fault.code !== "pool_invalid") return { kind: "alreadyKnown" };
+    return { kind: "refused", refusal: { code: "unspecified", detail: fault.detail ?? fault.code } };
   }
 }

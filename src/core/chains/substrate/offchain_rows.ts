@@ -3,7 +3,7 @@
  * Both are there only on nodes that imported the blocks with offchain indexing.
  */
 import { about, type CheckRow } from "../../checks/check_row.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { onFault, RpcFault } from "../../rpc/call.ts";
 import type { AcceptedProofs } from "../hub.ts";
 import { SubstrateEvents } from "./events.ts";
 import type { SubstrateNode } from "./node.ts";
@@ -22,17 +22,14 @@ export async function checkMessageBodies(
   const { height } = await node.finalBlocks.fetch(signal);
   const first = height > READ_BLOCKS ? height - READ_BLOCKS + 1n : 1n;
   const blocks = `blocks ${first} to ${height}`;
-  try {
-    const events = await new SubstrateEvents(node).fetchEvents(first, height, signal);
-    const messages = events.filter(({ kind }) => kind === "message").length;
-    const found = messages === 0 ? `${blocks} hold no message to read` : `has the messages of ${blocks}`;
-    return rowOf(node, found);
-  } catch (fault) {
-    if (!(fault instanceof RpcFault)) throw fault;
-    if (fault.code === "missing_method") return []; // a row of its own tells it
-    if (fault.code !== "pruned") throw fault;
-    return rowOf(node, `${fault.detail}: they cannot be delivered`, ADVICE);
+  const events = await new SubstrateEvents(node).fetchEvents(first, height, signal)
+    .catch(onFault((fault) => fault, "missing_method", "pruned"));
+  if (events instanceof RpcFault) {
+    // A row of its own tells what is missing.
+    return events.code === "pruned" ? rowOf(node, `${events.detail}: they cannot be delivered`, ADVICE) : [];
   }
+  const hasMessages = events.some(({ kind }) => kind === "message");
+  return rowOf(node, hasMessages ? `has the messages of ${blocks}` : `${blocks} hold no message to read`);
 }
 
 /** One row; with advice it is a warning. */
@@ -54,14 +51,11 @@ export async function checkAcceptedProofs(
     return rowOf(node, "the chain has accepted no consensus proof yet: nothing to read");
   }
   const newSetId = messaging.length > 0 ? undefined : rotation?.[0];
-  try {
-    const bytes = await accepted.fetchProofBytes({ height, newSetId }, signal);
-    if (bytes !== undefined) {
-      return rowOf(node, `has the newest accepted proof (height ${height}, ${bytes.length} bytes)`);
-    }
-  } catch (fault) {
-    if (fault instanceof RpcFault && fault.code === "missing_method") return []; // a row of its own tells it
-    throw fault;
+  const bytes = await accepted.fetchProofBytes({ height, newSetId }, signal)
+    .catch(onFault((fault) => fault, "missing_method"));
+  if (bytes instanceof RpcFault) return []; // a row of its own tells it
+  if (bytes !== undefined) {
+    return rowOf(node, `has the newest accepted proof (height ${height}, ${bytes.length} bytes)`);
   }
   const cost = "consensus proofs cannot travel with messages";
   return rowOf(node, `lacks the newest accepted proof (height ${height}): ${cost}`, ADVICE);

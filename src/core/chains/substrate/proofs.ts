@@ -7,7 +7,7 @@ import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import { mapError } from "../../encoding/coded_error.ts";
+import { mapError, recover } from "../../encoding/coded_error.ts";
 import { ScaleError } from "../../encoding/scale.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type {
@@ -20,7 +20,7 @@ import type {
 } from "../proofs.ts";
 import { ismpCalls } from "./ismp_calls.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
-import { RpcFault } from "../../rpc/call.ts";
+import { onFault } from "../../rpc/call.ts";
 import { fetchBlockHash } from "./reads.ts";
 import { readSubstrateProof } from "../../merkle/substrate_proof.ts";
 import { findConsensusDigest, requestMetadataCodec, requestReceiptCodec } from "../../ismp/host_state.ts";
@@ -88,14 +88,12 @@ export class SubstrateProofs implements ChainProofs {
     { height }: ProvenBlock,
     signal: AbortSignal,
   ): Promise<Uint8Array> {
-    try {
-      const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.stateProof(height, part), signal);
-      return this.#encodeStateProof(nodes);
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || fault.code !== "missing_method") throw fault;
-      const block = await fetchBlockHash(this.node, height, signal);
-      return this.#encodeStateProof(await this.node.client.call(calls.readProof(keys, block), signal));
-    }
+    const nodes = await this.#fetchProofNodes(keys, (part) => ismpCalls.stateProof(height, part), signal)
+      .catch(onFault(async () => {
+        const block = await fetchBlockHash(this.node, height, signal);
+        return await this.node.client.call(calls.readProof(keys, block), signal);
+      }, "missing_method"));
+    return this.#encodeStateProof(nodes);
   }
 
   async #proveByMmr(
@@ -191,14 +189,11 @@ export class SubstrateProofs implements ChainProofs {
    */
   #readRelayer(value: Uint8Array | undefined): Uint8Array | undefined {
     const signer = decodeValue(this.node, value, requestReceiptCodec, "RequestReceipts");
-    try {
-      return signer && storedSigner(signer);
-    } catch (error) {
-      if (!(error instanceof ScaleError)) throw error;
+    return recover(ScaleError, () => signer && storedSigner(signer), () => {
       const cost = "its signer counts as another relayer";
       this.node.log.warn("unknown_met", { what: "a signature in a receipt", cost });
       return signer;
-    }
+    });
   }
 }
 

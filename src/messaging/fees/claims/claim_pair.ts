@@ -3,7 +3,7 @@
  * claim is sent. Works from the database alone, so a restart or another run continues where this one stopped.
  */
 import type { Chain } from "../../../core/chains/port.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import { type Certain, UNSURE } from "../../../core/chains/reads.ts";
 import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import {
@@ -257,16 +257,11 @@ export class PairPass {
   async #proveUnpaid(commitments: readonly Hash256[]): Promise<ReadonlySet<Hash256>> {
     const { source, sourceHeights: { matured } } = this.#input;
     if (commitments.length === 0 || matured === undefined) return new Set();
-    try {
-      const at = { id: source.id, height: matured };
-      const stateRoot = await this.#context.hub.reads.fetchStateRoot(at, this.#signal);
-      const where = { height: matured, stateRoot };
-      const { fees } = await source.proofs.proveFees(commitments, where, this.#signal);
-      return new Set(commitments.filter((_, index) => fees[index] === 0n));
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      return new Set();
-    }
+    const at = { id: source.id, height: matured };
+    const proved = await this.#context.hub.reads.fetchStateRoot(at, this.#signal)
+      .then((stateRoot) => source.proofs.proveFees(commitments, { height: matured, stateRoot }, this.#signal))
+      .catch(onFault(() => undefined));
+    return new Set(commitments.filter((_, index) => proved?.fees[index] === 0n));
   }
 
   /** Records what ends without a claim. */

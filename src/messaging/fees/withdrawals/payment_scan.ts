@@ -8,7 +8,7 @@ import { equalBytes, type Hash256, toHex } from "../../../core/encoding/bytes.ts
 import { u128 } from "../../../core/encoding/scale.ts";
 import type { PostRequest } from "../../../core/ismp/message.ts";
 import { isEvm, type StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import { onFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import type { EventCode } from "../../../core/telemetry/log.ts";
 import { type FeeContext, isOwnPayee, type PayingChain, payingChains } from "../fee_context.ts";
 import { notedHeight, type WithdrawalDispatch } from "../../ledger/ledger.ts";
@@ -39,17 +39,13 @@ const KEPT_NO_LONGER: ReadonlySet<RpcFaultCode> = new Set<RpcFaultCode>(["pruned
 export async function scanPayments(context: FeeContext, signal: AbortSignal): Promise<bigint> {
   const final = await context.hub.reads.fetchFinalHeight(signal);
   const isFirst = readCursor(context) === undefined;
-  try {
-    return await scanUpTo(context, final, signal);
-  } catch (error) {
+  return await scanUpTo(context, final, signal).catch(onFault((error) => {
+    if (!isFirst) throw error;
     // The node has pruned old blocks: nothing is known to be missing, so new blocks are enough.
-    if (!isFirst || !(error instanceof RpcFault) || !KEPT_NO_LONGER.has(error.code)) throw error;
-    context.log.warn("blocks_skipped.payments_pruned", {
-      error,
-    });
+    context.log.warn("blocks_skipped.payments_pruned", { error });
     context.ledger.transaction(() => writeCursor(context, final));
     return final;
-  }
+  }, ...KEPT_NO_LONGER));
 }
 
 async function scanUpTo(context: FeeContext, final: bigint, signal: AbortSignal): Promise<bigint> {

@@ -3,13 +3,14 @@
  * read, at exactly the block that was asked for, and submits both to the hub, which creates the response.
  * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
+import { onError } from "../../../core/encoding/coded_error.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
 import type { GetRequest, Message } from "../../../core/ismp/message.ts";
 import { toHex } from "../../../core/encoding/bytes.ts";
 import { isEvm } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import { ABOUT_THE_CHAIN, type Finding } from "../decisions/retry_schedule.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
@@ -49,13 +50,10 @@ export async function answerGets(
       group,
       sourceHeight: facts.proofHeight,
     };
-    try {
-      await answerGroup(work);
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
+    await answerGroup(work).catch(onFault((error) => {
       leg.log.debug("read_failed.get_values", { leg: legName(leg), error });
       holdAll(work, { reason: "proof_unavailable", retryClass: "transient", detail: error.code });
-    }
+    }));
   }
   return hasMoreDue(leg, due, rows);
 }
@@ -76,13 +74,12 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   }
   const waits = await heightIsNotReady(work, dest, first.height);
   if (waits !== undefined) return holdAll(work, waits);
-  let values: Uint8Array;
-  try {
-    const stateRoot = await leg.target.reads.fetchStateRoot({ id: dest.id, height: first.height }, signal);
-    values = await dest.proofs.proveState(collectKeys(requests), { height: first.height, stateRoot }, signal);
-  } catch (error) {
-    if (!(error instanceof UnprovableKeyError)) throw error;
-    const { message: detail } = error;
+  const { height } = first;
+  const values = await leg.target.reads.fetchStateRoot({ id: dest.id, height }, signal)
+    .then((stateRoot) => dest.proofs.proveState(collectKeys(requests), { height, stateRoot }, signal))
+    .catch(onError(UnprovableKeyError, (error) => error));
+  if (values instanceof UnprovableKeyError) {
+    const { message: detail } = values;
     return await answerSeparately(work, { reason: "proof_unavailable", detail, end: "held" });
   }
   const proof = await proveRequests(work);
@@ -96,7 +93,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     answer: {
       requests,
       source: { height: proof.height, proof: proof.proof },
-      response: { height: { id: dest.id, height: first.height }, proof: values },
+      response: { height: { id: dest.id, height }, proof: values },
       address: leg.target.relayer ?? new Uint8Array(),
     },
   };
@@ -141,16 +138,11 @@ async function heightIsNotReady(
 async function proveRequests(
   { leg, group, sourceHeight }: GetGroupInput,
 ): Promise<MessageProof | undefined> {
-  try {
-    return await leg.source.proofs.proveMessages(
-      group.map(({ message }) => message),
-      { height: sourceHeight, target: leg.target },
-      leg.signal,
-    );
-  } catch (error) {
-    if (error instanceof RpcFault && ABOUT_A_MESSAGE.has(error.code)) return undefined;
-    throw error;
-  }
+  return await leg.source.proofs.proveMessages(
+    group.map(({ message }) => message),
+    { height: sourceHeight, target: leg.target },
+    leg.signal,
+  ).catch(onFault(() => undefined, ...ABOUT_A_MESSAGE));
 }
 
 /** Splits a group that cannot be answered together into single requests; a single request is held. */

@@ -42,40 +42,48 @@ const bought = keepOn(
     /** Sender and receiver. */
     pair: z.string(),
     commitment: z.string().transform(toHash256),
-    /** Number of proofs that the message needs after these. */
+    /** Number of proofs that may follow for messages of the pair. */
     left: z.number(),
     atMs: z.number(),
   })),
 );
 
+type Purchase = NonNullable<ReturnType<typeof bought.read>>[number];
+
 function pairOf({ message, row }: Candidate): string {
   return pairName(toSuspensionKey(message, row.target));
 }
 
+/** Reads the purchases of the last day whose message was not delivered, by pair. */
+function readUnused({ ledger, target, clock }: Leg): ReadonlyMap<string, Purchase> {
+  const agoMs = (atMs: number): number => clock.now() - atMs;
+  const unused = (bought.read({ ledger, target }) ?? []).filter(({ atMs, commitment }) =>
+    agoMs(atMs) >= 0 && agoMs(atMs) < DAY_MS &&
+    ledger.messages.find(commitment, target.id.stateMachine)?.state.startsWith("delivered") === false
+  );
+  return new Map(unused.map((purchase) => [purchase.pair, purchase]));
+}
+
 /** Records that proofs went ahead of these messages; `left`: as many must follow. */
 export function noteBought(leg: Leg, candidates: readonly Candidate[], left: number): void {
-  const pairs = new Map(candidates.map((candidate) => [pairOf(candidate), candidate.row.commitment]));
-  const others = (bought.read(leg) ?? []).filter(({ pair }) => !pairs.has(pair));
-  const news = [...pairs].map(([pair, commitment]) => ({ pair, commitment, left, atMs: leg.clock.now() }));
-  bought.write(leg, [...others, ...news].slice(-MAX_BOUGHT));
+  const before = readUnused(leg);
+  const news = candidates.map((candidate): [string, Purchase] => {
+    const pair = pairOf(candidate);
+    const mayFollow = Math.min(left, (before.get(pair)?.left ?? Infinity) - 1);
+    return [pair, { pair, commitment: candidate.row.commitment, left: mayFollow, atMs: leg.clock.now() }];
+  });
+  bought.write(leg, [...new Map([...before, ...news]).values()].slice(-MAX_BOUGHT));
 }
 
 /**
- * Judges messages of pairs for which a proof was bought within a day without a delivery after it. A message that needs
- * several transactions with proofs may have all of them.
+ * Judges messages of pairs for which proofs were bought within a day without a delivery after them. Proofs that must
+ * follow may be bought for any message of the pair: one alone may not pay for them.
  */
 export function judgeBought(leg: Leg): Judge {
-  const nowMs = leg.clock.now();
-  const recent = new Map(
-    (bought.read(leg) ?? []).filter(({ atMs }) => atMs <= nowMs && nowMs < atMs + DAY_MS)
-      .map((purchase) => [purchase.pair, purchase]),
-  );
+  const unused = readUnused(leg);
   return (candidate) => {
-    const purchase = recent.get(pairOf(candidate));
-    if (purchase === undefined) return undefined;
-    if (purchase.commitment === candidate.row.commitment && purchase.left > 0) return undefined;
-    const before = leg.ledger.messages.find(purchase.commitment, leg.target.id.stateMachine);
-    if (before === undefined || before.state.startsWith("delivered")) return undefined;
+    const purchase = unused.get(pairOf(candidate));
+    if (purchase === undefined || purchase.left > 0) return undefined;
     return {
       reason: "consensus_proofs_unprofitable",
       retryClass: "transient",

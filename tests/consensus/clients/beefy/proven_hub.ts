@@ -4,24 +4,22 @@ import type { AcceptedProofsHub } from "../../../../src/core/hub_proofs/accepted
 import type { WorkHub } from "../../../../src/core/hub_proofs/hub_work.ts";
 import type { AcceptedProof, AcceptedProofIndex } from "../../../../src/core/chains/hub.ts";
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
-import { fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { buildNaiveProof } from "../../../../src/consensus/clients/beefy/spec/build_proof.ts";
 import { encodeNaiveProof } from "../../../../src/core/beefy/naive_proof.ts";
 import { verifyNaiveProof } from "../../../../src/consensus/clients/beefy/spec/verify_proof.ts";
 import type { BeefyClientState } from "../../../../src/core/evm/beefy_client_state.ts";
-import { decodeSubstrateHeader } from "../../../../src/core/substrate/header.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
 import type { StateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { hub as hubId } from "../../../core/chains/evm/chain_fixture.ts";
 import { digestItem, encodeHeader } from "../../../../devnet/hub/digest.ts";
-import { resultHttp } from "../../../../devnet/hub/json_rpc_client.ts";
-import { type FactSource, readNaiveFacts } from "../../../../devnet/relay/naive_facts.ts";
 import {
   type RelayChainNode,
   type RelaySimulatorOptions,
   startRelayChain,
 } from "../../../../devnet/relay/relay_chain.ts";
+import { connectRelay, readProofInput } from "../../../../devnet/relay/relay_reader.ts";
 import { runAtOnce } from "../../../../devnet/relay/run_at_once.ts";
 
 /** Parachain of the hub. */
@@ -171,28 +169,14 @@ export class ProvenHub implements AcceptedProofsHub {
   }
 
   async #prove(block: number): Promise<readonly [Uint8Array, bigint]> {
-    const facts = await readNaiveFacts(this.#facts(), {
-      justification: this.relay.beefyJustification(block),
-      paraIds: [PARA_ID],
-    });
+    await using connection = connectRelay(this.relay.wsUrl);
+    const facts = await readProofInput(this.relay, connection.chain, block, [PARA_ID]);
     const proof = runAtOnce(buildNaiveProof(this.state, facts));
     const { state, intermediates } = runAtOnce(verifyNaiveProof(this.state, proof));
     this.state = state;
     const [head] = intermediates;
     assert.ok(head);
     return [encodeNaiveProof(proof), head.height];
-  }
-
-  /** The relay chain's storage over its RPC. */
-  #facts(): FactSource {
-    return {
-      header: (number) => Promise.resolve(decodeSubstrateHeader(encodeHeader(this.relay.header(number)))),
-      storage: async (key, number) => {
-        const { httpUrl } = this.relay;
-        const value = await resultHttp(httpUrl, "state_getStorage", [toHex(key), this.relay.hash(number)]);
-        return value === null ? undefined : fromHex(String(value));
-      },
-    };
   }
 
   fetchAcceptedIndex(): Promise<AcceptedProofIndex> {

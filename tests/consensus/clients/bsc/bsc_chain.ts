@@ -113,7 +113,7 @@ export class MemoryBscChain {
         const headers = which.map((each) => told(this.#find(each, told)));
         return Promise.resolve(headers.map((header) => ({ header, hash: hashBlockHeader(header) })));
       },
-      fetchChainIds: () => Promise.resolve([{ host: "bsc.example", chainId: 97n }]),
+      fetchChainIds: () => Promise.resolve([{ host: "bsc.example", id: 97n }]),
     };
   }
 }

@@ -295,7 +295,7 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
   const hub = bscTarget(chain, EPOCH);
   const headers = {
     ...chain.reader,
-    fetchChainIds: () => Promise.resolve([{ host: "bsc.example", chainId: 56n }]),
+    fetchChainIds: () => Promise.resolve([{ host: "bsc.example", id: 56n }]),
   };
   hub.clients.delete(BSC0);
   const prover = proverOf(hub, headers, { epochLength: 1000n });
@@ -303,7 +303,7 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
   assert.deepEqual([chainId?.result, epochs?.result, more], ["failed", "warning", []]);
   assert.deepEqual([chainId?.endpoint, chainId?.found], [
     "bsc.example",
-    "rpc_urls: serves chain 56, and EVM-97 is configured",
+    "serves EVM-56, not EVM-97",
   ]);
   assert.match(epochs?.found ?? "", /epoch_length is 1000 .* 40 on the hub/);
 });

@@ -1,3 +1,4 @@
+import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
 import type { Log, LogFilter } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
@@ -9,7 +10,7 @@ import {
   hasTraffic,
   type IsmpHostReader,
 } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
-import type { ChainIdReport } from "../../../../src/consensus/evm_reader.ts";
+import type { ChainIdReport } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
 import { catchProverFault, reasonOf, updatesOf } from "../../findings.ts";
@@ -138,9 +139,9 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
     await change;
   };
   await told(/^KUSAMA-4009 does not list parachain 1000 in IsmpParachain\.Parachains: .*add_parachain/);
-  await govern(fixture.hub.governance.followParachain(1000));
+  await govern(fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, 1000)));
   await told(/^KUSAMA-4009 has no slot duration of parachain 1000 .*IsmpParachain\.set_slot_duration/);
-  await govern(fixture.hub.governance.setSlotDuration(1000, SLOT_MS));
+  await govern(fixture.hub.governance.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
   assert.deepEqual(await prover.check(never), []);
   await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
   const { code, detail } = await catchProverFault(prover.fetchInitialState(never));
@@ -151,21 +152,23 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
   );
 });
 
-Deno.test("Polkadot Hub: an endpoint of another chain ends the start, one that is silent does not", async () => {
+Deno.test("Polkadot Hub: an endpoint of another chain ends the start only where none is of the right one", async () => {
   await using fixture = await Fixture.start(FOLLOWING);
   const reports: readonly ChainIdReport[] = [
-    { host: "right.example", chainId: 420420417n },
-    { host: "wrong.example", chainId: 420420419n },
+    { host: "right.example", id: 420420417n },
+    { host: "wrong.example", id: 420420419n },
   ];
   const prover = fixture.ofPolkadotHub({ host: hostWith(() => false, reports) });
-  assert.deepEqual(await prover.check(never), [{
+  const row = {
     chain: "EVM-420420417",
     endpoint: "wrong.example",
     check: "chain_id",
-    result: "failed",
-    found: `rpc_urls: serves chain 420420419, and ${POLKADOT_HUB.stateMachine} is configured`,
-    advice: "correct or remove its URL in rpc_urls",
-  }]);
+    found: `serves EVM-420420419, not ${POLKADOT_HUB.stateMachine}`,
+    advice: "remove it from rpc_urls, or correct state_machine",
+  } as const;
+  assert.deepEqual(await prover.check(never), [{ ...row, result: "warning" }]);
+  const alone = fixture.ofPolkadotHub({ host: hostWith(() => false, reports.slice(1)) });
+  assert.deepEqual(await alone.check(never), [{ ...row, result: "failed" }]);
   assert.deepEqual(await prover.checkHub?.(never), [], "that asks no endpoint");
 });
 

@@ -116,7 +116,7 @@ export class MemoryPolygon {
         const header = this.isBorBehind ? undefined : this.#bor.get(toHash256(String(which)));
         return Promise.resolve(header && { header, hash: hashBlockHeader(header) });
       },
-      fetchChainIds: () => Promise.resolve([{ host: "bor.example", chainId: this.borChainId }]),
+      fetchChainIds: () => Promise.resolve([{ host: "bor.example", id: this.borChainId }]),
     };
   }
 }

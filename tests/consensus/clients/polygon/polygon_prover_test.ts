@@ -213,8 +213,8 @@ Deno.test("the check of a Polygon prover names wrong chains", async () => {
     {
       ...bor,
       check: "chain_id",
-      found: "rpc_urls: serves chain 137, and EVM-80002 is configured",
-      advice: "correct or remove its URL in rpc_urls",
+      found: "serves EVM-137, not EVM-80002",
+      advice: "remove it from rpc_urls, or correct state_machine",
     },
     { ...heimdall, found: "does not serve heimdallv2-80002", advice: "fix heimdall_rpc_url" },
   ]);

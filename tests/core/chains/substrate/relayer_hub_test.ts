@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
+import type { Counterparty, HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
 import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
@@ -7,6 +7,7 @@ import {
   epochRelayerSlot,
   requestReceiptSlot,
 } from "../../../../src/core/evm/host_storage.ts";
+import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
@@ -32,7 +33,7 @@ import {
 } from "../../../../devnet/hub/relayer_work.ts";
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
-import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
+import { type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
@@ -163,31 +164,6 @@ test("relayer hub: a withdrawal below the minimum is refused, one above it becom
   assert.equal(await refusalOf(chain, order), "unspecified Relayer.InvalidPublicKey");
 });
 
-Deno.test("relayer hub: a call is found by a program that was started long afterwards", async () => {
-  await using hub = await startGetHub();
-  const work = await paidWork(hub, [1n]);
-  let submission: SignedSubmission;
-  {
-    await using first = connect(hub);
-    submission = await first.chain.hubCalls.prepareCall(accumulate(await work.prove()), signal);
-  }
-  for (let count = 0; count < 100; count++) hub.produceBlock();
-  /** Reads a window of blocks at a time, up to the newest. */
-  const search = async ({ outcomes }: HubChain): Promise<SubmissionOutcome> => {
-    await outcomes.fetchOutcome(submission, signal);
-    await outcomes.fetchOutcome(submission, signal);
-    return await outcomes.fetchOutcome(submission, signal);
-  };
-  await using second = connect(hub);
-  assert.deepEqual(await search(second.chain), { kind: "unknown" });
-  await second.chain.sender.broadcast(submission, signal);
-  assert.deepEqual(await search(second.chain), { kind: "pending" });
-  for (let count = 0; count < 100; count++) hub.produceBlock();
-  assert.equal(isFinalSuccess(await search(second.chain)), true);
-  await using third = connect(hub);
-  assert.equal(isFinalSuccess(await search(third.chain)), true);
-});
-
 function questionOfOne(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {
   return question(nonce, { keys: [contractSlotKey(receiverHost, heldSlot)], ...change });
 }
@@ -241,6 +217,25 @@ test("relayer hub: refused answers have a reason that the pallet does not give",
   assert.equal(await refusalOf(chain, of([good], { source: unknownHeight })), `not_ready ${error}`);
   assert.equal(await refusalOf(chain, of([questionOfOne(9n)])), `unspecified ${error}`);
   assert.equal(await refusalOf(chain, of([good])), "taken");
+});
+
+test("relayer hub: a chain, its host and its consensus state id are compared with what the hub stores", async ({ hub, chain }) => {
+  await commitBlock(hub, receiver, 20n, []);
+  const other = { ...receiver, consensusStateId: toConsensusStateId("ARB0") };
+  const [right, wrong] = [receiverHost, new Uint8Array(20)];
+  const rows: readonly (readonly [Counterparty, string])[] = [
+    [{ id: receiver, ismpHost: right }, ""],
+    [{ id: receiver, ismpHost: wrong }, `host_contract_mismatch .*${toHex(right)}; set ismp_host to it`],
+    [
+      { id: other, ismpHost: right },
+      `chain_unknown .*"ARB0"; it knows that chain by "${receiver.consensusStateId}"`,
+    ],
+  ];
+  for (const [entry, expected] of rows) {
+    const found = await chain.counterparties.checkCounterparty(entry, signal);
+    const texts = found.map((row) => `${row.check} ${row.result} ${row.found}`);
+    assert.match(texts.join("\n"), new RegExp(`^${expected.replace(" ", " failed ")}$`));
+  }
 });
 
 test("relayer hub: the reward of a rotation is claimed once", async ({ hub, chain }) => {

@@ -6,7 +6,7 @@ import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspensi
 import { hold } from "../../../../src/messaging/relay/messages.ts";
 import { scanLeg, startCursor } from "../../../../src/messaging/relay/scan.ts";
 import { mine, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, names, Relayer, setUp } from "../fixture.ts";
+import { delivered, Fixture, names, Relayer, setUp, setUpWith } from "../fixture.ts";
 
 /** Changes what a simulation of the second chain shows. */
 function alter(
@@ -35,8 +35,7 @@ async function work(fixture: Fixture, relayer: Relayer, rounds: number): Promise
 }
 
 Deno.test("alone: a module that takes one message a block gets all of them, one transaction after the other", async () => {
-  const { fixture, relayer } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
+  const { fixture, relayer, messages } = await setUpWith(4);
   trust(outbound(relayer), messages);
   alter(
     relayer,
@@ -47,8 +46,7 @@ Deno.test("alone: a module that takes one message a block gets all of them, one 
 });
 
 Deno.test("alone: messages that lack gas in company only are sent in smaller batches, all of them", async () => {
-  const { fixture, relayer } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 40);
+  const { fixture, relayer, messages } = await setUpWith(40);
   trust(outbound(relayer), messages);
   alter(relayer, (simulation) => {
     const fitting = simulation.handled.map((_, index) => index < 16);
@@ -65,8 +63,7 @@ Deno.test("alone: messages that lack gas in company only are sent in smaller bat
 });
 
 Deno.test("alone: what fails in company, or behind our own transaction to its module, is judged again soon, whatever its past", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const [good, bad] = await fixture.sendFrom(fixture.hub, fixture.two, 2);
+  const { fixture, relayer, leg, messages: [good, bad] } = await setUpWith(2);
   fixture.two.failing.add(bad.commitment);
   trust(leg, [good]);
   await round(relayer, leg);

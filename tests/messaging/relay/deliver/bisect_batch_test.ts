@@ -1,30 +1,34 @@
 import assert from "node:assert/strict";
 import type { Simulation } from "../../../../src/core/chains/submission.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
+import type { Message, PostRequest } from "../../../../src/core/ismp/message.ts";
+import { FakeClock } from "../../../support/fake_clock.ts";
 import { type BisectResult, findDeliverable } from "../../../../src/messaging/relay/deliver/bisect_batch.ts";
 import { forge } from "../../../support/memory_host.ts";
-import { Fixture, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
+import { names, type Scene, setUp } from "../fixture.ts";
+import { raceWith } from "../competitor.ts";
 
-interface Case {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly messages: readonly Message[];
-  readonly run: () => Promise<BisectResult>;
-}
+/** Looks for what can be delivered of all messages, or of those that are given. */
+type Find = (some?: readonly Message[], consensusProofs?: readonly Uint8Array[]) => Promise<BisectResult>;
 
 /** `count` messages from one chain, ready to be proved to the hub (or from the hub to the other chain). */
-async function prepare(count: number, way: "in" | "out" = "out"): Promise<Case> {
-  const { fixture, relayer } = setUp();
-  const [source, target] = way === "in" ? [fixture.one, fixture.hub] : [fixture.hub, fixture.two];
-  const messages = await fixture.sendFrom(source, target, count);
-  const leg = way === "in" ? relayer.leg(relayer.one, relayer.hub) : relayer.leg(relayer.hub, relayer.two);
+async function prepare(
+  count: number,
+  way: "in" | "out" = "out",
+  changesOf: (index: number) => Partial<PostRequest> = () => ({}),
+): Promise<Scene & { readonly messages: readonly Message[]; readonly run: Find }> {
+  const scene = setUp();
+  const { fixture, relayer } = scene;
+  const [leg, source, target] = way === "in"
+    ? [scene.inbound, fixture.one, fixture.hub]
+    : [scene.leg, fixture.hub, fixture.two];
+  const messages = Array.from({ length: count }, (_, index) => fixture.message(changesOf(index)));
+  for (const message of messages) source.dispatch(message);
+  await fixture.blocks(1);
+  await fixture.update(source, target);
   const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
-  return {
-    fixture,
-    relayer,
-    messages,
-    run: () => findDeliverable(leg, { messages, height, consensusProofs: [] }),
-  };
+  const run: Find = (some = messages, consensusProofs = []) =>
+    findDeliverable(leg, { messages: some, height, consensusProofs });
+  return { ...scene, messages, run };
 }
 
 /** Numbers of messages as they were prepared. */
@@ -132,50 +136,21 @@ Deno.test("bisect: a message whose module would fail unnoticed is taken out of t
 });
 
 Deno.test("bisect: a duplicate, an expired message and one for another chain are distinguished (F14)", async () => {
-  const fixture = new Fixture();
-  const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 2n;
-  const changes = [{}, { timeoutTimestampSec: soon }, { dest: names.one }, {}];
-  const messages = changes.map((change) => fixture.message(change));
-  for (const message of messages) fixture.hub.dispatch(message);
+  const timeoutTimestampSec = BigInt(Math.floor(new FakeClock().now() / 1000)) + 2n;
+  const changes = [{}, { timeoutTimestampSec }, { dest: names.one }, {}];
+  const { fixture, messages, run } = await prepare(4, "out", (index) => changes[index] ?? {});
+  await raceWith(fixture, messages.slice(0, 1));
   await fixture.blocks(1);
-  await fixture.update(fixture.hub, fixture.two);
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  const leg = competitor.leg(competitor.hub, competitor.two);
-  const { height } = await leg.target.reads.fetchView(leg.source.id, competitor.signal);
-  const [duplicate] = messages;
-  assert.ok(duplicate !== undefined);
-  const { accepted: [part] } = await findDeliverable(leg, {
-    messages: [duplicate],
-    height,
-    consensusProofs: [],
-  });
-  assert.ok(part !== undefined);
-  const signed = await competitor.two.sign(
-    part.delivery,
-    { simulation: part.simulation, nonceAtLeast: undefined },
-    competitor.signal,
-  );
-  assert.ok(signed.kind === "signed");
-  await competitor.two.broadcast(signed.submission, competitor.signal);
-  await fixture.blocks(1);
-  const { accepted, refused } = await findDeliverable(
-    leg,
-    { messages, height, consensusProofs: [] },
-  );
+  const { accepted, refused } = await run();
   assert.deepEqual(accepted.map(({ messages: some }) => numbers(some, messages)), [[3]]);
   const codes = new Map(refused.map(({ message, code }) => [messages.indexOf(message), code]));
   assert.deepEqual([...codes].sort(), [[0, "duplicate"], [1, "timed_out"], [2, "bad_destination"]]);
 });
 
 Deno.test("bisect: one message that the source cannot prove does not hold up the others", async () => {
-  const { fixture, relayer, messages } = await prepare(6);
-  const leg = relayer.leg(relayer.hub, relayer.two);
-  const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
+  const { fixture, messages, run } = await prepare(6);
   const ghost = fixture.message();
-  const { accepted, refused } = await findDeliverable(
-    leg,
-    { messages: [...messages, ghost], height, consensusProofs: [] },
-  );
+  const { accepted, refused } = await run([...messages, ghost]);
   assert.deepEqual(accepted.map((part) => numbers(part.messages, messages)), [range(0, 6)]);
   assert.deepEqual(refused.map(({ message, code }) => [message, code]), [[ghost, "bad_proof"]]);
 });
@@ -197,19 +172,15 @@ Deno.test("bisect: an endpoint that does not answer is the leg's matter, not the
 });
 
 Deno.test("bisect: a refused proof in front of the messages blames no message, and costs one simulation", async () => {
-  for (const [found, reported] of [["unspecified", "bad_proof"], ["bad_proof", "bad_proof"]] as const) {
-    const { relayer, messages } = await prepare(9);
-    const leg = relayer.leg(relayer.hub, relayer.two);
-    const { height } = await leg.target.reads.fetchView(leg.source.id, relayer.signal);
+  for (const code of ["unspecified", "bad_proof"] as const) {
+    const { relayer, messages, run } = await prepare(9);
     let simulations = 0;
     relayer.two.simulate = (): Promise<Simulation> => {
       simulations++;
-      return Promise.resolve({ kind: "refused", refusal: { code: found, detail: "ProofInvalid", step: 0 } });
+      return Promise.resolve({ kind: "refused", refusal: { code, detail: "ProofInvalid", step: 0 } });
     };
-    const work = { messages, height, consensusProofs: [Uint8Array.of(1)] };
-    const { accepted, refused } = await findDeliverable(leg, work);
-    assert.deepEqual(accepted, []);
-    assert.deepEqual(refused.map(({ code }) => code), messages.map(() => reported));
-    assert.equal(simulations, 1);
+    const { accepted, refused } = await run(messages, [Uint8Array.of(1)]);
+    assert.deepEqual([accepted, simulations], [[], 1]);
+    assert.deepEqual(refused.map(({ code }) => code), messages.map(() => "bad_proof"));
   }
 });

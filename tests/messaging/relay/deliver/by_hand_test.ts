@@ -1,31 +1,29 @@
 /** Messages that an operator has delivered by hand: whatever the profit rule says, and only that. */
 import assert from "node:assert/strict";
+import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { recordMissed } from "../../../../src/messaging/relay/scan.ts";
 import { readTransactionRevenue } from "../../../../src/messaging/relay/settle/replacement.ts";
-import { COST_18, pay, payAndUpdate, profitOf, running } from "../market.ts";
+import { COST_18, pay, payAndUpdate, profitOf, prove, running, stepsOf } from "../market.ts";
 import { mine, round } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, sender, setUp } from "../fixture.ts";
+import { delivered, Fixture, memoryLedger, names, Relayer, type Scene, sender, setUp } from "../fixture.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { neverMs } from "../../../../src/messaging/ledger/ledger.ts";
 
-interface Scene {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly leg: LegRun;
-  readonly poor: Message;
-}
+type Held = Scene & { readonly poor: Message };
 
 /** A message that does not pay, held by the profit rule. */
-async function holdPoor(): Promise<Scene> {
-  const { fixture, relayer } = setUp();
+async function holdPoor(): Promise<Held> {
+  const scene = setUp();
+  const { fixture, relayer } = scene;
   const [poor] = await payAndUpdate(fixture, [5n]);
   const leg = relayer.leg(relayer.hub, relayer.two, { profit: profitOf(relayer, 10) });
   await round(relayer, leg);
   assert.deepEqual(relayer.stateOf(poor), ["held", "unprofitable"]);
-  return { fixture, relayer, leg, poor };
+  return { ...scene, leg, poor };
 }
 
 Deno.test("by hand: a dry run says what would happen with all numbers, and changes nothing", async () => {
@@ -103,22 +101,14 @@ Deno.test("by hand: a dry run to the hub tells that the sender has no bandwidth 
   assert.ok(!relayer.hub.calls.slice(asked).includes("simulate"));
 });
 
-Deno.test("by hand: a message above what the target knows, a frozen target and suspended modules wait, and say for what", async () => {
-  const { fixture, relayer, leg, poor } = await holdPoor();
-  const late = fixture.message();
-  fixture.one.dispatch(late, 5n);
-  fixture.hub.dispatch(late);
-  await fixture.blocks(1);
+Deno.test("by hand: a message above what the target knows, and one of suspended modules, wait, and say for what", async () => {
+  const { relayer, leg, poor } = await holdPoor();
   const row = { ...relayer.row(poor), seenAtHeight: 10n ** 9n };
   const early = await deliverByHand(leg, row, { isDryRun: false });
   assert.equal(early.outcome, "waiting");
   assert.match(early.text, /knows KUSAMA-4009 up to block \d+, the message is in block 1000000000/);
-  const to = poor.kind === "post" ? poor.request.to : new Uint8Array();
-  const from = poor.kind === "post" ? poor.request.from : new Uint8Array();
   relayer.ledger.suspensions.write({
-    target: names.two,
-    sender: from,
-    receiver: to,
+    ...toSuspensionKey(poor, names.two),
     failures: 3,
     isActive: true,
     nextTryAtMs: neverMs,
@@ -129,9 +119,6 @@ Deno.test("by hand: a message above what the target knows, a frozen target and s
   assert.match(suspended.text, /`release` them first/);
 });
 
-/** A chain with a relayer, and a leg that takes proofs and messages together. */
-type BundlingScene = Omit<Scene, "poor">;
-
 /** A host that knows an old height of the hub; messages to it do not pay. */
 async function startBundling(options: { readonly challengePeriodSec?: bigint } = {}): Promise<Fixture> {
   const fixture = new Fixture({ two: { setId: 0n, ...options } });
@@ -140,33 +127,16 @@ async function startBundling(options: { readonly challengePeriodSec?: bigint } =
   return fixture;
 }
 
-function bundling(fixture: Fixture, ledger = memoryLedger(fixture)): BundlingScene {
-  const relayer = new Relayer(fixture, ledger);
+/** A chain with a relayer, and a leg that takes proofs and messages together. */
+function bundling(fixture: Fixture, ledger?: Ledger): Scene {
+  const scene = setUp({ fixture, ledger });
+  const { relayer } = scene;
   const bundles = { hub: relayer.hub, receiver: relayer.two };
-  const profit = profitOf(relayer, 10);
-  return { fixture, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit }) };
-}
-
-/** The hub accepts a proof of everything that is final now. */
-async function prove(fixture: Fixture, kind: "messaging" | "rotation"): Promise<void> {
-  await fixture.blocks(2);
-  fixture.hub.acceptProof(kind);
-  await fixture.blocks(3);
-}
-
-/** Steps of the transactions on the second chain. */
-function stepsOf(fixture: Fixture): string[][] {
-  const all: string[][] = [];
-  for (let height = 1n; height <= fixture.two.head.height; height++) {
-    for (const { transaction } of fixture.two.block(height)?.mined ?? []) {
-      all.push(transaction.delivery.steps.map(({ kind }) => kind));
-    }
-  }
-  return all;
+  return { ...scene, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit: profitOf(relayer, 10) }) };
 }
 
 /** A message that the target cannot verify yet and that does not pay: a relayer has found it, and is gone. */
-async function holdAbove(fixture: Fixture): Promise<BundlingScene & Scene> {
+async function holdAbove(fixture: Fixture): Promise<Held> {
   const [poor] = await pay(fixture, [5n]);
   await prove(fixture, "messaging");
   const first = bundling(fixture);

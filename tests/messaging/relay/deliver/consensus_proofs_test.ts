@@ -1,23 +1,25 @@
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
-import type { MemoryTransaction } from "../../../support/memory_block.ts";
-import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
-import { delivered, Fixture, getRequest, interrupt, memoryLedger, names, Relayer } from "../fixture.ts";
+import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, prove, running, stepsOf } from "../market.ts";
+import {
+  delivered,
+  Fixture,
+  getRequest,
+  interrupt,
+  names,
+  Relayer,
+  type Scene,
+  type SetUp,
+  setUp,
+} from "../fixture.ts";
 import { trust } from "../rounds.ts";
-
-interface Case {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly leg: LegRun;
-}
+import { signSteps } from "../competitor.ts";
 
 /** What differs from the usual case. */
 interface CaseOptions {
@@ -27,51 +29,39 @@ interface CaseOptions {
   readonly reward18?: bigint;
   /** `none`: nobody knows what the hub's token is worth. */
   readonly tokenPrice?: "none";
-  /** Time that each answer of a node takes, ms. */
-  readonly latencyMs?: number;
-  readonly maxMessagesPerStep?: number;
+  readonly chain?: SetUp["chain"];
+  /** True: a proof has 92 kB, and no node takes more than one of them in a transaction. */
+  readonly areProofsLarge?: boolean;
+  /** An earlier run of the program. */
+  readonly before?: Scene;
 }
 
 /** A host that follows the hub's authorities and knows an old height of it, and a leg that bundles. */
-async function prepare(options: CaseOptions = {}): Promise<Case> {
-  const { percent = 0, challengePeriodSec = 0n, reward18 } = options;
-  const fixture = new Fixture({ two: { setId: 0n, challengePeriodSec } });
+async function prepare(options: CaseOptions = {}): Promise<Scene> {
+  const { percent = 0, challengePeriodSec = 0n, reward18, before, areProofsLarge = false } = options;
+  const fixture = before?.fixture ?? new Fixture({ two: { setId: 0n, challengePeriodSec } });
   fixture.two.priceWei = PRICE_WEI;
-  await fixture.blocks(3);
-  await fixture.update(fixture.hub, fixture.two);
-  const settings = options.tokenPrice === "none" ? { hubTokenPrice27: undefined } : {};
-  const { latencyMs, maxMessagesPerStep } = options;
-  const chain = {
-    ...latencyMs !== undefined && { latencyMs: () => latencyMs },
-    ...maxMessagesPerStep !== undefined && { limits: { maxMessagesPerStep } },
-  };
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { settings, chain });
-  const bundles = { hub: relayer.hub, receiver: relayer.two };
-  const profit = profitOf(relayer, percent);
-  const rewards = reward18 === undefined ? undefined : relayer.hub.rewards;
-  // One token of the hub has 12 decimals and is worth a dollar.
-  relayer.hub.rewards.everyRotation = (reward18 ?? 0n) / 10n ** 6n;
-  return { fixture, relayer, leg: relayer.leg(relayer.hub, relayer.two, { bundles, profit, rewards }) };
-}
-
-/** The hub accepts a proof of everything that is final now. */
-async function prove(fixture: Fixture, kind: "messaging" | "rotation" = "messaging"): Promise<void> {
-  await fixture.blocks(2);
-  fixture.hub.acceptProof(kind);
-  await fixture.blocks(3);
-}
-
-/** Transactions on the second chain, oldest first. */
-function mined(fixture: Fixture): readonly MemoryTransaction[] {
-  const all: MemoryTransaction[] = [];
-  for (let height = 1n; height <= fixture.two.head.height; height++) {
-    all.push(...fixture.two.block(height)?.mined.map(({ transaction }) => transaction) ?? []);
+  if (before === undefined) {
+    await fixture.blocks(3);
+    await fixture.update(fixture.hub, fixture.two);
   }
-  return all;
+  const settings = options.tokenPrice === "none" ? { hubTokenPrice27: undefined } : {};
+  const scene = setUp({ fixture, ledger: before?.relayer.ledger, settings, chain: options.chain ?? {} });
+  const { relayer } = scene;
+  const { rewards, acceptedProofs } = relayer.hub;
+  // One token of the hub has 12 decimals and is worth a dollar.
+  rewards.everyRotation = (reward18 ?? 0n) / 10n ** 6n;
+  if (areProofsLarge) {
+    acceptedProofs.proofBytes = 92_000;
+    fixture.two.maxTransactionBytes = 93_100;
+  }
+  const leg = relayer.leg(relayer.hub, relayer.two, {
+    bundles: { hub: relayer.hub, receiver: relayer.two },
+    profit: profitOf(relayer, percent),
+    rewards: reward18 === undefined ? undefined : rewards,
+  });
+  return { ...scene, leg };
 }
-
-const stepsOf = (fixture: Fixture): string[][] =>
-  mined(fixture).map(({ delivery }) => delivery.steps.map(({ kind }) => kind));
 
 const setOf = (fixture: Fixture): bigint | undefined => fixture.two.head.state.setId;
 
@@ -163,7 +153,7 @@ Deno.test("consensus proofs: a request and a response that pay for the proof onl
 });
 
 Deno.test("consensus proofs: a round ends when the host learned the height since it began, whatever else waits", async () => {
-  const { fixture, relayer, leg } = await prepare({ latencyMs: 10 });
+  const { fixture, relayer, leg } = await prepare({ chain: { latencyMs: () => 10 } });
   const [request] = await pay(fixture, [0n]);
   const response = await answer(fixture, 0n);
   await fixture.blocks(2);
@@ -177,7 +167,7 @@ Deno.test("consensus proofs: a round ends when the host learned the height since
   interrupt(relayer.two, "sign", act);
   await using _ = running(relayer, leg);
   await fixture.blocks(20);
-  assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.known").length, 1);
+  assert.equal(relayer.log.linesOf("proofs_overtaken.known").length, 1);
   for (const message of [request, response]) {
     assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
   }
@@ -198,11 +188,9 @@ Deno.test("consensus proofs: a message for which a proof leaves no room waits fo
 });
 
 Deno.test("consensus proofs: a message times out also on a host that never learned a height of the hub", async () => {
-  const fixture = new Fixture({ two: { setId: 0n } });
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = relayer.leg(relayer.hub, relayer.two, {
-    bundles: { hub: relayer.hub, receiver: relayer.two },
-  });
+  const { fixture, relayer } = setUp({ nodes: { two: { setId: 0n } } });
+  const bundles = { hub: relayer.hub, receiver: relayer.two };
+  const leg = relayer.leg(relayer.hub, relayer.two, { bundles });
   const timeoutTimestampSec = BigInt(Math.floor(fixture.clock.now() / 1_000)) + 60n;
   const message = fixture.message({ timeoutTimestampSec });
   fixture.hub.dispatch(message);
@@ -247,25 +235,47 @@ Deno.test("consensus proofs: what the host can verify is sent before the hub is 
 /** What a proof costs, dollars x 10^18. */
 const PROOF_COST_18 = 3n * COST_18;
 
-const caughtUp: readonly [number, readonly string[][]][] = [
-  [1, [["consensus", "consensus", "messages"]]],
-  [2, [["consensus", "consensus", "consensus", "messages"]]],
-  [3, [["consensus", "consensus", "consensus"], ["consensus", "messages"]]],
-  [4, [["consensus", "consensus", "consensus"], ["consensus", "consensus", "messages"]]],
+const proofs = (count: number): string[] => Array.from({ length: count }, () => "consensus");
+const withMessages = (count: number): string[] => [...proofs(count), "messages"];
+
+/** Rotations that a host lacks, who pays for them, the transactions that follow, and the number of messages. */
+const caughtUp: readonly [
+  number,
+  "messages" | "messages but one" | "rewards",
+  readonly string[][],
+  bigint?,
+][] = [
+  [1, "messages", [withMessages(2)]],
+  [2, "messages", [withMessages(3)]],
+  [3, "messages", [proofs(3), withMessages(1)]],
+  [4, "messages", [proofs(3), withMessages(2)]],
+  // After the first three, neither message pays alone for the next ones.
+  [6, "messages", [proofs(3), proofs(3), withMessages(1)], 2n],
+  [1, "messages but one", []],
+  [3, "messages but one", []],
+  [1, "rewards", [proofs(1), withMessages(1)]],
+  [3, "rewards", [proofs(3), withMessages(1)]],
+  [4, "rewards", [proofs(3), proofs(1), withMessages(1)]],
+  [7, "rewards", [proofs(3), proofs(3), proofs(1), withMessages(1)]],
 ];
-for (const [rotations, steps] of caughtUp) {
-  Deno.test(`consensus proofs: ${rotations} rotations that a host lacks go with the messages that pay for them, at most three proofs at a time`, async () => {
-    const { fixture, relayer, leg } = await prepare({ percent: 10 });
+for (const [rotations, payer, steps, count = 1n] of caughtUp) {
+  Deno.test(`consensus proofs: ${rotations} rotations that a host lacks go in order where ${payer} pay, at most three proofs at a time (F16)`, async () => {
+    const isRewarded = payer === "rewards";
+    const { fixture, relayer, leg } = await prepare(
+      isRewarded ? { reward18: PROOF_COST_18 } : { percent: 10 },
+    );
     for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
-    const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
-    const fee18 = proofs18 + COST_18;
-    const [message] = await pay(fixture, [fee18 + fee18 / 10n]);
+    const cost18 = BigInt(rotations + 1) * PROOF_COST_18 / count + (payer === "messages" ? COST_18 : 0n);
+    const messages = await pay(fixture, Array(Number(count)).fill(isRewarded ? 0n : cost18 + cost18 / 10n));
     await prove(fixture);
     await using _ = running(relayer, leg);
-    await fixture.blocks(90);
-    assert.equal(relayer.stateOf(message)[0], "delivered");
-    assert.equal(setOf(fixture), BigInt(rotations));
+    await fixture.blocks(200);
     assert.deepEqual(stepsOf(fixture), steps);
+    assert.equal(setOf(fixture), steps.length > 0 ? BigInt(rotations) : 0n);
+    const expected = steps.length > 0
+      ? ["delivered", "handled_by_us"]
+      : ["held", "consensus_proofs_unprofitable"];
+    for (const message of messages) assert.deepEqual(relayer.stateOf(message), expected);
     assert.deepEqual(fixture.two.reverted(), []);
   });
 }
@@ -282,31 +292,8 @@ Deno.test("consensus proofs: more rotations than are simulated with messages are
   assert.match(String(message && relayer.row(message).detail), /^10 consensus proofs of the hub must come/);
 });
 
-for (const rotations of [1, 3]) {
-  Deno.test(`consensus proofs: ${rotations} rotations are not bought for a message that does not pay for all of them`, async () => {
-    const { fixture, relayer, leg } = await prepare({ percent: 10 });
-    for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
-    const proofs18 = BigInt(rotations + 1) * PROOF_COST_18;
-    const [message] = await pay(fixture, [proofs18 + proofs18 / 10n]);
-    await prove(fixture);
-    await using _ = running(relayer, leg);
-    await fixture.blocks(200);
-    assert.deepEqual(stepsOf(fixture), []);
-    assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
-  });
-}
-
-Deno.test("consensus proofs: rotations alone are not sent without a hub account that is rewarded", async () => {
-  const { fixture, relayer, leg } = await prepare();
-  for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
-  await using _ = running(relayer, leg);
-  await fixture.blocks(200);
-  assert.deepEqual(stepsOf(fixture), []);
-  assert.ok(!relayer.hub.calls.includes("fetchProofBytes"), "no bytes while nobody pays");
-  assert.deepEqual(relayer.log.events("warn"), []);
-});
-
-const unrewarded: readonly [string, CaseOptions, string][] = [
+const unrewarded: readonly [string, CaseOptions, string | undefined][] = [
+  ["would pay nobody, since no account of ours is named", {}, undefined],
   ["offers nothing", { reward18: 0n }, "no_reward"],
   ["offers less than they cost", { reward18: PROOF_COST_18 - 10n ** 6n }, "unprofitable"],
   ["offers less than cost and profit", {
@@ -325,27 +312,14 @@ for (const [what, options, reason] of unrewarded) {
     await using _ = running(relayer, leg);
     await fixture.blocks(200);
     assert.deepEqual(stepsOf(fixture), []);
-    const told = relayer.log.lines.filter(({ event }) => event === "rotations_unprofitable");
-    assert.deepEqual(told.map(({ level, fields }) => [level, fields["reason"]]), [["info", reason]]);
+    const told = relayer.log.linesOf("rotations_unprofitable");
+    const lines = told.map(({ level, fields }) => [level, fields["reason"]]);
+    assert.deepEqual(lines, reason === undefined ? [] : [["info", reason]]);
+    assert.ok(reason !== undefined || !relayer.hub.calls.includes("fetchProofBytes"), "no bytes for nobody");
     relayer.hub.rewards.everyRotation = 10n ** 15n;
     await fixture.blocks(70);
-    assert.equal(setOf(fixture), options.tokenPrice === "none" ? 0n : 1n);
-  });
-}
-
-for (const [rotations, groups] of [[1, [1]], [3, [3]], [4, [3, 1]], [7, [3, 3, 1]]] as const) {
-  Deno.test(`consensus proofs: a host ${rotations} rotations behind is caught up in order where the hub's reward pays, three at a time, then messages go (F16)`, async () => {
-    const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-    for (let rotation = 0; rotation < rotations; rotation++) await prove(fixture, "rotation");
-    const [message] = await pay(fixture, [0n]);
-    await prove(fixture);
-    await using _ = running(relayer, leg);
-    await fixture.blocks(40);
-    assert.equal(setOf(fixture), BigInt(rotations));
-    assert.equal(relayer.stateOf(message)[0], "delivered");
-    const alone = groups.map((count) => Array.from({ length: count }, () => "consensus"));
-    assert.deepEqual(stepsOf(fixture), [...alone, ["consensus", "messages"]]);
-    assert.deepEqual(fixture.two.reverted(), []);
+    const isPaid = reason !== undefined && options.tokenPrice !== "none";
+    assert.equal(setOf(fixture), isPaid ? 1n : 0n);
   });
 }
 
@@ -359,18 +333,6 @@ Deno.test("consensus proofs: rotations that are rewarded go without any message,
   await prove(fixture, "rotation");
   await fixture.blocks(10);
   assert.equal(setOf(fixture), 2n);
-});
-
-Deno.test("consensus proofs: a rotation that is not mined yet is not sent again, and messages continue beside it", async () => {
-  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
-  await prove(fixture, "rotation");
-  fixture.two.isFull = true;
-  await using _ = running(relayer, leg);
-  await fixture.blocks(15);
-  assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 1);
-  fixture.two.isFull = false;
-  await fixture.blocks(5);
-  assert.deepEqual(stepsOf(fixture), [["consensus"]]);
 });
 
 Deno.test("consensus proofs: a rotation that the chain does not take holds up no message that it can verify", async () => {
@@ -411,7 +373,8 @@ Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no 
 });
 
 Deno.test("consensus proofs: what a node refuses as too large goes in smaller parts, and a restart knows it", async () => {
-  const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
+  const before = await prepare({ reward18: PROOF_COST_18 });
+  const { fixture, relayer, leg } = before;
   relayer.hub.acceptedProofs.proofBytes = 30_000;
   fixture.two.maxTransactionBytes = 70_000;
   for (let rotation = 0; rotation < 4; rotation++) await prove(fixture, "rotation");
@@ -422,16 +385,9 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
     assert.deepEqual(stepsOf(fixture), [["consensus", "consensus"], ["consensus", "consensus"]]);
     assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 3);
   }
-  const next = new Relayer(fixture, relayer.ledger);
-  next.hub.rewards.everyRotation = relayer.hub.rewards.everyRotation;
+  const { relayer: next, leg: again } = await prepare({ reward18: PROOF_COST_18, before });
   next.hub.acceptedProofs.proofBytes = 30_000;
   for (let rotation = 0; rotation < 3; rotation++) await prove(fixture, "rotation");
-  const bundles = { hub: next.hub, receiver: next.two };
-  const again = next.leg(next.hub, next.two, {
-    bundles,
-    profit: profitOf(next, 0),
-    rewards: next.hub.rewards,
-  });
   await using _ = running(next, again);
   await fixture.blocks(100);
   assert.equal(setOf(fixture), 7n);
@@ -439,15 +395,13 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
 });
 
 /** Lets the relayer know that no node takes more than a proof of 92 kB. */
-function learnSize({ relayer, leg }: Pick<Case, "relayer" | "leg">): void {
+function learnSize({ relayer, leg }: Pick<Scene, "relayer" | "leg">): void {
   const refused = { submission: { raw: new Uint8Array(94_000) }, detail: "limit 93100" };
   relayer.ledger.transaction(() => noteTooLarge(leg, refused));
 }
 
 Deno.test("consensus proofs: where a proof leaves no room for messages, it goes ahead of those that pay for it", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.acceptedProofs.proofBytes = 92_000;
-  fixture.two.maxTransactionBytes = 93_100;
+  const { fixture, relayer, leg } = await prepare({ percent: 10, areProofsLarge: true });
   learnSize({ relayer, leg });
   const required18 = PROOF_COST_18 + COST_18;
   const [poor] = await pay(fixture, [required18]);
@@ -642,24 +596,15 @@ Deno.test("consensus proofs: a host whose state has an unknown layout is a warni
 
 /** Another relayer's transaction with the newest proof alone, ready to be put into the pool. */
 async function competitorOf(fixture: Fixture, relayer: Relayer): Promise<() => void> {
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  const { messaging, rotations } = await relayer.hub.acceptedProofs.fetchAcceptedIndex(competitor.signal);
+  const { messaging, rotations } = await relayer.hub.acceptedProofs.fetchAcceptedIndex(relayer.signal);
   const [newSetId, rotated] = [...rotations].at(-1) ?? [];
   const height = messaging.at(-1) ?? rotated;
   assert.ok(height !== undefined);
   const newest = { height, newSetId: messaging.length > 0 ? undefined : newSetId };
-  const proof = await relayer.hub.acceptedProofs.fetchProofBytes(newest, competitor.signal);
+  const proof = await relayer.hub.acceptedProofs.fetchProofBytes(newest, relayer.signal);
   assert.ok(proof !== undefined);
-  const delivery: Delivery = { steps: [{ kind: "consensus", proof }] };
-  const simulation = await competitor.two.simulate(delivery, competitor.signal);
-  assert.ok(simulation.kind === "accepted");
-  const signing = await competitor.two.sign(
-    delivery,
-    { simulation, nonceAtLeast: undefined },
-    competitor.signal,
-  );
-  assert.ok(signing.kind === "signed");
-  return () => void fixture.two.submit(signing.submission.hash);
+  const { submission } = await signSteps(fixture, () => Promise.resolve([{ kind: "consensus", proof }]));
+  return () => void fixture.two.submit(submission.hash);
 }
 
 for (const isMined of [true, false]) {
@@ -704,7 +649,7 @@ for (const reward18 of [PROOF_COST_18, undefined]) {
 }
 
 /** A host for which we have just paid for a proof that another relayer delivered in the same block. */
-async function wasteProof(): Promise<Case> {
+async function wasteProof(): Promise<Scene> {
   const prepared = await prepare();
   const { fixture, relayer } = prepared;
   await pay(fixture, [0n]);
@@ -720,7 +665,7 @@ Deno.test("consensus proofs: a proof that came second is no lost race, and messa
   await using _ = running(relayer, leg);
   await fixture.blocks(8);
   assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
-  assert.equal(relayer.log.lines.filter(({ event }) => event === "proofs_overtaken.wasted").length, 1);
+  assert.equal(relayer.log.linesOf("proofs_overtaken.wasted").length, 1);
   const next = await payAndUpdate(fixture, [0n, 0n]);
   await fixture.blocks(4);
   for (const message of next) assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
@@ -745,9 +690,7 @@ Deno.test("consensus proofs: who paid for one that was wasted leaves the next to
 
 Deno.test("consensus proofs: no proof goes ahead of messages whose real size does not pay, or whose module fails behind it", async () => {
   for (const kind of ["large", "failing"] as const) {
-    const { fixture, relayer, leg } = await prepare({ percent: 10 });
-    relayer.hub.acceptedProofs.proofBytes = 92_000;
-    fixture.two.maxTransactionBytes = 93_100;
+    const { fixture, relayer, leg } = await prepare({ percent: 10, areProofsLarge: true });
     // Enough for a usual message.
     const [message] = await pay(fixture, [2n * (PROOF_COST_18 + 2n * COST_18)]);
     if (kind === "large") fixture.two.messageGas = 1_600_000n;
@@ -762,9 +705,11 @@ Deno.test("consensus proofs: no proof goes ahead of messages whose real size doe
 });
 
 Deno.test("consensus proofs: messages that do not pay for a proof ahead do not hide one behind them that does", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10, maxMessagesPerStep: 3 });
-  relayer.hub.acceptedProofs.proofBytes = 92_000;
-  fixture.two.maxTransactionBytes = 93_100;
+  const { fixture, relayer, leg } = await prepare({
+    percent: 10,
+    areProofsLarge: true,
+    chain: { limits: { maxMessagesPerStep: 3 } },
+  });
   const poor = 2n * COST_18;
   await pay(fixture, [poor, poor, poor, poor]);
   const [rich] = await pay(fixture, [20n * (PROOF_COST_18 + 2n * COST_18)]);
@@ -775,59 +720,55 @@ Deno.test("consensus proofs: messages that do not pay for a proof ahead do not h
 });
 
 Deno.test("consensus proofs: one proof at most goes ahead of the messages of a pair within a day while none of them arrives", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  fixture.two.maxTransactionBytes = 93_100;
-  const proofs = (): number => stepsOf(fixture).filter(([first]) => first === "consensus").length;
-  const attempt = async ({ two, hub }: Relayer): Promise<void> => {
-    hub.acceptedProofs.proofBytes = 92_000;
+  const options = { percent: 10, areProofsLarge: true };
+  const before = await prepare(options);
+  const { fixture } = before;
+  const attempt = async ({ two }: Relayer): Promise<number> => {
     const [message] = await pay(fixture, [100n * PROOF_COST_18]);
     // The module succeeds until the proof is paid for.
     interrupt(two, "broadcast", () => void fixture.two.failing.add(message.commitment));
     await prove(fixture);
     await fixture.blocks(60);
+    return stepsOf(fixture).filter(([first]) => first === "consensus").length;
   };
   {
-    await using _ = running(relayer, leg);
-    for (let message = 0; message < 4; message++) await attempt(relayer);
+    await using _ = running(before.relayer, before.leg);
+    for (let message = 0; message < 3; message++) await attempt(before.relayer);
+    assert.equal(await attempt(before.relayer), 1);
   }
-  assert.equal(proofs(), 1);
   assert.deepEqual(delivered(fixture.two), []);
   for (const [laterMs, expected] of [[0, 1], [86_400_000, 2]] as const) {
     await fixture.clock.advance(laterMs);
-    const next = new Relayer(fixture, relayer.ledger);
-    const bundles = { hub: next.hub, receiver: next.two };
-    const again = next.leg(next.hub, next.two, { bundles, profit: profitOf(next, 10) });
-    await using _ = running(next, again);
-    await attempt(next);
-    assert.equal(proofs(), expected, `restarted after ${laterMs} ms`);
+    const { relayer, leg } = await prepare({ ...options, before });
+    await using _ = running(relayer, leg);
+    assert.equal(await attempt(relayer), expected, `restarted after ${laterMs} ms`);
   }
 });
 
-Deno.test("consensus proofs: proofs ahead of messages are replaced at no higher price than the fees behind them pay for", async () => {
+for (const what of ["ahead of messages", "for a reward"]) {
   for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
-    const { fixture, relayer, leg } = await prepare({ percent: 10 });
-    relayer.hub.acceptedProofs.proofBytes = 92_000;
-    fixture.two.maxTransactionBytes = 93_100;
-    const required18 = times * (PROOF_COST_18 + COST_18);
-    await pay(fixture, [required18 + required18 / 10n]);
-    await prove(fixture);
-    await using _ = running(relayer, leg);
-    const { broadcast } = relayer.two;
-    relayer.two.broadcast = async (submission, signal) => {
-      fixture.two.isFull = true;
-      return await broadcast.call(relayer.two, submission, signal);
-    };
-    await fixture.blocks(70);
-    const sent = relayer.ledger.submissions.listUnresolved(names.two);
-    assert.equal(sent.length, 1);
-    await fixture.clock.advance(STUCK_AFTER_MS);
-    const replacement = new MemoryReplacing(fixture.two, relayer.two);
-    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
-    const nonce = sent[0]?.submission.nonce ?? 0n;
-    const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", nonce);
-    assert.equal(rows.at(-1)?.kind, expected, `${times}`);
+    Deno.test(`consensus proofs: those ${what} that wait are not sent twice, and replaced by a ${expected} where they earn ${times} times their cost`, async () => {
+      const isAhead = what === "ahead of messages";
+      const { fixture, relayer, leg } = await prepare(
+        isAhead ? { percent: 10, areProofsLarge: true } : { reward18: times * PROOF_COST_18 },
+      );
+      const required18 = times * (PROOF_COST_18 + COST_18);
+      if (isAhead) await pay(fixture, [required18 + required18 / 10n]);
+      await prove(fixture, isAhead ? "messaging" : "rotation");
+      await using _ = running(relayer, leg);
+      interrupt(relayer.two, "sign", () => void (fixture.two.isFull = true), "after");
+      await fixture.blocks(70);
+      const [sent, ...more] = relayer.ledger.submissions.listUnresolved(names.two);
+      assert.deepEqual(more, []);
+      await fixture.clock.advance(STUCK_AFTER_MS);
+      const replacement = new MemoryReplacing(fixture.two, relayer.two);
+      await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
+      const { nonce = 0n } = sent?.submission ?? {};
+      const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.account, nonce);
+      assert.equal(rows.at(-1)?.kind, expected);
+    });
   }
-});
+}
 
 Deno.test("consensus proofs: while one is on its way no second proof is paid for", async () => {
   const { fixture, relayer, leg } = await prepare();
@@ -855,7 +796,7 @@ Deno.test("consensus proofs: while one is on its way no second proof is paid for
 });
 
 /** Makes gas more expensive between the simulation of proofs alone and their signature, until it is called. */
-function spikeAfterSimulation({ fixture, relayer }: Pick<Case, "fixture" | "relayer">): () => void {
+function spikeAfterSimulation({ fixture, relayer }: Pick<Scene, "fixture" | "relayer">): () => void {
   const { simulate } = relayer.two;
   relayer.two.simulate = async (delivery, signal) => {
     fixture.two.priceWei = PRICE_WEI;
@@ -869,38 +810,28 @@ function spikeAfterSimulation({ fixture, relayer }: Pick<Case, "fixture" | "rela
   };
 }
 
-Deno.test("consensus proofs: rewarded rotations are not signed when gas has become more expensive than the reward, also without a minimum profit", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 0, reward18: PROOF_COST_18 });
-  await prove(fixture, "rotation");
-  const calm = spikeAfterSimulation({ fixture, relayer });
-  await using _ = running(relayer, leg);
-  await fixture.blocks(30);
-  assert.deepEqual(stepsOf(fixture), []);
-  calm();
-  await fixture.blocks(70);
-  assert.deepEqual(stepsOf(fixture), [["consensus"]]);
-});
-
-Deno.test("consensus proofs: proofs ahead of messages are not signed when gas has become more expensive than these messages pay for", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.acceptedProofs.proofBytes = 92_000;
-  fixture.two.maxTransactionBytes = 93_100;
-  const required18 = PROOF_COST_18 + 2n * COST_18;
-  const [message] = await pay(fixture, [required18 + required18 / 10n]);
-  await prove(fixture);
-  const calm = spikeAfterSimulation({ fixture, relayer });
-  await using _ = running(relayer, leg);
-  // The first one is refused as too large, and nothing is paid for it.
-  await fixture.blocks(200);
-  assert.deepEqual(stepsOf(fixture), []);
-  calm();
-  await fixture.blocks(200);
-  assert.equal(relayer.stateOf(message)[0], "delivered");
-});
+for (const what of ["ahead of messages", "for a reward, also without a minimum profit,"]) {
+  Deno.test(`consensus proofs: those ${what} are not signed when gas has come to cost more than they earn`, async () => {
+    const isAhead = what === "ahead of messages";
+    const { fixture, relayer, leg } = await prepare(
+      isAhead ? { percent: 10, areProofsLarge: true } : { reward18: PROOF_COST_18 },
+    );
+    const required18 = PROOF_COST_18 + 2n * COST_18;
+    if (isAhead) await pay(fixture, [required18 + required18 / 10n]);
+    await prove(fixture, isAhead ? "messaging" : "rotation");
+    const calm = spikeAfterSimulation({ fixture, relayer });
+    await using _ = running(relayer, leg);
+    // One with messages is refused as too large, and nothing is paid for it.
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), []);
+    calm();
+    await fixture.blocks(200);
+    assert.deepEqual(stepsOf(fixture), isAhead ? [["consensus"], ["messages"]] : [["consensus"]]);
+  });
+}
 
 Deno.test("consensus proofs: no proof goes ahead of messages that are suspended", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  relayer.hub.acceptedProofs.proofBytes = 92_000;
+  const { fixture, relayer, leg } = await prepare({ percent: 10, areProofsLarge: true });
   learnSize({ relayer, leg });
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);
   relayer.ledger.suspensions.write({
@@ -916,18 +847,3 @@ Deno.test("consensus proofs: no proof goes ahead of messages that are suspended"
   assert.deepEqual(relayer.stateOf(message), ["held", "suspended"]);
   assert.deepEqual(stepsOf(fixture), []);
 });
-
-for (const [times, expected] of [[10n, "delivery"], [1n, "cancel"]] as const) {
-  Deno.test(`consensus proofs: rewarded rotations that wait are followed by a ${expected} where the reward is ${times} times what they cost`, async () => {
-    const { fixture, relayer, leg } = await prepare({ reward18: times * PROOF_COST_18 });
-    await prove(fixture, "rotation");
-    fixture.two.isFull = true;
-    await using _ = running(relayer, leg);
-    await fixture.blocks(5);
-    await fixture.clock.advance(STUCK_AFTER_MS);
-    const replacement = new MemoryReplacing(fixture.two, relayer.two);
-    await settleAll({ ...relayer.on(relayer.two), replacement, profit: leg.profit });
-    const rows = relayer.ledger.submissions.listByNonce(names.two, relayer.two.account ?? "", 0n);
-    assert.deepEqual(rows.map(({ kind }) => kind), ["delivery", expected]);
-  });
-}

@@ -1,36 +1,37 @@
+import { confirmUnknown } from "../../../../src/messaging/relay/deliver/profitability.ts";
 import assert from "node:assert/strict";
-import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
+import type { Message } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import type { LegRun, RelaySettings } from "../../../../src/messaging/relay/leg.ts";
 import { readBatchLimit, rememberCompetitors } from "../../../../src/messaging/relay/limits/competitors.ts";
 import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
-import { inbound, mine, readAgain, round, trust } from "../rounds.ts";
+import { COST_18, payAndUpdate, PRICE_WEI, profitOf, recordPayment } from "../market.ts";
+import { inbound, mine, outbound, readAgain, round, trust } from "../rounds.ts";
 import {
   delivered,
   Fixture,
   getRequest,
   interrupt,
-  memoryLedger,
   names,
   Relayer,
+  type Scene,
   sender,
   setUp,
+  setUpWith,
 } from "../fixture.ts";
 
 const REQUIRED_18 = COST_18 + COST_18 / 10n;
 
-async function prepare(fees: readonly bigint[], settings: Partial<RelaySettings> = {}): Promise<{
-  fixture: Fixture;
-  relayer: Relayer;
-  messages: Message[];
-  first: Message;
-}> {
-  const { fixture, relayer } = setUp({ settings });
-  const messages = await payAndUpdate(fixture, fees);
-  const [first = fixture.message()] = messages;
-  return { fixture, relayer, messages, first };
+async function prepare(
+  fees: readonly bigint[],
+  settings: Partial<RelaySettings> = {},
+  percent?: number,
+): Promise<Scene & { readonly messages: readonly Message[]; readonly first: Message }> {
+  const scene = setUp({ settings });
+  const messages = await payAndUpdate(scene.fixture, fees);
+  const [first = scene.fixture.message()] = messages;
+  return { ...scene, ...withProfitRule(scene.relayer, percent), messages, first };
 }
 
 const withProfitRule = (
@@ -45,9 +46,22 @@ const withProfitRule = (
 const count = (calls: readonly string[], method: string): number =>
   calls.filter((called) => called === method).length;
 
+/** A request of the second chain with that fee, and its answer, which the second chain can verify. */
+async function askAndAnswer(fixture: Fixture, fee18: bigint, nonce = 1n): Promise<[Message, Message]> {
+  fixture.two.priceWei = PRICE_WEI;
+  const get = getRequest({ nonce, from: fromHex(sender), timeoutTimestampSec: 1n });
+  const asked = getMessage(get);
+  const response = getResponseMessage({ get, values: [] });
+  fixture.two.dispatch(asked, fee18);
+  fixture.hub.dispatch(response);
+  await fixture.blocks(1);
+  await fixture.update(fixture.hub, fixture.two);
+  return [asked, response];
+}
+
 Deno.test("profitability: a fee exactly at the requirement delivers, one below is held with both numbers", async () => {
-  const { relayer, messages, first } = await prepare([REQUIRED_18 - 1n, REQUIRED_18]);
-  assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 1, hasMore: false });
+  const { relayer, messages, first, leg } = await prepare([REQUIRED_18 - 1n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, leg), { sent: 1, hasMore: false });
   const { state, reason, requiredUsd18, offeredUsd18, nextAttemptAtMs } = relayer.row(first);
   assert.deepEqual([state, reason], ["held", "unprofitable"]);
   assert.deepEqual([requiredUsd18, offeredUsd18], [REQUIRED_18, REQUIRED_18 - 1n]);
@@ -57,8 +71,7 @@ Deno.test("profitability: a fee exactly at the requirement delivers, one below i
 
 Deno.test("profitability: what may pay in a larger batch after a lost race is judged again soon, also when the limit grows meanwhile", async () => {
   for (const growsMs of [0, 2_000]) {
-    const { fixture, relayer, first } = await prepare([REQUIRED_18 - 1n]);
-    const { leg } = withProfitRule(relayer);
+    const { fixture, relayer, first, leg } = await prepare([REQUIRED_18 - 1n]);
     const lose = (): void =>
       leg.ledger.transaction(() =>
         rememberCompetitors(leg, { relayers: [new Uint8Array(20).fill(9)], isLoss: true })
@@ -83,8 +96,7 @@ Deno.test("profitability: what may pay in a larger batch after a lost race is ju
 });
 
 Deno.test("profitability: what does not pay for all the gas that it may use, where nobody knows what it uses, is judged again", async () => {
-  const { fixture, relayer, first } = await prepare([REQUIRED_18]);
-  const { leg } = withProfitRule(relayer);
+  const { fixture, relayer, first, leg } = await prepare([REQUIRED_18]);
   const { two } = relayer;
   const traced = two.simulate.bind(two);
   // What eth_call makes of it: four million gas a message.
@@ -109,9 +121,9 @@ for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what",
       sent === 0 ? "checked again, not signed" : "still signed"
     }`,
     async () => {
-      const { relayer, fixture, first } = await prepare([fee18]);
+      const { relayer, fixture, first, leg } = await prepare([fee18]);
       interrupt(relayer.two, "sign", () => void (fixture.two.priceWei = PRICE_WEI * 2n));
-      assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, sent);
+      assert.equal((await round(relayer, leg)).sent, sent);
       const { state, reason, requiredUsd18 } = relayer.row(first);
       if (sent === 1) {
         assert.equal(state, "submitted");
@@ -124,17 +136,16 @@ for (const [what, fee18, sent] of [["more than", COST_18 * 2n - 1n, 0], ["what",
 }
 
 Deno.test("profitability: fees are in units of their source's token", async () => {
-  const { relayer, first, messages } = await prepare([219_999n, 220_000n]);
+  const { relayer, first, messages, leg } = await prepare([219_999n, 220_000n]);
   relayer.one.decimals = 6;
-  await round(relayer, withProfitRule(relayer).leg);
+  await round(relayer, leg);
   assert.equal(relayer.row(first).offeredUsd18, 219_999n * 10n ** 12n);
   assert.deepEqual(messages.map((message) => relayer.row(message).state), ["held", "submitted"]);
 });
 
 Deno.test("profitability: a price of one moment holds nothing for good, also without a retry frequency", async () => {
   for (const pauseMs of [60_000, 60_000 + CONFIRM_AFTER_MS]) {
-    const { relayer, fixture, first } = await prepare([REQUIRED_18]);
-    const { leg } = withProfitRule(relayer);
+    const { relayer, fixture, first, leg } = await prepare([REQUIRED_18]);
     fixture.two.priceWei = PRICE_WEI * 100n;
     await round(relayer, leg);
     assert.equal(relayer.row(first).reason, "unprofitable");
@@ -149,8 +160,7 @@ Deno.test("profitability: a price of one moment holds nothing for good, also wit
 });
 
 Deno.test("profitability: without a retry frequency an unprofitable message is judged for two hours and never tried again", async () => {
-  const { relayer, fixture, first } = await prepare([1n]);
-  const { leg } = withProfitRule(relayer);
+  const { relayer, fixture, first, leg } = await prepare([1n]);
   await round(relayer, leg);
   await readAgain(relayer, leg);
   assert.equal(relayer.row(first).nextAttemptAtMs, NEVER_MS);
@@ -163,8 +173,7 @@ Deno.test("profitability: without a retry frequency an unprofitable message is j
 });
 
 Deno.test("profitability: with a retry frequency the fee is read again after that time, not before", async () => {
-  const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec: 60 });
-  const { leg } = withProfitRule(relayer);
+  const { relayer, fixture, first, leg } = await prepare([1n], { retryFrequencySec: 60 });
   await round(relayer, leg);
   fixture.one.fund(first.commitment, REQUIRED_18);
   await fixture.blocks(1);
@@ -177,8 +186,7 @@ Deno.test("profitability: with a retry frequency the fee is read again after tha
 
 for (const retryFrequencySec of [undefined, 3_600]) {
   Deno.test(`filterProfitable: a raised fee revives a message at once, retries: ${retryFrequencySec}`, async () => {
-    const { relayer, fixture, first } = await prepare([1n], { retryFrequencySec });
-    const { leg } = withProfitRule(relayer);
+    const { relayer, fixture, first, leg } = await prepare([1n], { retryFrequencySec });
     await fixture.update(fixture.one, fixture.hub);
     await round(relayer, inbound(relayer));
     await round(relayer, leg);
@@ -205,12 +213,13 @@ for (const retryFrequencySec of [undefined, 3_600]) {
 
 Deno.test("profitability: without a price nothing is sent, and the row says so", async () => {
   const { relayer, fixture, first } = await prepare([REQUIRED_18 * 100n], { retryFrequencySec: 60 });
+  const { leg } = withProfitRule(relayer);
   await round(relayer, withProfitRule(relayer, 10, "none").leg);
   const { state, reason, offeredUsd18, requiredUsd18 } = relayer.row(first);
   assert.deepEqual([state, reason], ["held", "price_unknown"]);
   assert.deepEqual([offeredUsd18, requiredUsd18], [REQUIRED_18 * 100n, undefined]);
   await fixture.clock.advance(10_000);
-  assert.equal((await round(relayer, withProfitRule(relayer).leg)).sent, 1);
+  assert.equal((await round(relayer, leg)).sent, 1);
 });
 
 Deno.test("profitability: a source chain that is down holds its own messages only (I12), and they go when it is back", async () => {
@@ -242,8 +251,7 @@ Deno.test("profitability: a request that its source has forgotten ends, the rest
 });
 
 Deno.test("profitability: a request that a node behind does not know yet waits, and goes when the node has caught up", async () => {
-  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
-  const { leg } = withProfitRule(relayer);
+  const { relayer, fixture, first, leg } = await prepare([REQUIRED_18]);
   relayer.one.readsBehind = fixture.one.head.height - 1n;
   assert.equal((await round(relayer, leg)).sent, 0);
   assert.deepEqual(relayer.stateOf(first), ["held", "fee_unknown"]);
@@ -253,8 +261,7 @@ Deno.test("profitability: a request that a node behind does not know yet waits, 
 });
 
 Deno.test("profitability: a request that no endpoint knows does not end without a second endpoint", async () => {
-  const { relayer, fixture, first } = await prepare([REQUIRED_18]);
-  const { leg } = withProfitRule(relayer);
+  const { relayer, fixture, first, leg } = await prepare([REQUIRED_18]);
   fixture.one.forget(first.commitment);
   await fixture.blocks(1);
   relayer.one.areWitnessesUp = false;
@@ -268,8 +275,8 @@ Deno.test("profitability: a request that no endpoint knows does not end without 
 });
 
 Deno.test("profitability: what is left of a mixed batch is proved and simulated again, and mined without a revert", async () => {
-  const { relayer, fixture, messages } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
-  assert.deepEqual(await round(relayer, withProfitRule(relayer).leg), { sent: 3, hasMore: false });
+  const { relayer, fixture, messages, leg } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
+  assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
   assert.equal(count(relayer.hub.calls, "proveMessages"), 2);
   assert.equal(count(relayer.two.calls, "simulate"), 2);
   await fixture.blocks(1);
@@ -289,11 +296,10 @@ Deno.test("profitability: with 0 percent everything goes, and neither fees nor p
 });
 
 const fromHub = async (settings: Partial<RelaySettings>): Promise<[Relayer, Message]> => {
-  const { fixture, relayer } = setUp({ settings });
+  const { fixture, relayer, first } = await setUpWith(1, { settings, changes: { source: names.hub } });
   fixture.two.priceWei = PRICE_WEI;
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
   await round(relayer, withProfitRule(relayer).leg);
-  return [relayer, message];
+  return [relayer, first];
 };
 
 /** Units of the hub's token that are worth so many dollars x 10^18 at one dollar each; rounds down. */
@@ -335,56 +341,45 @@ for (const [amount18, state] of [[10n * COST_18, "held"], [10n * COST_18 + 1n, "
 }
 
 async function withdraw(amount: bigint, percent: number, state: string): Promise<void> {
-  const fixture = new Fixture();
-  fixture.two.priceWei = PRICE_WEI;
-  const [ours, theirs] = await fixture.sendFrom(fixture.hub, fixture.two, 2, { source: names.hub });
-  const relayer = paidBy(fixture, ours, amount);
-  trust(relayer.on(relayer.two), [theirs]);
-  await round(relayer, withProfitRule(relayer, percent).leg);
-  const states = [ours, theirs].map((message) => relayer.row(message).state);
+  const { relayer, ours, theirs, leg } = await paidBy(amount, percent, 2);
+  await round(relayer, leg);
+  const states = [ours, theirs ?? ours].map((message) => relayer.row(message).state);
   assert.deepEqual(states, [state, percent === 0 ? "submitted" : "held"]);
 }
 
-/** A relayer whose money a message carries. */
-function paidBy(fixture: Fixture, ours: Message, amount: bigint): Relayer {
-  const relayer = new Relayer(fixture, memoryLedger(fixture), {
+/** A relayer whose money the first of some messages of the hub carries. */
+async function paidBy(
+  amount: bigint,
+  percent: number,
+  count = 1,
+): Promise<Scene & { readonly ours: Message; readonly theirs: Message | undefined }> {
+  const scene = await setUpWith(count, {
     settings: { moduleFilter: new Set([sender]) },
+    changes: { source: names.hub },
   });
-  relayer.ledger.withdrawals.record({
-    chain: names.two,
-    address: relayer.address,
-    nonce: 0n,
-    beneficiary: undefined,
-    amount,
-    hubBlock: 1n,
-    state: "dispatched",
-    dispatch: { commitment: ours.commitment, encoded: new Uint8Array(), hubBlock: 1n },
-  });
-  return relayer;
+  const { fixture, relayer, first: ours, messages: [, theirs] } = scene;
+  fixture.two.priceWei = PRICE_WEI;
+  recordPayment(relayer, ours, amount);
+  trust(relayer.on(relayer.two), [theirs]);
+  return { ...scene, ...withProfitRule(relayer, percent), ours, theirs };
 }
 
 for (const percent of [0, 10]) {
   Deno.test(`profitability: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
-    const fixture = new Fixture();
-    fixture.two.priceWei = PRICE_WEI;
-    const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-    const relayer = paidBy(fixture, ours, 20n * COST_18);
+    const { fixture, relayer, ours, leg } = await paidBy(20n * COST_18, percent);
     const { simulate } = relayer.two;
     relayer.two.simulate = async (delivery, signal) => {
       const simulation = await simulate.call(relayer.two, delivery, signal);
       fixture.two.priceWei = 10n * PRICE_WEI;
       return simulation;
     };
-    await round(relayer, withProfitRule(relayer, percent).leg);
+    await round(relayer, leg);
     assert.deepEqual(relayer.stateOf(ours), ["held", "unprofitable"]);
   });
 
   Deno.test(`profitability: what may be spent on a withdrawal of ours is not what its delivery earns, at ${percent} percent`, async () => {
-    const fixture = new Fixture();
-    fixture.two.priceWei = PRICE_WEI;
-    const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-    const relayer = paidBy(fixture, ours, 1_000n * COST_18);
-    await round(relayer, withProfitRule(relayer, percent).leg);
+    const { relayer, ours, leg } = await paidBy(1_000n * COST_18, percent);
+    await round(relayer, leg);
     await mine(relayer);
     assert.equal(relayer.row(ours).state, "delivered");
     const [submission] = relayer.submissions(ours);
@@ -400,14 +395,7 @@ for (const percent of [0, 10]) {
 for (const retryFrequencySec of [undefined, 3_600]) {
   Deno.test(`profitability: a raised fee revives the answer to a GET request, with retries every ${retryFrequencySec} s`, async () => {
     const { fixture, relayer } = setUp({ settings: { retryFrequencySec } });
-    fixture.two.priceWei = PRICE_WEI;
-    const get: GetRequest = getRequest({ from: fromHex(sender) });
-    const asked = getMessage(get);
-    const response = getResponseMessage({ get, values: [] });
-    fixture.two.dispatch(asked, REQUIRED_18 - 1n);
-    fixture.hub.dispatch(response);
-    await fixture.blocks(1);
-    await fixture.update(fixture.hub, fixture.two);
+    const [asked, response] = await askAndAnswer(fixture, REQUIRED_18 - 1n);
     const { leg } = withProfitRule(relayer);
     await round(relayer, leg);
     assert.deepEqual(relayer.stateOf(response), ["held", "unprofitable"]);
@@ -424,18 +412,10 @@ for (const retryFrequencySec of [undefined, 3_600]) {
 
 Deno.test("profitability: a response is paid by the fee of its request, and goes after the request's timeout", async () => {
   const { fixture, relayer } = setUp();
-  fixture.two.priceWei = PRICE_WEI;
-  const ask = (
-    nonce: bigint,
-  ): GetRequest => (getRequest({ nonce, from: fromHex(sender), timeoutTimestampSec: 1n }));
-  const gets = [ask(1n), ask(2n)];
-  const responses = gets.map((get) => getResponseMessage({ get, values: [] }));
-  for (const [index, get] of gets.entries()) {
-    fixture.two.dispatch(getMessage(get), index === 0 ? REQUIRED_18 : REQUIRED_18 - 1n);
-  }
-  for (const response of responses) fixture.hub.dispatch(response);
-  await fixture.blocks(1);
-  await fixture.update(fixture.hub, fixture.two);
+  const responses = [
+    (await askAndAnswer(fixture, REQUIRED_18, 1n))[1],
+    (await askAndAnswer(fixture, REQUIRED_18 - 1n, 2n))[1],
+  ];
   const [post] = await payAndUpdate(fixture, [REQUIRED_18]);
   const { leg } = withProfitRule(relayer);
   await round(relayer, leg);
@@ -473,4 +453,26 @@ Deno.test("profitability: a large message that does not pay for its own bytes is
     "submitted",
   ]);
   assert.equal(relayer.row(large).reason, "unprofitable");
+});
+
+Deno.test("gone: an answer whose request one node does not know ends only when that is certain, a request never", async () => {
+  const { fixture, relayer } = setUp();
+  await fixture.blocks(2);
+  const get = getRequest({ nonce: 7n, keys: [] });
+  const refusal = { code: "unknown_message", detail: "UnknownMessage" } as const;
+  const refused = [
+    { message: getResponseMessage({ get, values: [] }), ...refusal },
+    { message: fixture.message(), ...refusal },
+    { message: fixture.message(), code: "module_failed", detail: "UnexpectedCall" } as const,
+  ];
+  const codes = async (): Promise<readonly string[]> => {
+    const confirmed = await confirmUnknown(outbound(relayer), refused);
+    return confirmed.map(({ code }) => code);
+  };
+  relayer.two.areWitnessesUp = false;
+  assert.deepEqual(await codes(), ["not_ready", "not_ready", "module_failed"]);
+  relayer.two.areWitnessesUp = true;
+  assert.deepEqual(await codes(), ["unknown_message", "not_ready", "module_failed"]);
+  relayer.two.faults.add("fetchCertainFees", { kind: "throw", code: "timeout" });
+  assert.deepEqual(await codes(), ["not_ready", "not_ready", "module_failed"]);
 });

@@ -1,37 +1,16 @@
 import assert from "node:assert/strict";
-import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
-import type { Message } from "../../../../src/core/ismp/message.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { signDelivery } from "../competitor.ts";
 import { mine, outbound, readAgain, round, settle } from "../rounds.ts";
-import {
-  delivered,
-  Fixture,
-  interrupt,
-  memoryLedger,
-  type Messages,
-  names,
-  Relayer,
-  setUp,
-} from "../fixture.ts";
+import { delivered, interrupt, names, Relayer, type Scene, setUp, setUpWith } from "../fixture.ts";
+import type { MemoryChain } from "../../../support/memory_chain.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
-async function prepare<N extends number>(count: N, ledger?: Ledger): Promise<
-  { fixture: Fixture; relayer: Relayer; messages: Messages<N>; first: Message; leg: LegRun }
-> {
-  const fixture = new Fixture();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
-  const [first = fixture.message()]: Message[] = messages;
-  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture));
-  return { fixture, relayer, messages, first, leg: outbound(relayer) };
-}
-
 Deno.test("send: the journal has the transaction before its bytes leave", async () => {
-  const { relayer, fixture, first, leg } = await prepare(3);
+  const { relayer, fixture, first, leg } = await setUpWith(3);
   let states: string[] = [];
   interrupt(relayer.two, "broadcast", () => {
     assert.equal(fixture.two.mempoolSize, 0);
@@ -54,17 +33,15 @@ for (const [when, method, moment] of deaths) {
   for (const mined of [false, true]) {
     const then = mined ? "mined before the restart" : "not mined yet at the restart";
     Deno.test(`send: a crash ${when} loses nothing and sends nothing twice (${then}) (F2)`, async () => {
-      const fixture = new Fixture();
-      const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
+      const { fixture, messages } = await setUpWith(3);
       await withLedgerFile(fixture.clock, async (ledger, reopen) => {
         const mortal = new Relayer(fixture, ledger);
-        const act = (): void => mortal.kill();
-        mortal.two.faults.add(method, { kind: "interrupt", when: moment, act });
+        interrupt(mortal.two, method, () => mortal.kill(), moment);
         await assert.rejects(round(mortal, outbound(mortal)), /killed/);
         if (mined) await fixture.blocks(1);
         const successor = new Relayer(fixture, reopen(), { seed: 2 });
         successor.run();
-        for (let second = 0; second < 30; second++) await fixture.blocks(1);
+        await fixture.blocks(30);
         assert.deepEqual(delivered(fixture.two).sort(), messages.map(({ commitment }) => commitment).sort());
         assert.equal(fixture.two.reverted().length, 0);
         for (const message of messages) {
@@ -80,7 +57,7 @@ for (const [when, method, moment] of deaths) {
 }
 
 Deno.test("send: what others deliver while we sign is ended, and the rest is proved again", async () => {
-  const { relayer, fixture, messages, leg } = await prepare(4);
+  const { relayer, fixture, messages, leg } = await setUpWith(4);
   const [taken] = messages;
   const { submission } = await signDelivery(fixture, [taken]);
   interrupt(relayer.two, "sign", () => {
@@ -96,7 +73,7 @@ Deno.test("send: what others deliver while we sign is ended, and the rest is pro
 });
 
 Deno.test("send: a message that waits in the pool in another's transaction is held, and the rest goes at once", async () => {
-  const { relayer, fixture, messages, leg } = await prepare(4);
+  const { relayer, fixture, messages, leg } = await setUpWith(4);
   const [contested, ...others] = messages;
   relayer.two.isContested = (message) => message.commitment === contested.commitment;
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
@@ -106,36 +83,33 @@ Deno.test("send: a message that waits in the pool in another's transaction is he
   assert.ok(others.every((message) => relayer.row(message).state === "submitted"));
 });
 
-Deno.test("send: when the answer to the broadcast is lost, nothing else is sent until it is found", async () => {
-  const { relayer, first, leg } = await prepare(2);
-  relayer.two.faults.add("broadcast", { kind: "loseAnswer", code: "timeout" });
-  await round(relayer, leg);
-  assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["signed"]);
-  assert.equal(hasRoom(leg), false);
-  await settle(relayer);
-  assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["broadcast"]);
-  await mine(relayer);
-  assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(hasRoom(leg), true);
-});
-
-Deno.test("send: bytes that never arrived are sent again", async () => {
-  const { relayer, fixture, first, leg } = await prepare(1);
-  relayer.two.faults.add("broadcast", { kind: "throw", code: "unreachable" });
-  await round(relayer, leg);
-  assert.equal(fixture.two.mempoolSize, 0);
-  await settle(relayer);
-  assert.equal(fixture.two.mempoolSize, 1);
-  await mine(relayer);
-  assert.equal(relayer.row(first).state, "delivered");
-});
+for (const kind of ["loseAnswer", "throw"] as const) {
+  const what = kind === "throw"
+    ? "bytes that never arrived are sent again"
+    : "an answer that is lost is found";
+  Deno.test(`send: ${what}, and nothing else is sent before`, async () => {
+    const { relayer, fixture, first, leg } = await setUpWith(2);
+    const stateOf = (): unknown => relayer.submissions(first).map(({ state }) => state);
+    relayer.two.faults.add("broadcast", { kind, code: "timeout" });
+    await round(relayer, leg);
+    assert.deepEqual([stateOf(), fixture.two.mempoolSize], [["signed"], kind === "throw" ? 0 : 1]);
+    assert.equal(hasRoom(leg), false);
+    await settle(relayer);
+    assert.equal(fixture.two.mempoolSize, 1);
+    await settle(relayer);
+    assert.deepEqual(stateOf(), ["broadcast"]);
+    await mine(relayer);
+    assert.equal(relayer.row(first).state, "delivered");
+    assert.equal(hasRoom(leg), true);
+  });
+}
 
 Deno.test("send: bytes that never arrived stay here once another relayer has delivered", async () => {
-  const { relayer, fixture, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await setUpWith(1);
   relayer.two.faults.add("broadcast", { kind: "throw", code: "unreachable" });
   await round(relayer, leg);
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  await round(competitor, outbound(competitor));
+  const other = setUp({ fixture, number: 2 });
+  await round(other.relayer, other.leg);
   await mine(relayer);
   assert.equal(fixture.two.mempoolSize, 0);
   assert.equal(fixture.two.reverted().length, 0);
@@ -144,13 +118,11 @@ Deno.test("send: bytes that never arrived stay here once another relayer has del
 });
 
 Deno.test("send: a nonce that something else used gives the messages back after the receipts were read (F18)", async () => {
-  const { relayer, fixture, first, leg } = await prepare(1);
-  const { account } = relayer;
-  const act = (): void => {
-    fixture.two.useNonce(account);
+  const { relayer, fixture, first, leg } = await setUpWith(1);
+  interrupt(relayer.two, "broadcast", () => {
+    fixture.two.useNonce(relayer.account);
     fixture.two.produceBlock();
-  };
-  interrupt(relayer.two, "broadcast", act);
+  });
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
   await settle(relayer);
@@ -163,7 +135,7 @@ Deno.test("send: a nonce that something else used gives the messages back after 
 });
 
 Deno.test("send: an answer that names the nonce used by these very bytes is no reason to send again (F18)", async () => {
-  const { relayer, fixture, first, leg } = await prepare(1);
+  const { relayer, fixture, first, leg } = await setUpWith(1);
   // The first endpoint took the bytes and the block was made; the second one was asked as well.
   interrupt(relayer.two, "broadcast", () => {
     const [journalled] = relayer.submissions(first);
@@ -181,9 +153,8 @@ Deno.test("send: an answer that names the nonce used by these very bytes is no r
 });
 
 Deno.test("send: an underpriced transaction is taken back and tried again", async () => {
-  const { relayer, fixture, first, leg } = await prepare(1);
-  const act = (): void => void (fixture.two.priceWei = 200n);
-  interrupt(relayer.two, "broadcast", act);
+  const { relayer, fixture, first, leg } = await setUpWith(1);
+  interrupt(relayer.two, "broadcast", () => void (fixture.two.priceWei = 200n));
   await round(relayer, leg);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["dropped"]);
   assert.equal(relayer.row(first).state, "held");
@@ -195,10 +166,8 @@ Deno.test("send: an underpriced transaction is taken back and tried again", asyn
 
 for (const method of ["sign", "broadcast"]) {
   Deno.test(`send: without funds (found at ${method}) messages wait, and go once there are some (F18)`, async () => {
-    const { relayer, fixture, first, leg } = await prepare(2);
-    const { account } = relayer;
-    const act = (): void => void fixture.two.unfunded.add(account);
-    interrupt(relayer.two, method, act);
+    const { relayer, fixture, first, leg } = await setUpWith(2);
+    interrupt(relayer.two, method, () => void fixture.two.unfunded.add(relayer.account));
     await round(relayer, leg);
     assert.deepEqual(relayer.stateOf(first), ["held", "unfunded"]);
     await fixture.clock.advance(60_000);
@@ -214,7 +183,7 @@ for (const method of ["sign", "broadcast"]) {
 }
 
 Deno.test("send: a transaction that is mined and settled before the broadcast is answered stays settled", async () => {
-  const { relayer, first, leg } = await prepare(1);
+  const { relayer, first, leg } = await setUpWith(1);
   const { two } = relayer;
   const broadcast = two.broadcast.bind(two);
   two.broadcast = async (...args) => {
@@ -229,7 +198,7 @@ Deno.test("send: a transaction that is mined and settled before the broadcast is
 });
 
 Deno.test("send: a row that another transaction took up meanwhile is left alone", async () => {
-  const { relayer, first, leg } = await prepare(1);
+  const { relayer, first, leg } = await setUpWith(1);
   interrupt(relayer.two, "sign", () => {
     const { messages } = relayer.ledger;
     messages.transition(first.commitment, names.two, { to: "ready" });
@@ -257,27 +226,12 @@ const refusals: readonly (readonly [
     "comes second for a delegated account waits for the first",
     "in-flight transaction limit reached for delegated accounts",
     (_, waiting) => waiting > 0,
-    [
-      2,
-      2,
-      2,
-      2,
-      2,
-    ],
+    [2, 2, 2, 2, 2],
   ],
 ];
 for (const [what, detail, isRefused, expected] of refusals) {
   Deno.test(`send: what ${what}`, async () => {
-    const fixture = new Fixture();
-    const isLimited = detail.startsWith("in-flight");
-    const chain = isLimited ? { limits: { maxMessagesPerStep: 2 } } : {};
-    const relayer = new Relayer(fixture, memoryLedger(fixture), { chain });
-    const leg = outbound(relayer);
-    if (isLimited) {
-      await fixture.sendFrom(fixture.hub, fixture.two, 2);
-      await round(relayer, leg);
-      await mine(relayer);
-    }
+    const { fixture, relayer, leg } = detail.startsWith("in-flight") ? await startWithPairs() : setUp();
     const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
     const { two } = relayer;
     const broadcast = two.broadcast.bind(two);
@@ -301,12 +255,11 @@ for (const [what, detail, isRefused, expected] of refusals) {
 }
 
 Deno.test("send: a nonce above the one that the journal expects is reported once a day", async () => {
-  const { relayer, fixture, leg } = await prepare(1);
-  const { account } = relayer;
+  const { relayer, fixture, leg } = await setUpWith(1);
   for (let day = 0; day < 2; day++) {
     await round(relayer, leg);
     await fixture.blocks(1);
-    fixture.two.useNonce(account);
+    fixture.two.useNonce(relayer.account);
     await mine(relayer);
     await fixture.sendFrom(fixture.hub, fixture.two, 1);
   }
@@ -316,7 +269,7 @@ Deno.test("send: a nonce above the one that the journal expects is reported once
 });
 
 Deno.test("send: a batch that is too large to sign goes in halves (F13)", async () => {
-  const { relayer, messages, leg } = await prepare(8);
+  const { relayer, messages, leg } = await setUpWith(8);
   const { two } = relayer;
   const sign = two.sign.bind(two);
   const sizes: number[] = [];
@@ -338,7 +291,7 @@ Deno.test("send: a batch that is too large to sign goes in halves (F13)", async 
 
 for (const code of ["too_large", "bad_destination"] as const) {
   Deno.test(`send: a node that answers "${code}" once ends nothing, one that does for hours does`, async () => {
-    const { relayer, first, leg } = await prepare(1);
+    const { relayer, first, leg } = await setUpWith(1);
     const { two } = relayer;
     two.simulate = () => Promise.resolve({ kind: "refused", refusal: { code, detail: "so it says" } });
     await round(relayer, leg);
@@ -350,25 +303,17 @@ for (const code of ["too_large", "bad_destination"] as const) {
 }
 
 Deno.test("send: nothing is sent when the journal cannot be written", async () => {
-  const fixture = new Fixture();
-  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const ledger = memoryLedger(fixture);
-  ledger.submissions.record = () => {
+  const { relayer, first, leg } = await setUpWith(1);
+  relayer.ledger.submissions.record = () => {
     throw new Error("disk full");
   };
-  const relayer = new Relayer(fixture, ledger);
-  await assert.rejects(round(relayer, outbound(relayer)), /disk full/);
+  await assert.rejects(round(relayer, leg), /disk full/);
   assert.equal(relayer.two.calls.includes("broadcast"), false);
   assert.notEqual(relayer.row(first).state, "submitted");
 });
 
 Deno.test("send: the first transaction goes alone, later ones may wait together", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), {
-    chain: { limits: { maxMessagesPerStep: 2, maxCallBytes: 100_000, blocksPerEventQuery: undefined } },
-  });
-  const leg = outbound(relayer);
-  await fixture.sendFrom(fixture.hub, fixture.two, 22);
+  const { fixture, relayer, leg } = await setUpWith(22, { chain: { limits: { maxMessagesPerStep: 2 } } });
   const sent: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
     let inTurn = 0;
@@ -384,20 +329,11 @@ Deno.test("send: the first transaction goes alone, later ones may wait together"
 });
 
 /** A leg whose batches have two messages, after its first one. */
-async function startWithPairs(): Promise<{
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly leg: LegRun;
-}> {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), {
-    chain: { limits: { maxMessagesPerStep: 2 } },
-  });
-  const leg = outbound(relayer);
-  await fixture.sendFrom(fixture.hub, fixture.two, 2);
-  await round(relayer, leg);
-  await mine(relayer);
-  return { fixture, relayer, leg };
+async function startWithPairs(): Promise<Scene> {
+  const scene = await setUpWith(2, { chain: { limits: { maxMessagesPerStep: 2 } } });
+  await round(scene.relayer, scene.leg);
+  await mine(scene.relayer);
+  return scene;
 }
 
 Deno.test("send: the next batches are proved while one is signed, two at most, and each message goes once", async () => {
@@ -405,16 +341,12 @@ Deno.test("send: the next batches are proved while one is signed, two at most, a
   const batches = 5;
   await fixture.sendFrom(fixture.hub, fixture.two, 2 * batches);
   const steps: string[] = [];
-  for (
-    const [chain, method, name] of [[relayer.hub, "proveMessages", "prove"], [
-      relayer.two,
-      "sign",
-      "sign",
-    ]] as const
-  ) {
+  const note = (chain: MemoryChain, method: string, name: string): void => {
     const act = (): void => void steps.push(name);
     chain.faults.add(method, { kind: "interrupt", when: "before", act }, { times: 10 });
-  }
+  };
+  note(relayer.hub, "proveMessages", "prove");
+  note(relayer.two, "sign", "sign");
   assert.equal((await round(relayer, leg)).sent, 2 * batches);
   const countBefore = (at: number, name: string): number =>
     steps.slice(0, at).filter((each) => each === name).length;
@@ -440,7 +372,7 @@ Deno.test("send: when sending fails the batch prepared meanwhile stays as due as
 });
 
 Deno.test("send: a fault of the source while proving is rethrown, and no row changes (F12)", async () => {
-  const { relayer, first, leg } = await prepare(1);
+  const { relayer, first, leg } = await setUpWith(1);
   relayer.hub.faults.add("proveMessages", { kind: "throw", code: "pruned" });
   await assert.rejects(round(relayer, leg), (error: unknown) => error instanceof RpcFault);
   assert.equal(relayer.row(first).state, "seen");
@@ -469,7 +401,7 @@ Deno.test("send: a message larger than what a node took last is looked at every 
 });
 
 Deno.test("send: a node that is behind does not make us use a nonce again that is mined", async () => {
-  const { relayer, fixture, leg } = await prepare(1);
+  const { relayer, fixture, leg } = await setUpWith(1);
   assert.deepEqual(await round(relayer, leg), { sent: 1, hasMore: false });
   fixture.two.isFull = true;
   await fixture.sendFrom(fixture.hub, fixture.two, 1);

@@ -4,26 +4,22 @@ import { confirmForeignReceipts } from "../../../../src/messaging/relay/settle/r
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { mine, outbound, round, settle } from "../rounds.ts";
-import { delivered, Fixture, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
+import { delivered, memoryLedger, names, Relayer, type Scene, setUp, setUpWith } from "../fixture.ts";
 
-interface Case {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly competitor: Relayer;
-  readonly message: Message;
-}
+type Case = Scene & { readonly competitor: Relayer; readonly message: Message };
 
 /** A relayer that has just seen another one's delivery, which is not final. */
 async function prepare(): Promise<Case> {
-  const fixture = new Fixture({ two: { finalityLag: 40n } });
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
-  await round(competitor, outbound(competitor));
+  const { fixture, relayer: competitor, leg, first: message } = await setUpWith(1, {
+    nodes: { two: { finalityLag: 40n } },
+    number: 2,
+  });
+  await round(competitor, leg);
   await mine(competitor);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  await round(relayer, outbound(relayer));
-  assert.equal(relayer.row(message).state, "delivered_by_other");
-  return { fixture, relayer, competitor, message };
+  const scene = setUp({ fixture });
+  await round(scene.relayer, scene.leg);
+  assert.equal(scene.relayer.row(message).state, "delivered_by_other");
+  return { ...scene, competitor, message };
 }
 
 Deno.test("competitors: a message whose delivery a reorganisation removes is delivered by us", async () => {
@@ -82,10 +78,9 @@ Deno.test("competitors: a delivery that one reorganisation moves and the next on
 });
 
 Deno.test("competitors: a delivery that turns out to be ours after a reorganisation is ours, and its fee is claimed", async () => {
-  const fixture = new Fixture({ two: { finalityLag: 40n } });
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  await round(relayer, outbound(relayer));
+  const nodes = { two: { finalityLag: 40n } };
+  const { fixture, relayer, leg, first: message } = await setUpWith(1, { nodes });
+  await round(relayer, leg);
   const [ours] = relayer.submissions(message);
   assert.ok(ours !== undefined);
   fixture.two.clearMempool();

@@ -8,7 +8,7 @@ import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.t
 import { NO_COMPETITION, readCompetition } from "../../../../src/messaging/relay/limits/competitors.ts";
 import type { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryGates } from "../../../support/memory_gates.ts";
-import { delivered, Fixture, names, Relayer, setUp } from "../fixture.ts";
+import { delivered, names, Relayer, type Scene, setUpWith } from "../fixture.ts";
 import { raceWith } from "../competitor.ts";
 import { running } from "../market.ts";
 import { mine, outbound, round } from "../rounds.ts";
@@ -18,19 +18,14 @@ const module = new Uint8Array(20).fill(0x77);
 const other = new Uint8Array(20).fill(0xd1);
 
 /** A relayer among chains of which the second one has gates, and a message to the module. */
-async function prepare(settings: Partial<RelaySettings> = {}): Promise<{
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly leg: LegRun;
-  readonly gates: MemoryGates;
-  readonly message: Message;
-}> {
-  const { fixture, relayer } = setUp({ settings });
-  const gates = new MemoryGates(fixture.clock);
-  relayer.two.gates = gates;
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { to: module });
-  await fixture.blocks(3);
-  return { fixture, relayer, leg: outbound(relayer), gates, message };
+async function prepare(
+  settings: Partial<RelaySettings> = {},
+): Promise<Scene & { readonly gates: MemoryGates; readonly message: Message }> {
+  const { first, ...scene } = await setUpWith(1, { settings, changes: { to: module } });
+  const gates = new MemoryGates(scene.fixture.clock);
+  scene.relayer.two.gates = gates;
+  await scene.fixture.blocks(3);
+  return { ...scene, gates, message: first };
 }
 
 /** Two attempts a minute apart, since a module's gate may have closed a moment after it was read. */

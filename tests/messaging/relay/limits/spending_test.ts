@@ -1,14 +1,15 @@
 /** What the ledger of spending says of transactions, and the daily limit of losses. */
 import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
-import type { Ledger, SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
+import type { SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import type { LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
+import type { LegProfit } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import {
+  boundByLosses,
   findSpendingStop,
-  isUnfunded,
+  findUnspendable,
   stopUncovered,
   suspendUnfunded,
 } from "../../../../src/messaging/relay/limits/spending.ts";
@@ -17,26 +18,16 @@ import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith, signDelivery } from "../competitor.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
 import { round } from "../rounds.ts";
-import { Fixture, memoryLedger, names, Relayer, type RelayerOptions } from "../fixture.ts";
+import { Fixture, names, type Scene, type SetUp, setUp } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
-interface Case {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly profit: LegProfit;
-  readonly leg: LegRun;
-}
+type Case = Scene & { readonly profit: LegProfit };
 
-function prepare(
-  percent: number,
-  options: RelayerOptions = {},
-  fixture = new Fixture(),
-  ledger?: Ledger,
-): Case {
-  fixture.two.priceWei = PRICE_WEI;
-  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture), options);
-  const profit = profitOf(relayer, percent);
-  return { fixture, relayer, profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
+function prepare(percent: number, options: SetUp = {}): Case {
+  const scene = setUp(options);
+  scene.fixture.two.priceWei = PRICE_WEI;
+  const profit = profitOf(scene.relayer, percent);
+  return { ...scene, profit, leg: { ...scene.leg, profit } };
 }
 
 async function settle({ relayer, profit, fixture }: Case): Promise<void> {
@@ -68,7 +59,7 @@ function rows({ relayer }: Case): readonly SpendingRow[] {
 }
 
 function told({ relayer }: Case, code: EventCode): readonly unknown[] {
-  return relayer.log.lines.filter(({ event }) => event === code).map(({ fields }) => fields);
+  return relayer.log.linesOf(code).map(({ fields }) => fields);
 }
 
 /** Millionths of a dollar that a delivery of one message costs at most: its gas limit is twice its gas. */
@@ -102,8 +93,8 @@ Deno.test("spending: without a minimum the revenue of a delivery is unknown unti
 });
 
 Deno.test("spending: a lost race, a module that fails and a freed nonce are distinguished, and earned nothing", async () => {
-  const fixture = new Fixture();
-  const work = prepare(0, {}, fixture);
+  const work = prepare(0);
+  const { fixture } = work;
   const [lost] = await payAndUpdate(fixture, [0n]);
   await raceWith(fixture, [lost]);
   await deliver(work);
@@ -133,8 +124,8 @@ Deno.test("spending: a lost race, a module that fails and a freed nonce are dist
 });
 
 Deno.test("spending: what a module let fail counts as that, also when another relayer has delivered it since", async () => {
-  const fixture = new Fixture();
-  const work = prepare(0, {}, fixture);
+  const work = prepare(0);
+  const { fixture } = work;
   const [failing] = await payAndUpdate(fixture, [0n]);
   assert.equal(await send(work), 1);
   fixture.two.failing.add(failing.commitment);
@@ -149,8 +140,8 @@ Deno.test("spending: what a module let fail counts as that, also when another re
 });
 
 Deno.test("spending: proofs that the host already had are distinguished from those that advanced it", async () => {
-  const fixture = new Fixture({ two: { setId: 0n } });
-  const work = prepare(0, {}, fixture);
+  const work = prepare(0, { nodes: { two: { setId: 0n } } });
+  const { fixture } = work;
   await fixture.blocks(3);
   fixture.hub.acceptProof("messaging");
   await fixture.blocks(4);
@@ -177,22 +168,6 @@ Deno.test("spending: proofs that the host already had are distinguished from tho
     ["consensus_proofs", "consensus_proofs", "advanced"],
     ["consensus_proofs", "consensus_proofs", "already_known"],
   ]);
-});
-
-Deno.test("spending: a block that is reorganised away costs nothing; the one in its place is paid once", async () => {
-  const fixture = new Fixture({ two: { finalityLag: 4n } });
-  const work = prepare(0, {}, fixture);
-  await payAndUpdate(fixture, [0n]);
-  await deliver(work);
-  assert.equal(rows(work).length, 1);
-  fixture.two.reorganise(1, "forget");
-  await fixture.blocks(6);
-  await settle(work);
-  assert.deepEqual(rows(work), []);
-  await settle(work);
-  await fixture.blocks(1);
-  await settle(work);
-  assert.deepEqual(rows(work).map(({ result, costWei }) => [result, costWei]), [["delivered", COST_WEI]]);
 });
 
 /** Two lost races of 0.042 dollars fit into this limit beside a transaction's maximum cost, three do not. */
@@ -227,7 +202,7 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
   const fixture = new Fixture();
   const settings = { maxDailyLossMicroUsd: LIMIT_MICRO_USD };
   await withLedgerFile(fixture.clock, async (ledger, reopen) => {
-    const work = prepare(10, { settings }, fixture, ledger);
+    const work = prepare(10, { settings, fixture, ledger });
     await loseRaces(work, 2);
     assert.deepEqual(told(work, "loss_limit_reached"), []);
     await payAndUpdate(fixture, [COST_18 * 2n]);
@@ -238,7 +213,7 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
       String(Object(lines[0]).because),
       /what is left of maximum_daily_loss does not cover it/,
     );
-    const again = prepare(10, { settings }, fixture, reopen());
+    const again = prepare(10, { settings, fixture, ledger: reopen() });
     assert.equal(await send(again), 0, "before anything was settled");
     // The other chain is not concerned.
     const profit = profitOf(again.relayer, 0);
@@ -379,6 +354,8 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   stopUncovered(work.leg, "another one");
   await settle(work);
   assert.equal(told(work, "transaction_replaced.repriced").length, 1);
+  const bound = await boundByLosses(work.leg, work.profit.price, { gasLimit: 200_000n, dataCostWei: 0n });
+  assert.equal(bound?.wei, PRICE_WEI * 5n / 2n, "of one nonce only the dearest transaction counts");
 });
 
 Deno.test("daily loss: without a price nothing is signed, also where nothing was spent yet", async () => {
@@ -394,7 +371,7 @@ Deno.test("daily loss: without a price nothing is signed, also where nothing was
 Deno.test("spending: a pause of an account that cannot pay does not last as long as the clock was ahead", () => {
   const { fixture, leg } = prepare(10);
   suspendUnfunded(leg, "no funds");
-  assert.ok(isUnfunded(leg));
+  assert.equal(findUnspendable(leg)?.reason, "unfunded");
   fixture.clock.jump(-3_600_000);
-  assert.ok(!isUnfunded(leg));
+  assert.equal(findUnspendable(leg), undefined);
 });

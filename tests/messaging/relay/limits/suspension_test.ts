@@ -10,8 +10,8 @@ import {
   toSuspensionKey,
 } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { mine, outbound, round, trust } from "../rounds.ts";
-import { Fixture, interrupt, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
-import { COST_18, payAndUpdate, profitOf } from "../market.ts";
+import { Fixture, interrupt, memoryLedger, names, Relayer, setUp, setUpWith } from "../fixture.ts";
+import { COST_18, payAndUpdate, profitOf, recordPayment } from "../market.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
@@ -121,8 +121,7 @@ Deno.test("suspension: after a day one message is tried; when it is delivered th
 });
 
 Deno.test("suspension: a delivery that was signed before the failure releases nothing", async () => {
-  const { fixture, relayer } = setUp();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, toDeceiver);
+  const { fixture, relayer, first: message } = await setUpWith(1, { changes: toDeceiver });
   await round(relayer, outbound(relayer));
   const target = relayer.on(relayer.two);
   const { ledger } = relayer;
@@ -139,16 +138,7 @@ Deno.test("suspension: a delivery that was signed before the failure releases no
 Deno.test("suspension: our own payments are not held by it, and neither shorten nor end it", async () => {
   const { fixture, relayer } = setUp();
   const [payment] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { ...toDeceiver, source: names.hub });
-  relayer.ledger.withdrawals.record({
-    chain: names.two,
-    address: relayer.address,
-    nonce: 0n,
-    beneficiary: undefined,
-    amount: COST_18,
-    hubBlock: 1n,
-    state: "dispatched",
-    dispatch: { commitment: payment.commitment, encoded: new Uint8Array(), hubBlock: 1n },
-  });
+  recordPayment(relayer, payment, COST_18);
   const pair = { ...toSuspensionKey(payment, names.two), isActive: true, nextTryAtMs: NEVER_MS };
   const lastTransaction = payment.commitment;
   relayer.ledger.transaction(() =>

@@ -3,7 +3,7 @@ import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf, running } from "../market.ts";
 import { mine, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, Relayer, setUp } from "../fixture.ts";
+import { delivered, Fixture, names, Relayer, setUp, setUpWith } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** Sizes of the transactions that were wasted, in order. */
@@ -67,7 +67,7 @@ Deno.test("reverting message: after a restart the members of a reverted batch st
 Deno.test("reverting message: what does not pay in the small batch it got is tried again, and goes once it does", async () => {
   const { fixture, relayer } = setUp();
   const fee18 = 2n * COST_18;
-  const messages = await payAndUpdate(fixture, [fee18, fee18, fee18, fee18]);
+  const messages = await payAndUpdate(fixture, [fee18, fee18, fee18, COST_18 * 3n / 2n]);
   const spoiler = spoil(fixture, messages[0]);
   const leg = { ...outbound(relayer), profit: profitOf(relayer, 10) };
   await roundAndSettle(fixture, relayer, leg);
@@ -79,31 +79,32 @@ Deno.test("reverting message: what does not pay in the small batch it got is tri
     assert.equal(relayer.row(message).reason, "unprofitable");
     assert.ok(relayer.row(message).nextAttemptAtMs < fixture.clock.now() + 60_000);
   }
-  fixture.two.priceWei = PRICE_WEI;
+  fixture.two.priceWei = PRICE_WEI * 3n / 2n;
   {
     await using _ = running(relayer, leg);
     await fixture.blocks(120);
   }
-  assert.equal(delivered(fixture.two).length, 3);
+  assert.equal(delivered(fixture.two).length, 2);
   assert.equal(relayer.row(spoiler).reason, "reverted");
+  const { reason, batchLimit } = relayer.row(messages[3]);
+  assert.deepEqual([reason, batchLimit], ["unprofitable", undefined], "the reason of the reverts is found");
 });
 
-Deno.test("reverting message: after a host froze no message is blamed, and the batch stays together", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 4);
+Deno.test("reverting message: after a host froze no message is blamed; the batch stays together, and may go before the revert is final", async () => {
+  const { fixture, relayer, leg, first } = await setUpWith(4, { nodes: { two: { finalityLag: 5n } } });
   await round(relayer, leg);
   fixture.two.freeze(true);
   await mine(relayer);
   fixture.two.freeze(false);
-  await mine(relayer, 3);
+  await fixture.blocks(1);
   await fixture.clock.advance(5_000);
   assert.equal((await round(relayer, leg)).sent, 4);
-  await mine(relayer, 3);
+  await mine(relayer, 6);
+  await settle(relayer);
   assert.deepEqual(wasted(fixture), [4]);
-  assert.deepEqual(
-    relayer.submissions(messages[0] ?? fixture.message()).map(({ id }) =>
-      relayer.ledger.submissions.itemsOf(id).length
-    ),
-    [4, 4],
-  );
+  const submissions = relayer.submissions(first);
+  const sizes = submissions.map(({ id }) => relayer.ledger.submissions.itemsOf(id).length);
+  assert.deepEqual([submissions.map(({ state }) => state), sizes], [["failed", "final"], [4, 4]]);
+  const record = relayer.ledger.deliveries.find(first.commitment, names.two);
+  assert.equal(record?.txHash, submissions[1]?.submission.hash);
 });

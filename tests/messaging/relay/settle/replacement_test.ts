@@ -1,36 +1,44 @@
 import assert from "node:assert/strict";
-import type { Ledger, SubmissionRow } from "../../../../src/messaging/ledger/ledger.ts";
+import type { SubmissionRow } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
-import type { FeeReader, LegProfit, LegRun } from "../../../../src/messaging/relay/leg.ts";
+import type { LegProfit } from "../../../../src/messaging/relay/leg.ts";
 import { reportForeign } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { raceWith } from "../competitor.ts";
 import { outbound, round } from "../rounds.ts";
-import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp } from "../fixture.ts";
+import {
+  delivered,
+  Fixture,
+  interrupt,
+  memoryLedger,
+  names,
+  Relayer,
+  type Scene,
+  type SetUp,
+  setUp,
+  setUpWith,
+} from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
+import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
-interface Waiting {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly leg: LegRun;
+type Waiting = Scene & {
   readonly first: Message;
   readonly replacing: MemoryReplacing;
   readonly account: string;
-}
+};
 
-async function waiting(ledger?: Ledger, fixture = new Fixture()): Promise<Waiting> {
-  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const relayer = new Relayer(fixture, ledger ?? memoryLedger(fixture));
-  const leg = outbound(relayer);
-  const { account } = relayer;
+async function waiting(options: SetUp & { readonly fee18?: bigint } = {}): Promise<Waiting> {
+  const { fee18 = 0n, ...rest } = options;
+  const scene = setUp(rest);
+  const { fixture, relayer } = scene;
+  const [first] = await payAndUpdate(fixture, [fee18]);
   fixture.two.isFull = true;
-  assert.ok((await round(relayer, leg)).sent > 0);
+  assert.ok((await round(relayer, scene.leg)).sent > 0);
   const replacing = new MemoryReplacing(fixture.two, relayer.two);
-  return { fixture, relayer, leg, first, replacing, account };
+  return { ...scene, first, replacing, account: relayer.account };
 }
 
 function settle({ relayer, replacing }: Waiting, profit?: LegProfit): Promise<SettleRound> {
@@ -60,34 +68,6 @@ async function mine(work: Waiting): Promise<void> {
   await work.fixture.blocks(3);
   await settle(work);
   await settle(work);
-}
-
-/** Fees of so many dollars for each message, and a native token of one dollar. */
-function paying(dollars18: bigint): LegProfit {
-  const fees: FeeReader = {
-    id: { stateMachine: names.one, consensusStateId: toConsensusStateId("ETH0") },
-    fees: {
-      fetchFees: (keys) => Promise.resolve({ units: keys.map(() => dollars18), decimals: 18 }),
-    },
-    certain: {
-      fetchCertainFees: (keys) => Promise.resolve(keys.map(() => ({ kind: "certain", value: dollars18 }))),
-    },
-  };
-  return {
-    minimumPercent: 10,
-    feeChains: new Map([[names.one, fees]]),
-    price: {
-      fetchPrice: () =>
-        Promise.resolve({
-          kind: "known",
-          price27: 10n ** 27n,
-          origin: "router",
-          readAtMs: 0,
-          isRemembered: false,
-          failures: [],
-        }),
-    },
-  };
 }
 
 Deno.test("replacement (F3): before its patience is over a transaction is left alone", async () => {
@@ -124,7 +104,7 @@ Deno.test("replacement (F3): neither is mined and no node knows any hash: the ne
 });
 
 Deno.test("replacement (F3): a cancellation that a reorganisation removes is replaced by the original", async () => {
-  const work = await waiting(undefined, new Fixture({ two: { finalityLag: 5n } }));
+  const work = await waiting({ nodes: { two: { finalityLag: 5n } } });
   for (let turn = 0; turn < MAX_REPLACEMENTS + 1; turn++) await patience(work);
   const deliveries = Array(MAX_REPLACEMENTS + 1).fill("delivery broadcast");
   assert.deepEqual(statesOf(work), [...deliveries, "cancel broadcast"]);
@@ -151,7 +131,7 @@ for (const when of ["before", "after"] as const) {
     Deno.test(`replacement (F2): a crash ${name}, loses nothing and sends nothing twice`, async () => {
       const fixture = new Fixture();
       await withLedgerFile(fixture.clock, async (ledger, reopen) => {
-        const work = await waiting(ledger, fixture);
+        const work = await waiting({ ledger, fixture });
         const act = (): void => work.relayer.kill();
         interrupt(work.relayer.two, "broadcast", act, when);
         await assert.rejects(patience(work), /killed/);
@@ -175,17 +155,17 @@ for (const when of ["before", "after"] as const) {
   }
 }
 
-Deno.test("replacement: with a minimum profit no replacement costs more than the fees pay", async () => {
-  for (const [dollars18, expected] of [[10n ** 9n, "delivery"], [1n, "cancel"]] as const) {
-    const work = await waiting();
-    await patience(work, paying(dollars18));
-    assert.equal(rowsOf(work)[1]?.kind, expected, `${dollars18}`);
-  }
-});
+for (const [times, expected] of [[100n, "delivery"], [1n, "cancel"]] as const) {
+  Deno.test(`replacement: with a minimum profit it costs no more than the fees pay: a ${expected} at ${times} times the cost`, async () => {
+    const work = await waiting({ fee18: times * COST_18 });
+    await patience(work, profitOf(work.relayer, 10));
+    assert.equal(rowsOf(work)[1]?.kind, expected);
+  });
+}
 
 Deno.test("replacement: while a fee cannot be read a transaction waits, ten minutes at most", async () => {
   const work = await waiting();
-  const unread = { ...paying(1n), feeChains: new Map() };
+  const unread = { ...profitOf(work.relayer, 10), feeChains: new Map() };
   await patience(work, unread);
   assert.deepEqual(statesOf(work), ["delivery broadcast"]);
   await work.fixture.clock.advance(600_000);
@@ -194,11 +174,12 @@ Deno.test("replacement: while a fee cannot be read a transaction waits, ten minu
 });
 
 Deno.test("replacement: neither a further delivery nor a cancellation costs more than maximum_gas_price", async () => {
-  for (const profit of [undefined, paying(1n)]) {
+  for (const hasProfitRule of [false, true]) {
     const work = await waiting();
     work.replacing.maximumWei = work.fixture.two.priceWei;
-    await patience(work, profit);
+    await patience(work, hasProfitRule ? profitOf(work.relayer, 10) : undefined);
     assert.deepEqual(rowsOf(work).map(({ kind }) => kind), ["delivery"]);
+    assert.equal(work.relayer.two.calls.filter((method) => method === "broadcast").length, 2, "sent again");
   }
 });
 
@@ -228,13 +209,13 @@ Deno.test("replacement: what others have delivered meanwhile is cancelled, not s
 
 Deno.test("replacement: a replacement that the node finds too cheap starts from its price next time (F18)", async () => {
   const work = await waiting();
-  work.fixture.two.priceWei = 100n;
-  interrupt(work.relayer.two, "broadcast", () => void (work.fixture.two.priceWei = 150n));
+  work.fixture.two.priceWei = PRICE_WEI;
+  interrupt(work.relayer.two, "broadcast", () => void (work.fixture.two.priceWei = PRICE_WEI * 3n / 2n));
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped"]);
   assert.equal(work.relayer.row(work.first).state, "submitted");
   await patience(work);
-  assert.equal(rowsOf(work)[2]?.submission.gasPriceWei, 157n);
+  assert.equal(rowsOf(work)[2]?.submission.gasPriceWei, 1_562_500_000n);
   await mine(work);
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
@@ -242,16 +223,15 @@ Deno.test("replacement: a replacement that the node finds too cheap starts from 
 Deno.test("replacement: a price refused at the height of a spike does not bind once the market has fallen (F18)", async () => {
   const work = await waiting();
   const { two } = work.fixture;
-  two.priceWei = 3_000n;
-  interrupt(work.relayer.two, "broadcast", () => void (two.priceWei = 5_000n));
+  two.priceWei = 30n * PRICE_WEI;
+  interrupt(work.relayer.two, "broadcast", () => void (two.priceWei = 50n * PRICE_WEI));
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped"]);
   // Less than a quarter of the refused price, and more than the transaction that waits offers.
-  two.priceWei = 210n;
-  two.minedFromWei = 210n;
+  two.priceWei = two.minedFromWei = 21n * PRICE_WEI / 10n;
   await patience(work);
   assert.deepEqual(statesOf(work), ["delivery broadcast", "delivery dropped", "delivery broadcast"]);
-  assert.equal(rowsOf(work)[2]?.submission.gasPriceWei, 210n);
+  assert.equal(rowsOf(work)[2]?.submission.gasPriceWei, 21n * PRICE_WEI / 10n);
   await mine(work);
   assert.equal(work.relayer.row(work.first).state, "delivered");
 });
@@ -371,7 +351,7 @@ for (const isLate of [false, true]) {
 Deno.test("replacement (F18): a transaction from before the database was lost is named once a day while ours wait behind it", async () => {
   const before = await waiting();
   await mine(before);
-  const work = await waiting(undefined, before.fixture);
+  const work = await waiting({ fixture: before.fixture });
   const { relayer, fixture, replacing } = work;
   assert.deepEqual([rowsOf(work, 0n).length, rowsOf(work, 1n).length], [0, 1]);
   // The node still has the first one in its pool.
@@ -395,20 +375,18 @@ Deno.test("replacement (F18): a transaction from before the database was lost is
 Deno.test("replacement: without funds for a higher price the shortfall is reported once an interval, and the cap holds", async () => {
   const work = await waiting();
   const gasLimit = rowsOf(work)[0]?.submission.gasLimit ?? 0n;
-  work.replacing.balanceWei = gasLimit * 105n;
+  work.replacing.balanceWei = gasLimit * 1_050_000_000n;
   await settle(work);
   assert.deepEqual(work.relayer.log.events("warn"), [], "nothing is missing before its patience is over");
   await patience(work);
   assert.equal(rowsOf(work)[1]?.kind, "cancel", "no better price is affordable, a transfer is");
   const [told] = work.relayer.log.lines.filter(({ level }) => level === "warn");
-  assert.match(String(told?.fields["detail"]), new RegExp(`${gasLimit * 20n} wei are missing`));
+  assert.match(String(told?.fields["detail"]), new RegExp(`${gasLimit * 200_000_000n} wei are missing`));
 });
 
 Deno.test("balance (F18): an empty account suspends its chain: one check a minute, one log line every five", async () => {
-  const { fixture, relayer, leg } = setUp();
-  await fixture.sendFrom(fixture.hub, fixture.two, 2);
-  const { account } = relayer;
-  fixture.two.unfunded.add(account);
+  const { fixture, relayer, leg } = await setUpWith(2);
+  fixture.two.unfunded.add(relayer.account);
   const signs = (): number => relayer.two.calls.filter((method) => method === "sign").length;
   for (let second = 0; second < 600; second += 10) {
     await round(relayer, leg);

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
-import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
+import type { Message, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import type { MemoryNode } from "../../../support/memory_node.ts";
 import { raceWith } from "../competitor.ts";
 import { inbound, mine, outbound, round, settle, trust } from "../rounds.ts";
@@ -16,27 +15,19 @@ import {
   memoryLedger,
   names,
   Relayer,
-  type RelayerOptions,
+  type Scene,
+  type SetUp,
   setUp,
+  setUpWith,
 } from "../fixture.ts";
 
-interface Case {
-  readonly fixture: Fixture;
-  readonly relayer: Relayer;
-  readonly leg: LegRun;
-  readonly messages: readonly Message[];
-  readonly first: Message;
-}
+type Case = Scene & { readonly messages: readonly Message[]; readonly first: Message };
 
 /** Messages that were sent to the second chain and wait in its pool. */
-async function sent(count: number, options: RelayerOptions = {}, lag = 2n): Promise<Case> {
-  const fixture = new Fixture({ two: { finalityLag: lag } });
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, count);
-  const [first = fixture.message()] = messages;
-  const relayer = new Relayer(fixture, memoryLedger(fixture), options);
-  const leg = outbound(relayer);
-  assert.equal((await round(relayer, leg)).sent, count);
-  return { fixture, relayer, leg, messages, first };
+async function sent(count: number, options: SetUp = {}, lag = 2n): Promise<Case> {
+  const scene = await setUpWith(count, { nodes: { two: { finalityLag: lag } }, ...options });
+  assert.equal((await round(scene.relayer, scene.leg)).sent, count);
+  return scene;
 }
 
 /** State of the only submission that carries the message. */
@@ -48,13 +39,9 @@ function record({ ledger }: Relayer, { commitment }: Message): ReturnType<Ledger
   return ledger.deliveries.find(commitment, names.two);
 }
 
-Deno.test("settle: what waits in the pool is counted and left alone", async () => {
-  const { relayer } = await sent(2);
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
-});
-
 Deno.test("settle: a handled message is delivered and recorded at inclusion, and final later", async () => {
   const { fixture, relayer, first } = await sent(2);
+  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
   await fixture.blocks(1);
   assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
   assert.equal(stateOf({ relayer, first }), "included");
@@ -118,9 +105,7 @@ Deno.test("settle: with a retry frequency, a message without effect is tried aga
 });
 
 Deno.test("settle: after a lost race the competitor's messages are ended and the others tried again", async () => {
-  const { fixture, relayer } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 3);
-  const [first, second] = messages;
+  const { fixture, relayer, messages: [first, second] } = await setUpWith(3);
   await raceWith(fixture, [first]);
   await round(relayer, outbound(relayer));
   await mine(relayer);
@@ -164,9 +149,7 @@ Deno.test("settle: a revert without a competitor is tried twice at once, then le
 });
 
 Deno.test("settle: messages that went again with a nonce that was used by then are given back", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 2);
-  const [first] = messages;
+  const { fixture, relayer, leg, messages, first } = await setUpWith(2);
   trust(relayer.on(relayer.two), messages);
   await round(relayer, leg);
   fixture.two.spoiling.add(first.commitment);
@@ -189,8 +172,7 @@ Deno.test("settle: messages that went again with a nonce that was used by then a
 });
 
 Deno.test("settle: attempts that failed for other reasons do not use up the prompt ones", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const { fixture, relayer, leg, first } = await setUpWith(1);
   const { account } = relayer;
   fixture.two.unfunded.add(account);
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -203,24 +185,6 @@ Deno.test("settle: attempts that failed for other reasons do not use up the prom
   fixture.two.freeze(true);
   await mine(relayer);
   assert.ok(relayer.row(first).nextAttemptAtMs <= fixture.clock.now() + 4_000);
-});
-
-Deno.test("settle: a transaction that another one replaced gives its messages back", async () => {
-  const { fixture, relayer, first } = await sent(2);
-  const { account } = relayer;
-  fixture.two.useNonce(account);
-  await mine(relayer);
-  assert.equal(stateOf({ relayer, first }), "replaced");
-  assert.equal(relayer.row(first).state, "ready");
-});
-
-Deno.test("settle: a transaction that no node knows is sent again", async () => {
-  const { fixture, relayer, first } = await sent(1);
-  fixture.two.clearMempool();
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
-  assert.equal(fixture.two.mempoolSize, 1);
-  await mine(relayer);
-  assert.equal(relayer.row(first).state, "delivered");
 });
 
 Deno.test("settle: what is in no block after a day is given up, whatever endpoints say; its receipt still counts", async () => {
@@ -241,30 +205,24 @@ Deno.test("settle: what is in no block after a day is given up, whatever endpoin
   assert.deepEqual([relayer.row(first).state, record(relayer, first)?.isFinal], ["delivered", true]);
 });
 
-Deno.test("settle: our receipts from one node are no reason to give up a transaction that another does not know yet", async () => {
-  const { fixture, relayer, first } = await sent(2);
-  await fixture.blocks(1);
-  // The node that is asked for the transaction is behind the one that is asked for the receipts.
-  const behind = relayer.two.fetchOutcome.bind(relayer.two);
-  relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
-  assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
-  assert.equal(stateOf({ relayer, first }), "broadcast");
-  relayer.two.fetchOutcome = behind;
-  await settle(relayer);
-  const [submission] = relayer.submissions(first);
-  assert.equal(submission?.state, "included");
-  assert.equal(record(relayer, first)?.txHash, submission.submission.hash);
-});
-
-Deno.test("settle: our receipts without their transaction settle it when the nodes have had time to see it", async () => {
-  const { fixture, relayer, first } = await sent(2);
-  await fixture.blocks(1);
-  relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
-  await fixture.clock.advance(61_000);
-  await settle(relayer);
-  assert.equal(stateOf({ relayer, first }), "dropped");
-  assert.equal(relayer.row(first).state, "delivered");
-});
+for (const isSeen of [true, false]) {
+  Deno.test(`settle: our receipts settle no transaction that a node behind does not know, unless it ${isSeen ? "knows it then" : "has had time to"}`, async () => {
+    const { fixture, relayer, first } = await sent(2);
+    await fixture.blocks(1);
+    const known = relayer.two.fetchOutcome.bind(relayer.two);
+    relayer.two.fetchOutcome = () => Promise.resolve({ kind: "unknown" });
+    assert.deepEqual(await settle(relayer), { waiting: 1, hasChanges: false });
+    assert.equal(stateOf({ relayer, first }), "broadcast");
+    if (isSeen) relayer.two.fetchOutcome = known;
+    else await fixture.clock.advance(61_000);
+    await settle(relayer);
+    assert.deepEqual([stateOf({ relayer, first }), relayer.row(first).state], [
+      isSeen ? "included" : "dropped",
+      "delivered",
+    ]);
+    if (isSeen) assert.equal(record(relayer, first)?.txHash, relayer.submissions(first)[0]?.submission.hash);
+  });
+}
 
 Deno.test("settle: an extrinsic that left the pool is given up after three blocks and sent again", async () => {
   const { fixture, relayer } = setUp();
@@ -303,22 +261,7 @@ async function included(): Promise<Case> {
   return prepared;
 }
 
-Deno.test("settle: after a reorganisation the same transaction counts in its new block", async () => {
-  const { fixture, relayer, first } = await included();
-  fixture.two.reorganise(1);
-  fixture.two.isFull = true;
-  await fixture.blocks(2);
-  fixture.two.isFull = false;
-  await fixture.blocks(1);
-  const { height, hash } = fixture.two.head;
-  await mine(relayer, 5);
-  assert.equal(stateOf({ relayer, first }), "final");
-  assert.deepEqual(record(relayer, first)?.block, { height, hash });
-  assert.equal(record(relayer, first)?.isFinal, true);
-  assert.equal(delivered(fixture.two).length, 2);
-});
-
-Deno.test("settle: after a reorganisation back into the pool the messages are under way again", async () => {
+Deno.test("settle: after a reorganisation back into the pool the messages are under way again, and count in the new block", async () => {
   const { fixture, relayer, first } = await included();
   fixture.two.reorganise(1);
   fixture.two.isFull = true;
@@ -327,10 +270,15 @@ Deno.test("settle: after a reorganisation back into the pool the messages are un
   assert.equal(relayer.row(first).state, "submitted");
   assert.equal(record(relayer, first), undefined);
   fixture.two.isFull = false;
-  await mine(relayer, 6);
+  await fixture.blocks(1);
+  const { height, hash } = fixture.two.head;
+  await mine(relayer, 5);
   await settle(relayer);
+  assert.equal(stateOf({ relayer, first }), "final");
   assert.equal(relayer.row(first).state, "delivered");
+  assert.deepEqual(record(relayer, first)?.block, { height, hash });
   assert.equal(record(relayer, first)?.isFinal, true);
+  assert.equal(delivered(fixture.two).length, 2);
 });
 
 Deno.test("settle: of two transactions with one message a reorganisation takes back both, with the record", async () => {
@@ -352,16 +300,20 @@ Deno.test("settle: of two transactions with one message a reorganisation takes b
   assert.equal(relayer.row(first).state, "submitted");
 });
 
-Deno.test("settle: a block that is gone with everything in it is reported, and the bytes go out again", async () => {
+Deno.test("settle: a block that is gone with everything in it is reported and cost nothing; the bytes go out again, and are paid once", async () => {
   const { fixture, relayer, first } = await included();
+  const spent = (): unknown[] =>
+    relayer.ledger.spending.listMined(names.two, 0).map(({ result, costWei }) => [result, costWei]);
+  const paid = [["delivered", 200_000n * fixture.two.priceWei]];
+  assert.deepEqual(spent(), paid);
   fixture.two.reorganise(1, "forget");
   await mine(relayer, 6);
-  assert.equal(relayer.row(first).state, "submitted");
+  assert.deepEqual([relayer.row(first).state, spent()], ["submitted", []]);
   assert.equal(relayer.log.linesOf("transaction_failed.reorganised").length, 1);
   await settle(relayer);
   await mine(relayer, 6);
   assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(record(relayer, first)?.isFinal, true);
+  assert.deepEqual([record(relayer, first)?.isFinal, spent()], [true, paid]);
 });
 
 Deno.test("settle: a delivery that reverts in its new block is taken back, with its record", async () => {
@@ -394,11 +346,9 @@ Deno.test("settle: a delivery whose nonce something else takes after a reorganis
 });
 
 Deno.test("settle: a revert that a reorganisation turns into a delivery is recorded as ours", async () => {
-  const fixture = new Fixture({ two: { finalityLag: 5n } });
-  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const { fixture, relayer, leg, first } = await setUpWith(1, { nodes: { two: { finalityLag: 5n } } });
   await raceWith(fixture, [first]);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  await round(relayer, outbound(relayer));
+  await round(relayer, leg);
   await mine(relayer);
   assert.equal(relayer.row(first).state, "delivered_by_other");
   assert.equal(stateOf({ relayer, first }), "included", "the revert is not final yet");
@@ -413,24 +363,8 @@ Deno.test("settle: a revert that a reorganisation turns into a delivery is recor
   assert.equal(record(relayer, first)?.isFinal, true);
 });
 
-Deno.test("settle: while a reverted transaction is not final, its messages may go again, one attempt each", async () => {
-  const { fixture, relayer, leg, first } = await sent(1, {}, 5n);
-  fixture.two.freeze(true);
-  await mine(relayer);
-  fixture.two.freeze(false);
-  await fixture.blocks(1);
-  await fixture.clock.advance(5_000);
-  await round(relayer, leg);
-  await mine(relayer, 6);
-  await settle(relayer);
-  assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["failed", "final"]);
-  assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(record(relayer, first)?.txHash, relayer.submissions(first)[1]?.submission.hash);
-});
-
 Deno.test("settle: bytes that are being sent are left alone until there is an answer", async () => {
-  const { fixture, relayer } = setUp();
-  const [first] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const { fixture, relayer, first } = await setUpWith(1);
   relayer.two.faults.add("broadcast", { kind: "delay", ms: 5_000 });
   const sending = round(relayer, outbound(relayer));
   await fixture.clock.settle();
@@ -445,60 +379,36 @@ Deno.test("settle: bytes that are being sent are left alone until there is an an
   assert.equal(relayer.row(first).state, "delivered_by_other");
 });
 
-/** A receipt of ours on the second chain that the new, empty ledger knows nothing of. */
-async function foundReceipt(): Promise<Case> {
-  const { fixture, messages, first } = await sent(1, {}, 5n);
-  await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = outbound(relayer);
-  await round(relayer, leg);
-  return { fixture, relayer, leg, messages, first };
-}
-
-Deno.test("settle: our receipt without a transaction is recorded, and final once it is confirmed", async () => {
-  const { fixture, relayer, first } = await foundReceipt();
-  assert.equal(relayer.row(first).state, "delivered");
-  assert.equal(relayer.submissions(first).length, 0);
-  assert.deepEqual(record(relayer, first)?.block, { height: fixture.two.head.height, hash: undefined });
-  await settle(relayer);
-  assert.equal(record(relayer, first)?.isFinal, false);
-  await mine(relayer, 5);
-  assert.equal(record(relayer, first)?.isFinal, true);
-  assert.equal(record(relayer, first)?.claimState, "unclaimed");
-});
-
-Deno.test("settle: a found receipt that a reorganisation removes reopens its message", async () => {
-  const { fixture, relayer, leg, first } = await foundReceipt();
-  fixture.two.reorganise(1, "forget");
-  await fixture.blocks(6);
-  assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: true });
-  assert.equal(relayer.row(first).state, "ready");
-  assert.equal(record(relayer, first), undefined);
-  assert.equal((await round(relayer, leg)).sent, 1);
-});
-
-Deno.test("settle: a found receipt of a response is confirmed, and reopened where a reorganisation removes it", async () => {
+for (const kind of ["post", "getResponse"] as const) {
   for (const isRemoved of [false, true]) {
-    const fixture = new Fixture({ two: { finalityLag: 5n } });
-    const get: GetRequest = getRequest({ from: new Uint8Array(20).fill(1) });
-    const response = getResponseMessage({ get, values: [] });
-    fixture.two.dispatch(getMessage(get), 10n ** 18n);
-    fixture.hub.dispatch(response);
-    await fixture.blocks(1);
-    await fixture.update(fixture.hub, fixture.two);
-    const before = new Relayer(fixture, memoryLedger(fixture));
-    await round(before, outbound(before));
-    await fixture.blocks(1);
-    const relayer = new Relayer(fixture, memoryLedger(fixture));
-    await round(relayer, outbound(relayer));
-    const asked = getMessage(get);
-    assert.equal(record(relayer, asked)?.isFinal, false);
-    if (isRemoved) fixture.two.reorganise(1, "forget");
-    await mine(relayer, 6);
-    assert.equal(record(relayer, asked)?.isFinal, isRemoved ? undefined : true);
-    assert.equal(relayer.row(response).state, isRemoved ? "ready" : "delivered");
+    Deno.test(`settle: a receipt of ours for a ${kind} that an empty database finds ${isRemoved ? "reopens it when a reorganisation removes it" : "is recorded, and final once confirmed"}`, async () => {
+      const fixture = new Fixture({ two: { finalityLag: 5n } });
+      const get = getRequest({ from: new Uint8Array(20).fill(1) });
+      const message = kind === "post" ? fixture.message() : getResponseMessage({ get, values: [] });
+      const request = kind === "post" ? message : getMessage(get);
+      if (kind === "getResponse") fixture.two.dispatch(request, 10n ** 18n);
+      fixture.hub.dispatch(message);
+      await fixture.blocks(1);
+      await fixture.update(fixture.hub, fixture.two);
+      const before = setUp({ fixture });
+      await round(before.relayer, before.leg);
+      await fixture.blocks(1);
+      const { height } = fixture.two.head;
+      const { relayer, leg } = setUp({ fixture });
+      await round(relayer, leg);
+      await settle(relayer);
+      assert.deepEqual([relayer.row(message).state, relayer.submissions(message)], ["delivered", []]);
+      assert.deepEqual(record(relayer, request)?.block, { height, hash: undefined });
+      assert.equal(record(relayer, request)?.isFinal, false);
+      if (isRemoved) fixture.two.reorganise(1, "forget");
+      await fixture.blocks(6);
+      assert.deepEqual(await settle(relayer), { waiting: 0, hasChanges: isRemoved });
+      assert.equal(relayer.row(message).state, isRemoved ? "ready" : "delivered");
+      assert.equal(record(relayer, request)?.isFinal, isRemoved ? undefined : true);
+      assert.equal((await round(relayer, leg)).sent, isRemoved ? 1 : 0);
+    });
   }
-});
+}
 
 Deno.test("settle: a transaction that was given up and is mined after all is found by its receipt", async () => {
   const { fixture, relayer, leg, first } = await sent(1);
@@ -531,10 +441,7 @@ Deno.test("settle: a message that was given up meanwhile does not stop the settl
 });
 
 Deno.test("settle: an answer that makes no sense for one transaction does not hold up the others", async () => {
-  const fixture = new Fixture();
-  const relayer = new Relayer(fixture, memoryLedger(fixture), {
-    chain: { limits: { maxMessagesPerStep: 1, maxCallBytes: 100_000, blocksPerEventQuery: undefined } },
-  });
+  const { fixture, relayer } = setUp({ chain: { limits: { maxMessagesPerStep: 1 } } });
   const messages: Message[] = [];
   const send = async (): Promise<void> => {
     messages.push(...await fixture.sendFrom(fixture.one, fixture.hub, 1));

@@ -21,25 +21,8 @@ import {
   u64,
 } from "../../../../core/encoding/scale.ts";
 import { type HeaderCommitment, readHeaderCommitment } from "../../../../core/evm/block_header.ts";
-import { type StateMachine, stateMachineMap } from "../../../../core/ismp/state_machine.ts";
-import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
-
-/** Header of a beacon block. */
-export interface BeaconBlockHeader {
-  readonly slot: bigint;
-  readonly proposerIndex: bigint;
-  readonly parentRoot: Hash256;
-  readonly stateRoot: Hash256;
-  readonly bodyRoot: Hash256;
-}
-
-/** The validators that sign headers for one period. */
-export interface SyncCommittee {
-  /** 512 compressed points of 48 bytes. */
-  readonly publicKeys: readonly Uint8Array[];
-  /** Sum of them, 48 bytes. */
-  readonly aggregatePublicKey: Uint8Array;
-}
+import { stateMachineMap } from "../../../../core/ismp/state_machine.ts";
+import { type CodecType, createCodec, createDecoder, enhanceCodec } from "scale-ts";
 
 /** The committee of the period after the attested header's, with its proof in the attested state. */
 export interface SyncCommitteeUpdate {
@@ -151,7 +134,7 @@ const signerBits: Codec<Uint8Array> = enhanceCodec(
 const publicKey = sizedBytes(48);
 
 /** SCALE of {@link BeaconBlockHeader}, 112 bytes. */
-const beaconBlockHeaderCodec: Codec<BeaconBlockHeader> = Struct({
+const beaconBlockHeaderCodec = Struct({
   slot: u64,
   proposerIndex: u64,
   parentRoot: hash256,
@@ -159,11 +142,19 @@ const beaconBlockHeaderCodec: Codec<BeaconBlockHeader> = Struct({
   bodyRoot: hash256,
 });
 
+/** Header of a beacon block. */
+export type BeaconBlockHeader = Readonly<CodecType<typeof beaconBlockHeaderCodec>>;
+
 /** SCALE of {@link SyncCommittee}, 25 139 bytes. */
-export const syncCommitteeCodec: Codec<SyncCommittee> = Struct({
+export const syncCommitteeCodec = Struct({
+  /** 512 compressed points of 48 bytes. */
   publicKeys: sizedList(publicKey, SYNC_COMMITTEE_SIZE),
+  /** Sum of them, 48 bytes. */
   aggregatePublicKey: publicKey,
 });
+
+/** The validators that sign headers for one period. */
+export type SyncCommittee = Readonly<CodecType<typeof syncCommitteeCodec>>;
 
 /**
  * Layouts of an update in runtimes of the hub, which differ in the proof of the execution block; metadata does not tell
@@ -259,60 +250,44 @@ export const stateUpdateCodecs: Readonly<Record<UpdateLayout, Codec<StateUpdate>
   variant: updateCodec(payloadProofCodecs.variant),
 };
 
-/** State that the next update is verified against. */
-export interface VerifierState {
-  readonly finalizedHeader: BeaconBlockHeader;
-  readonly latestFinalizedEpoch: bigint;
-  /** Signs in `statePeriod`. */
-  readonly currentSyncCommittee: SyncCommittee;
-  /** Signs in the period after it. */
-  readonly nextSyncCommittee: SyncCommittee;
-  readonly statePeriod: bigint;
-}
-
-/** How a rollup settles; a leftover that the client copies and never reads. Addresses are 20 bytes. */
-export type L2Consensus =
-  | { readonly tag: "ArbitrumOrbit"; readonly value: Uint8Array }
-  | { readonly tag: "OpL2Oracle"; readonly value: Uint8Array }
-  /** Factory and respected game type. */
-  | { readonly tag: "OpFaultProofs"; readonly value: readonly [Uint8Array, number] }
-  /** Factory and respected game types. */
-  | { readonly tag: "OpFaultProofGames"; readonly value: readonly [Uint8Array, readonly number[]] }
-  | { readonly tag: "ArbitrumBold"; readonly value: Uint8Array };
-
-/** Consensus state of a sync committee client. */
-export interface BeaconConsensusState {
-  /** Never set by the client itself: every update writes undefined. */
-  readonly frozenHeight: bigint | undefined;
-  readonly lightClientState: VerifierState;
-  readonly l2Consensus: ReadonlyMap<StateMachine, L2Consensus>;
-  /** Chain id of the execution chain: commitments are stored for `EVM-<chainId>`. */
-  readonly chainId: number;
-}
-
 /** SCALE of {@link VerifierState}, 50 406 bytes. */
-export const verifierStateCodec: Codec<VerifierState> = Struct({
+export const verifierStateCodec = Struct({
   finalizedHeader: beaconBlockHeaderCodec,
   latestFinalizedEpoch: u64,
+  /** Signs in `statePeriod`. */
   currentSyncCommittee: syncCommitteeCodec,
+  /** Signs in the period after it. */
   nextSyncCommittee: syncCommitteeCodec,
   statePeriod: u64,
 });
 
+/** State that the next update is verified against. */
+export type VerifierState = Readonly<CodecType<typeof verifierStateCodec>>;
+
 const address = fixedBytes(20);
 
-const l2ConsensusCodec: Codec<L2Consensus> = Enum({
+const l2ConsensusCodec = Enum({
   ArbitrumOrbit: address,
   OpL2Oracle: address,
+  /** Factory and respected game type. */
   OpFaultProofs: pair(address, u32),
+  /** Factory and respected game types. */
   OpFaultProofGames: pair(address, list(u32)),
   ArbitrumBold: address,
 });
 
+/** How a rollup settles; a leftover that the client copies and never reads. Addresses are 20 bytes. */
+export type L2Consensus = Readonly<CodecType<typeof l2ConsensusCodec>>;
+
 /** SCALE of {@link BeaconConsensusState}; 50 412 bytes with an empty map. */
-export const beaconConsensusStateCodec: Codec<BeaconConsensusState> = Struct({
+export const beaconConsensusStateCodec = Struct({
+  /** Never set by the client itself: every update writes undefined. */
   frozenHeight: Option(u64),
   lightClientState: verifierStateCodec,
   l2Consensus: stateMachineMap(l2ConsensusCodec),
+  /** Chain id of the execution chain: commitments are stored for `EVM-<chainId>`. */
   chainId: u32,
 });
+
+/** Consensus state of a sync committee client. */
+export type BeaconConsensusState = Readonly<CodecType<typeof beaconConsensusStateCodec>>;

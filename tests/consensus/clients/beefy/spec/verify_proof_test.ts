@@ -48,11 +48,11 @@ import {
   encodeBeefyClientState,
 } from "../../../../../src/core/evm/beefy_client_state.ts";
 import { decodeStrict, u64 } from "../../../../../src/core/encoding/scale.ts";
-import { bagPeaks } from "../../../../../src/core/merkle/mmr.ts";
+import { bagPeaks, toSubtrees } from "../../../../../src/core/merkle/mmr.ts";
 import { readVectors, type VectorNode } from "../../../vector_node.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import fc from "fast-check";
-import { mountainItems, storedPeakPositions } from "../../../../../devnet/relay/naive_facts.ts";
+import { MountainRange, topPosition } from "../../../../../devnet/trie/mmr_range.ts";
 import { authoritiesRoot } from "../../../../../devnet/relay/validators.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
@@ -76,11 +76,12 @@ const codeOf = (run: () => unknown): string => verdictOf(BeefyError, run);
 /** What a node would serve for the proof of a vector. */
 function factsOf(vector: VectorNode): NaiveProofInput {
   const peaks = vector.hashes("relay.mmr.peaks");
+  const lastMountain = new MountainRange(vector.hashes("relay.mmr.last_mountain_leaf_hashes"));
   return {
     justification: decodeBeefyJustification(vector.bytes("relay.justification")),
     authorities: vector.list("relay.signing_set.public_keys").map((key) => fromHex(String(key.json))),
     leaf: decodeStrict(mmrLeafCodec, vector.bytes("relay.mmr.leaf_scale"), "MmrLeaf"),
-    mmrItems: mountainItems(peaks.slice(0, -1), vector.hashes("relay.mmr.last_mountain_leaf_hashes")),
+    mmrItems: [...peaks.slice(0, -1), ...lastMountain.prove([lastMountain.leafCount - 1n]).items],
     heads: vector.list("relay.para_heads").map((head) => ({
       paraId: Number(head.integer("id")),
       head: head.bytes("head"),
@@ -145,8 +146,8 @@ for (const vector of accepted) {
     assert.equal(authoritiesRoot(authorities), vector.text("relay.signing_set.root"));
     assert.equal(beefyMmrLeafHash(leaf), vector.text("relay.mmr.leaf_hash"));
     assert.deepEqual(
-      storedPeakPositions(vector.integer("relay.mmr.leaf_count")).map(Number),
-      vector.list("relay.mmr.peak_positions").slice(0, -1).map((each) => each.json),
+      toSubtrees(vector.integer("relay.mmr.leaf_count")).map((subtree) => Number(topPosition(subtree))),
+      vector.list("relay.mmr.peak_positions").map((each) => each.json),
     );
     assert.equal(
       toHex(bagPeaks(vector.hashes("relay.mmr.peaks").map(fromHex))),
