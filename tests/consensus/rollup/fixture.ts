@@ -14,7 +14,6 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
-import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import { reasonOf, updatesOf } from "../findings.ts";
@@ -22,6 +21,7 @@ import type { RollupDeps } from "../../../src/consensus/rollup/claims.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
 import { rollupRules } from "./rollup_rules.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
+import { scriptedFetch } from "../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { MemoryTarget, type Verdict } from "../../support/memory_target.ts";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
@@ -95,7 +95,7 @@ export function readerOf(
   chainId: number,
   urls: readonly string[],
   log: RecordedLog,
-  transport: Fetch = platformFetch,
+  transport: Fetch = scriptedFetch,
 ): EvmReader {
   return openEvmReader({ fetch: transport, clock: systemClock, randomness: seededRandomness(1), log }, {
     stateMachine: evmStateMachine(chainId),

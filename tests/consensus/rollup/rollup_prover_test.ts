@@ -24,7 +24,7 @@ import { startAnvil } from "../../../devnet/evm/anvil.ts";
 import { MESSAGE_PASSER } from "../../../devnet/evm/rollup_games.ts";
 import { fetchRollupBlock } from "../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
-import { ScriptedRpc } from "../../support/scripted_rpc.ts";
+import { httpStatus, ScriptedRpc } from "../../support/scripted_rpc.ts";
 import { MemoryTarget } from "../../support/memory_target.ts";
 import { rollupRules } from "./rollup_rules.ts";
 import { l1Id, never, readerOf } from "./fixture.ts";
@@ -50,8 +50,8 @@ async function withOptimism(
     prover(id?: ConsensusStateId, options?: Partial<RollupOptions>): ConsensusProver;
   }) => Promise<void>,
 ): Promise<void> {
-  await using l1 = new ScriptedRpc({ eth_chainId: () => "0xaa36a7" });
-  await using l2 = new ScriptedRpc({ eth_chainId: () => "0xaa37dc" });
+  const l1 = new ScriptedRpc({ eth_chainId: () => "0xaa36a7" });
+  const l2 = new ScriptedRpc({ eth_chainId: () => "0xaa37dc" });
   const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
   const prover = (id = opt0, options: Partial<RollupOptions> = {}): ConsensusProver =>
@@ -139,10 +139,10 @@ Deno.test("rollup: a block of the L1 that the hub does not hold proves nothing",
 Deno.test("rollup: endpoints of another chain, and those that do not answer, are found before the first poll", async () => {
   await withOptimism(async ({ l1, l2, prover }) => {
     l1.on("eth_chainId", () => "0x1");
-    l2.failAlways({ kind: "status", status: 500 });
+    l2.fault = httpStatus(500);
     const found = (await findings(prover())).join("\n");
-    assert.match(found, /failed: 127\.0\.0\.1:\d+ serves EVM-1, not EVM-11155111/);
-    assert.match(found, /warning: 127\.0\.0\.1:\d+ does not answer: server_error/);
+    assert.match(found, /failed: node-\d+\.test serves EVM-1, not EVM-11155111/);
+    assert.match(found, /warning: node-\d+\.test does not answer: server_error/);
     assert.ok(found.includes(l1.host) && found.includes(l2.host));
   });
 });

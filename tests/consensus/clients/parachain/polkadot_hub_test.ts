@@ -1,3 +1,4 @@
+import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
 import type { Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
@@ -112,9 +113,9 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
     await change;
   };
   await told(/^KUSAMA-4009 does not list parachain 1000 in IsmpParachain\.Parachains: .*add_parachain/);
-  await govern(fixture.hub.governance.followParachain(1000));
+  await govern(fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, 1000)));
   await told(/^KUSAMA-4009 has no slot duration of parachain 1000 .*IsmpParachain\.set_slot_duration/);
-  await govern(fixture.hub.governance.setSlotDuration(1000, SLOT_MS));
+  await govern(fixture.hub.governance.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
   assert.deepEqual(await prover.check(never), []);
   await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
   const { code, detail } = await catchProverFault(prover.fetchInitialState(never));
