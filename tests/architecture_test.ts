@@ -191,9 +191,9 @@ Deno.test("source is stripped without losing lines or code", () => {
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
   "consensus": 2818,
-  "consensus/checks": 174,
+  "consensus/checks": 173,
   "consensus/clients/arbitrum": 727,
-  "consensus/clients/beefy": 2217,
+  "consensus/clients/beefy": 2216,
   "consensus/clients/bsc": 1404,
   "consensus/clients/grandpa": 1420,
   "consensus/clients/op_stack": 1369,
@@ -208,7 +208,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 150,
   "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_034,
+  "core/chains": 12_028,
   "core/checks": 1225,
   "core/commands": 1549,
   "core/config": 3067,
@@ -223,7 +223,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/substrate": 264,
   "core/telemetry": 2538,
   "messaging": 930,
-  "messaging/checks": 283,
+  "messaging/checks": 279,
   "messaging/commands": 1634,
   "messaging/config": 587,
   "messaging/fees": 2620,
@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_239,
+  "lines of src": 72_227,
   "lines of devnet": 29_829,
-  "lines of tests": 81_107,
+  "lines of tests": 81_105,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 72,
