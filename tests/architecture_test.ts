@@ -210,7 +210,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 447,
   "core/chains": 12_034,
   "core/checks": 1225,
-  "core/commands": 1549,
+  "core/commands": 1546,
   "core/config": 3067,
   "core/encoding": 599,
   "core/evm": 1683,
@@ -234,7 +234,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_262,
+  "lines of src": 72_259,
   "lines of devnet": 29_903,
   "lines of tests": 81_300,
   "lines of the longest function of src": 65,
