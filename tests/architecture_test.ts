@@ -235,7 +235,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_205,
-  "lines of devnet": 29_829,
+  "lines of devnet": 29_749,
   "lines of tests": 81_101,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
