@@ -42,7 +42,7 @@ Deno.test("replica: from copies that lack the last seconds nothing is lost, noth
     assert.equal(sent.length, COPIES * MESSAGES_PER_MOMENT);
     await scene.untilDelivered(sent);
     await relayer.untilEnded(sent);
-    await relayer.untilClaimed();
+    await relayer.untilClaims(sent);
     await scene.finish({ mostReverts: COPIES });
     await assertHandledOnce(scene, relayer, sent);
   }));

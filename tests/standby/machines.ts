@@ -131,7 +131,7 @@ export class Machines implements Disposable {
     this.#makeNewest(process);
     await this.scene.untilDelivered(sent);
     await this.relayer.untilEnded(sent);
-    await this.relayer.untilClaimed();
+    await this.relayer.untilClaims(sent);
   }
 
   /** Everything arrives by the machine that relays now, which then ends in order; all invariants hold. */

@@ -61,3 +61,29 @@ export async function withLedgerFile(
     }
   });
 }
+
+const WRITER = new URL("./ledger_writer.ts", import.meta.url).pathname;
+
+/** A program that writes to a ledger file until it is killed, from a number on; `flags` come behind its permissions. */
+export function writerCommand(
+  path: string,
+  { first = 1, flags = ["--allow-write"] }: {
+    readonly first?: number;
+    readonly flags?: readonly string[];
+  } = {},
+): Deno.Command {
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", "--allow-read", "--allow-sys=uid", ...flags, WRITER, path, `${first}`],
+    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  });
+}
+
+/** What such a program says that may not write to the file. */
+export async function refusalOfWriter(...command: Parameters<typeof writerCommand>): Promise<string> {
+  const { success, stderr } = await writerCommand(...command).output();
+  if (success) throw new Error("It wrote to the file");
+  return new TextDecoder().decode(stderr);
+}

@@ -2,9 +2,16 @@
  * Events of a host: one shape whether they come from a runtime API, a JSON-RPC answer or an EVM log.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/events.rs.
  */
+import type { Hash256 } from "../encoding/bytes.ts";
 import { bytes, hash256, Struct, u64 } from "../encoding/scale.ts";
-import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
-import { stateMachineCodec, stateMachineHeightCodec, stateMachineIdCodec } from "./state_machine.ts";
+import type { GetRequest, GetResponse, Message, PostRequest } from "./message.ts";
+import {
+  type StateMachine,
+  stateMachineCodec,
+  stateMachineHeightCodec,
+  type StateMachineId,
+  stateMachineIdCodec,
+} from "./state_machine.ts";
 import type { CodecType } from "scale-ts";
 
 /** An event of an ISMP host; the tags are those of the JSON form. */
@@ -56,3 +63,36 @@ export const stateCommitmentVetoedCodec = Struct({
 
 /** A fisherman removed a commitment inside its challenge period. */
 export type StateCommitmentVetoed = Readonly<CodecType<typeof stateCommitmentVetoedCodec>>;
+
+/** Event of a chain's ISMP host, as the programs use it. `M`: the kinds of messages that the host dispatches. */
+export type HostEvent<M = Message> =
+  | { readonly kind: "message"; readonly message: M }
+  | {
+    /** `relayer` delivered a message to this chain. `commitment` is that of the request. */
+    readonly kind: "handled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    readonly relayer: Uint8Array;
+  }
+  | {
+    readonly kind: "timeoutHandled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    /** Source chain of the request, if reported: Substrate chains do. */
+    readonly source?: StateMachine;
+  }
+  | {
+    /** The fee of a request was raised to `fee` units of the fee token. */
+    readonly kind: "funded";
+    readonly commitment: Hash256;
+    readonly fee: bigint;
+  }
+  | {
+    /** The chain accepted a newer height of `stateMachine`; the id is known on Substrate chains only. */
+    readonly kind: "updated";
+    readonly stateMachine: StateMachine;
+    readonly id: StateMachineId | undefined;
+    readonly height: bigint;
+  }
+  | { readonly kind: "vetoed"; readonly stateMachine: StateMachine; readonly height: bigint }
+  | { readonly kind: "newEpoch"; readonly setId: bigint; readonly relayer: Uint8Array };

@@ -104,29 +104,16 @@ Deno.test("operations: list filters by status, chains, sender, time and reason, 
   assert.deepEqual(await list({ since: clock.now() }), [3]);
   const two = await ask(scene, "list", { limit: 2 });
   assert.deepEqual([field(two, "total"), field(two, "messages", "length")], [3, 2]);
-  assert.equal(
-    field(
-      await ask(scene, "list", { status: ["held"], limit: 1 }),
-      "messages",
-      0,
-      "nextAttemptAt",
-    ),
-    undefined,
-  );
-});
-
-Deno.test("operations: what is over or sent has no next attempt, what waits has", async () => {
-  const scene = openScene();
-  const { ledger } = scene;
-  const nextOf = async (): Promise<unknown> =>
-    field(await ask(scene, "list", { limit: 1 }), "messages", 0, "nextAttemptAt");
-  ledger.messages.record(newMessage(1));
-  assert.equal(await nextOf(), new Date(scene.clock.now()).toISOString());
-  ledger.messages.transition(hashOf(1), hub, { to: "ready" });
-  assert.notEqual(await nextOf(), undefined);
-  for (const to of ["submitted", "delivered"] as const) {
-    ledger.messages.transition(hashOf(1), hub, { to });
-    assert.equal(await nextOf(), undefined, to);
+  const nextOf = async (commitment: string): Promise<unknown> => {
+    const messages = field(await ask(scene, "list", { limit: 9 }), "messages");
+    assert.ok(Array.isArray(messages));
+    return field(messages.find((each) => field(each, "commitment") === commitment), "nextAttemptAt");
+  };
+  assert.equal(await nextOf(hashOf(1)), undefined, "it is never tried again");
+  assert.equal(await nextOf(hashOf(3)), new Date(clock.now()).toISOString());
+  for (const [to, hasNext] of [["ready", true], ["submitted", false], ["delivered", false]] as const) {
+    ledger.messages.transition(hashOf(3), hub, { to });
+    assert.equal(await nextOf(hashOf(3)) !== undefined, hasNext, to);
   }
 });
 
@@ -333,14 +320,11 @@ Deno.test("operations: profit adds up fees and gas by chain, route, day and modu
   spend(2, "lost_race", 0n);
   const chains = await ask(scene, "profit", { by: "chain" });
   assert.deepEqual(field(chains, "lines", "length"), 1);
-  const [spent, earned] = ["4.000000000000", "6.000000000000"].map((text) =>
-    text.replace(/0+$/, "").replace(/\.$/, "")
-  );
   assert.deepEqual(
     ["group", "transactions", "earnedUsd", "spentUsd", "unpriced"].map((name) =>
       field(chains, "lines", 0, name)
     ),
-    [bsc, 2, earned, spent, 0],
+    [bsc, 2, "6", "4", 0],
   );
   assert.deepEqual(field(chains, "lines", 0, "spent"), [{ chain: bsc, native: "0.002000000000000002" }]);
   assert.deepEqual(field(chains, "lines", 0, "wasted", 0, "reason"), "lost_race");

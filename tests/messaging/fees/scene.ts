@@ -22,6 +22,7 @@ import { confirmForeignReceipts } from "../../../src/messaging/relay/settle/rece
 import { settleAll } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { hashOf } from "../../support/ledger_rows.ts";
+import type { MemoryChain } from "../../support/memory_chain.ts";
 import { MemoryFeeChain } from "../../support/memory_fee_chain.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import { MemoryNode, type MemoryNodeOptions } from "../../support/memory_node.ts";
@@ -65,6 +66,35 @@ export interface SceneOptions {
   readonly ledger?: Ledger;
   /** Dollars per native token x 10^27; absent: payments are delivered whatever they cost. */
   readonly price27?: bigint;
+}
+
+/** A relayer among chains in memory that know each other. */
+export async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
+  const scene = new Scene(options);
+  await scene.blocks(8);
+  return scene;
+}
+
+/** Rounds until something kills them: before or after a call of that name; what they throw then is the death. */
+export async function dieAt(
+  { scene, on, method, when, skip = 0 }: {
+    readonly scene: Scene;
+    readonly on: MemoryChain;
+    readonly method: string;
+    readonly when: "before" | "after";
+    readonly skip?: number;
+  },
+  step: (signal: AbortSignal, round: number) => Promise<unknown>,
+): Promise<void> {
+  const kill = new AbortController();
+  on.faults.add(method, { kind: "interrupt", when, act: () => kill.abort(new Error("killed")) }, { skip });
+  for (let round = 0; round < 30 && !kill.signal.aborted; round++) {
+    await step(kill.signal, round).catch((error: unknown) => {
+      if (!kill.signal.aborted) throw error;
+    });
+    await scene.blocks(1);
+  }
+  if (!kill.signal.aborted) throw new Error(`Nobody called ${method}`);
 }
 
 /** A relayer among chains in memory. */

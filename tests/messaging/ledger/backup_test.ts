@@ -1,7 +1,7 @@
 import { equal, match, ok, rejects, throws } from "node:assert/strict";
 import { copyDatabase } from "../../../src/messaging/ledger/backup.ts";
 import { openReadOnlyLedger } from "../../../src/messaging/ledger/open.ts";
-import { type Ledger, LedgerFault, openLedger, withDirectory } from "../../support/ledger.ts";
+import { type Ledger, LedgerFault, openLedger, withDirectory, writerCommand } from "../../support/ledger.ts";
 import { hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
 
 const clock = { now: () => 1_000_000 };
@@ -32,11 +32,7 @@ Deno.test("backup: of an open database the copy holds what was committed, and th
 Deno.test("backup: while another process writes without a pause, every copy is whole", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
-    const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
-    const writer = new Deno.Command(Deno.execPath(), {
-      args: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-sys=uid", script, path],
-      stdout: "piped",
-    }).spawn();
+    const writer = writerCommand(path).spawn();
     const acknowledged = writer.stdout.pipeThrough(new TextDecoderStream()).getReader();
     let counted = 0;
     for (let copy = 0; copy < 5; copy++) {
@@ -47,7 +43,7 @@ Deno.test("backup: while another process writes without a pause, every copy is w
       counted = count;
     }
     writer.kill("SIGKILL");
-    await acknowledged.cancel();
+    await Promise.all([acknowledged.cancel(), writer.stderr.cancel()]);
     await writer.status;
   }));
 

@@ -50,16 +50,6 @@ test("messages: a known message stays as it is, and the same commitment has a ro
   equal(ledger.messages.record(newMessage(1, { target: bsc, source: hub })), "new");
 });
 
-test("messages: a change is taken back with the transaction that it begins", (ledger) => {
-  ledger.messages.record(newMessage(1));
-  throws(() =>
-    ledger.transaction((): void => {
-      ledger.messages.transition(hashOf(1), hub, { to: "ready" });
-      throw new Error("enough");
-    }), /enough/);
-  equal(ledger.messages.find(hashOf(1), hub)?.state, "seen");
-});
-
 test(
   "messages: what a transaction carries is ready and submitted at once, all of it or none",
   (ledger, clock) => {
@@ -297,37 +287,6 @@ test(
     equal(ledger.messages.wakeFromFuture(), 0);
   },
 );
-
-test("messages: counts name leg and state", (ledger) => {
-  ledger.messages.record(newMessage(1));
-  ledger.messages.record(newMessage(2));
-  ledger.messages.record(newMessage(3, { state: "gone" }));
-  ledger.messages.record(newMessage(3, { target: bsc, source: hub }));
-  deepEqual(
-    ledger.messages.countByState().map((
-      { source, target, state, count },
-    ) => [source, target, state, count]),
-    [
-      [ethereum, hub, "gone", 1],
-      [ethereum, hub, "seen", 2],
-      [hub, bsc, "seen", 1],
-    ],
-  );
-});
-
-test("messages: among 10,000 pending rows a page is found without reading the others", (ledger, clock) => {
-  ledger.transaction(() => {
-    for (let number = 1; number <= 10_000; number++) {
-      const nextAttemptAtMs = clock.now() + (number % 100 === 0 ? 0 : 60_000);
-      ledger.messages.record(newMessage(number, { nextAttemptAtMs, encoded: new Uint8Array(300) }));
-    }
-  });
-  const rows = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60 });
-  equal(rows.length, 60);
-  deepEqual(rows.slice(0, 2).map(({ nonce }) => nonce), [100n, 200n]);
-  const rest = ledger.messages.listDue({ ...leg, nowMs: clock.now(), limit: 60, afterKey: rows.at(-1) });
-  equal(rest.length, 40);
-});
 
 test("cursors: go up only, unless the operator resets them", (ledger) => {
   const { cursors } = ledger;

@@ -10,8 +10,10 @@ import {
   type Ledger,
   LedgerFault,
   openLedger,
+  refusalOfWriter,
   unresolvedSubmissionStates,
   withDirectory,
+  writerCommand,
 } from "../../support/ledger.ts";
 import type { LedgerFaultCode } from "../../../src/messaging/ledger/fault.ts";
 import { ethereum, hashOf, hub, newMessage } from "../../support/ledger_rows.ts";
@@ -96,12 +98,14 @@ Deno.test("open: the log is written back by Litestream where it works, until the
     deepEqual(pagesOf("c"), left);
   }));
 
-Deno.test("open: special names of SQLite are plain file names here", () =>
+Deno.test("open: special names of SQLite are plain file names here, and an empty file becomes a database", () =>
   withDirectory((directory) => {
     for (const name of [":memory:", "file:a?mode=memory"]) {
       openLedger(`${directory}/${name}`, { clock }).close();
       ok(Deno.statSync(`${directory}/${name}`).isFile);
     }
+    Deno.writeTextFileSync(`${directory}/a.db`, "");
+    openLedger(`${directory}/a.db`, { clock }).close();
   }));
 
 Deno.test("open: places where no database can be are named, with what to do", () =>
@@ -121,16 +125,6 @@ Deno.test("open: places where no database can be are named, with what to do", ()
     throwsFault(() => openLedger("/dev/null", { clock }), "not_a_file", /not a regular file/);
   }));
 
-Deno.test("open: a read-only directory of the system", () => {
-  throws(() => openLedger("/sys/causeway-test.db", { clock }), (error) => {
-    ok(error instanceof LedgerFault);
-    // Containers mount /sys read-only, other machines refuse the new file.
-    ok(error.code === "denied" || error.code === "readonly", error.message);
-    match(error.message, /\/sys/);
-    return true;
-  });
-});
-
 Deno.test("open: a file system that is mounted read-only is named, with what to do", () => {
   throwsFault(
     () => {
@@ -143,48 +137,8 @@ Deno.test("open: a file system that is mounted read-only is named, with what to 
 
 Deno.test("open: without permission the text names the owner and how to change it", () =>
   withDirectory(async (directory) => {
-    const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
-    const { stderr, success } = await new Deno.Command(Deno.execPath(), {
-      args: [
-        "run",
-        "--no-prompt",
-        "--allow-read",
-        "--allow-sys=uid",
-        `--deny-write=${directory}`,
-        script,
-        `${directory}/a.db`,
-      ],
-      env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
-    }).output();
-    equal(success, false);
-    match(
-      new TextDecoder().decode(stderr),
-      /may not read and write .*owned by \d+:\d+.*chown -R 65532:65532/s,
-    );
-  }));
-
-for (
-  const [name, content] of [
-    ["text", new TextEncoder().encode("[hub]\nrpc = 'x'\n".repeat(100))],
-    ["zeros", new Uint8Array(8192)],
-  ] as const
-) {
-  Deno.test(`open: a file of ${name} is no database and stays as it is`, () =>
-    withDirectory((directory) => {
-      Deno.writeFileSync(`${directory}/a.db`, content);
-      throwsFault(
-        () => openLedger(`${directory}/a.db`, { clock }),
-        "corrupt",
-        /not a database.*another file/,
-      );
-      deepEqual(Deno.readFileSync(`${directory}/a.db`), content);
-    }));
-}
-
-Deno.test("open: an empty file becomes a database", () =>
-  withDirectory((directory) => {
-    Deno.writeTextFileSync(`${directory}/a.db`, "");
-    openLedger(`${directory}/a.db`, { clock }).close();
+    const said = await refusalOfWriter(`${directory}/a.db`, { flags: [`--deny-write=${directory}`] });
+    match(said, /may not read and write .*owned by \d+:\d+.*chown -R 65532:65532/s);
   }));
 
 Deno.test("open: damage in the middle or a cut end is found before anything is written (F6)", () =>
@@ -248,53 +202,55 @@ function rootOf(path: string, table: string): number {
   }
 }
 
-Deno.test("open: tables of another relayer program are refused and not changed (F6)", () =>
-  withDirectory((directory) => {
-    const path = `${directory}/a.db`;
-    const other = new DatabaseSync(path);
-    other.exec("CREATE TABLE Deliveries (id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT)");
-    other.close();
-    const before = Deno.readFileSync(path);
-    throwsFault(
-      () => openLedger(path, { clock }),
-      "reference_schema",
-      /another relayer program.*new file with --db/,
-    );
-    deepEqual(Deno.readFileSync(path), before);
-  }));
+/** A file that another program, or another version of this one, has made. */
+const made = (sql: string) => (path: string): void => {
+  const other = new DatabaseSync(path);
+  other.exec(sql);
+  other.close();
+};
 
-Deno.test("open: another application's database is refused", () =>
-  withDirectory((directory) => {
-    for (
-      const [name, sql] of [["a", "CREATE TABLE notes (x)"], [
-        "b",
-        "CREATE TABLE t (x); PRAGMA user_version = 1",
-      ]]
-    ) {
-      const other = new DatabaseSync(`${directory}/${name}.db`);
-      other.exec(sql ?? "");
-      other.close();
-      throwsFault(
-        () => openLedger(`${directory}/${name}.db`, { clock }),
-        "foreign_schema",
-        /another application/,
-      );
-    }
-  }));
-
-Deno.test("open: tables of a newer version are refused", () =>
-  withDirectory((directory) => {
-    const path = `${directory}/a.db`;
-    openLedger(path, { clock }).close();
-    const db = new DatabaseSync(path);
-    db.exec("PRAGMA user_version = 99");
-    db.close();
-    throwsFault(
-      () => openLedger(path, { clock }),
-      "newer_schema",
-      /tables 99, known up to \d+.*Install that version/,
-    );
-  }));
+/** What others have made: how, the code of the refusal, and its text. */
+const others: Readonly<Record<string, readonly [(path: string) => void, LedgerFaultCode, RegExp]>> = {
+  "a text": [
+    (path) => Deno.writeTextFileSync(path, "[hub]\nrpc = 'x'\n".repeat(100)),
+    "corrupt",
+    /not a database.*another file/,
+  ],
+  "zeros": [
+    (path) => Deno.writeFileSync(path, new Uint8Array(8192)),
+    "corrupt",
+    /not a database.*another file/,
+  ],
+  "another relayer program": [
+    made("CREATE TABLE Deliveries (id INTEGER PRIMARY KEY AUTOINCREMENT, hash TEXT)"),
+    "reference_schema",
+    /another relayer program.*new file with --db/,
+  ],
+  "another application": [made("CREATE TABLE notes (x)"), "foreign_schema", /another application/],
+  "another application with a version": [
+    made("CREATE TABLE t (x); PRAGMA user_version = 1"),
+    "foreign_schema",
+    /another application/,
+  ],
+  "a newer version": [
+    (path) => {
+      openLedger(path, { clock }).close();
+      made("PRAGMA user_version = 99")(path);
+    },
+    "newer_schema",
+    /tables 99, known up to \d+.*Install that version/,
+  ],
+};
+for (const [what, [make, code, text]] of Object.entries(others)) {
+  Deno.test(`open: the file of ${what} is refused, and stays as it is (F6)`, () =>
+    withDirectory((directory) => {
+      const path = `${directory}/a.db`;
+      make(path);
+      const before = Deno.readFileSync(path);
+      throwsFault(() => openLedger(path, { clock }), code, text);
+      deepEqual(Deno.readFileSync(path), before);
+    }));
+}
 
 Deno.test("hub: a file belongs to the hub that first used it", () =>
   withDirectory((directory) => {
@@ -355,42 +311,21 @@ Deno.test("open: a file that is mostly unused gives its space back", () =>
     ok(Deno.statSync(path).size < beforeBytes / 4, `${beforeBytes} to ${Deno.statSync(path).size}`);
   }));
 
-interface Writer {
-  /** Reads acknowledgements until `count` have come, kills the program, and gives the last number that was read. */
-  killAfter(count: number): Promise<number>;
-}
-
-function startWriter(path: string, first: number): Writer {
-  const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
-  const child = new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--no-prompt",
-      "--allow-read",
-      "--allow-write",
-      "--allow-sys=uid",
-      script,
-      path,
-      String(first),
-    ],
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  return {
-    killAfter: async (count) => {
-      let text = "";
-      let isKilled = false;
-      for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
-        text += part;
-        if (!isKilled && text.split("\n").length > count) {
-          isKilled = true;
-          child.kill("SIGKILL");
-        }
-      }
-      await child.status;
-      return Number(text.trimEnd().split("\n").at(-1));
-    },
-  };
+/** Starts a writer, kills it after `count` acknowledgements, and gives the last number that it acknowledged. */
+async function killWriter(path: string, first: number, count: number): Promise<number> {
+  const child = writerCommand(path, { first }).spawn();
+  let text = "";
+  let isKilled = false;
+  for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (!isKilled && text.split("\n").length > count) {
+      isKilled = true;
+      child.kill("SIGKILL");
+    }
+  }
+  await child.stderr.cancel();
+  await child.status;
+  return Number(text.trimEnd().split("\n").at(-1));
 }
 
 Deno.test("crash: a writer killed at seeded moments loses no acknowledged row and no half transaction", () =>
@@ -399,7 +334,7 @@ Deno.test("crash: a writer killed at seeded moments loses no acknowledged row an
     const random = seededRandomness(2026);
     let next = 1;
     for (let round = 0; round < 6; round++) {
-      const acknowledged = await startWriter(path, next).killAfter(1 + Math.floor(random.fraction() * 200));
+      const acknowledged = await killWriter(path, next, 1 + Math.floor(random.fraction() * 200));
       ok(acknowledged >= next);
       const ledger = openLedger(path, { clock });
       const scanned = Number(ledger.cursors.find(ethereum, hub));
@@ -420,29 +355,18 @@ function numbersTo(last: number): bigint[] {
   return Array.from({ length: last }, (_, index) => BigInt(index + 1));
 }
 
-/** Tries to open the file in a process of its own, which has to fail; returns what it said. */
-async function openElsewhere(path: string): Promise<string> {
-  const script = new URL("../../support/ledger_writer.ts", import.meta.url).pathname;
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-prompt", "--allow-read", "--allow-write", "--allow-sys=uid", script, path],
-    env: { NO_COLOR: "1", RUST_BACKTRACE: "0" },
-  }).output();
-  equal(success, false);
-  return new TextDecoder().decode(stderr);
-}
-
 Deno.test("lock: a second process learns which one to stop, and gets in when the first is dead (F6)", () =>
   withDirectory(async (directory) => {
     const path = `${directory}/a.db`;
     const mine = openLedger(path, { clock });
     const refusal = `another process uses it (process ${Deno.pid} locks ${directory}/a.db.lock). ` +
       "Stop the other program";
-    const said = await openElsewhere(path);
+    const said = await refusalOfWriter(path);
     ok(said.includes("LedgerFault") && said.includes(refusal), said);
     throwsFault(() => openLedger(path, { clock }), "locked", /another process/);
     fill(mine, 1);
     mine.close();
-    ok(await startWriter(path, 5).killAfter(1) >= 5);
+    ok(await killWriter(path, 5, 1) >= 5);
     openLedger(path, { clock }).close();
   }));
 
@@ -457,7 +381,7 @@ Deno.test("lock: links lead to the lock of their file, and a copy has its own (F
     for (const end of ["", "-wal", ".lock"]) Deno.copyFileSync(`${path}${end}`, `${directory}/copy.db${end}`);
     const copy = openLedger(`${directory}/copy.db`, { clock });
     equal(copy.messages.count({}), 3);
-    match(await openElsewhere(`${directory}/links/b.db`), /another process uses it/);
+    match(await refusalOfWriter(`${directory}/links/b.db`), /another process uses it/);
     copy.close();
     mine.close();
     openLedger(path, { clock }).close();

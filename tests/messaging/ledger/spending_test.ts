@@ -72,19 +72,6 @@ test(
   },
 );
 
-test("spending: a block that goes away removes the cost, another one adds it again", (ledger) => {
-  const id = ledger.submissions.record(entry(1));
-  ledger.submissions.update(id, { state: "included", block });
-  ledger.spending.note(id, spent());
-  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
-  ledger.submissions.update(id, { state: "broadcast" });
-  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 0n);
-  equal(ledger.spending.find(id)?.result, undefined);
-  ledger.submissions.update(id, { state: "included", block });
-  ledger.spending.note(id, spent({ result: "reverted" }));
-  equal(ledger.spending.sumLoss(bsc, 0).lossMicroUsd, 200_000n);
-});
-
 test("spending: every kind has its purpose; a replacement goes by the rule of what it replaces", (ledger) => {
   const kindOf = (id: number): unknown[] => {
     const row = ledger.spending.find(id);

@@ -188,14 +188,20 @@ export class SceneRelayer {
     }, { deadlineMs, everyMs: 400 });
   }
 
-  /** Waits until every fee is claimed; what the hub takes earns nothing, and its own payments have none. */
-  async untilClaimed(): Promise<void> {
-    const { hub } = this.#scene;
-    await waitUntil(`${this.role}: every fee is claimed`, async () => {
-      const { deliveries } = await this.ledger();
-      return deliveries.every(({ source, dest, claimState }) =>
-        source === hub || dest === hub || claimState === "claimed"
-      );
+  /** What the database holds of the deliveries of messages on their destinations, but for the hub, which pays nothing. */
+  async deliveriesOf(sent: readonly SentMessage[]): Promise<LedgerSnapshot["deliveries"]> {
+    const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
+    return (await this.ledger()).deliveries.filter(({ commitment, dest }) =>
+      dest !== this.#scene.hub && wanted.has(`${commitment} ${dest}`)
+    );
+  }
+
+  /** Waits until the delivery of each message on its destination is in this state of its claim. */
+  async untilClaims(sent: readonly SentMessage[], state = "claimed"): Promise<void> {
+    const count = sent.filter(({ request }) => request.dest !== this.#scene.hub).length;
+    await waitUntil(`${this.role}: ${count} deliveries ${state}`, async () => {
+      const rows = await this.deliveriesOf(sent);
+      return rows.length === count && rows.every(({ claimState }) => claimState === state);
     }, { everyMs: 400 });
   }
 

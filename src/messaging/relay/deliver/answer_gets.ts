@@ -3,6 +3,7 @@
  * read, at exactly the block that was asked for, and submits both to the hub, which creates the response.
  * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
+import { onError } from "../../../core/encoding/coded_error.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
@@ -13,7 +14,7 @@ import { onFault } from "../../../core/rpc/call.ts";
 import { ABOUT_THE_CHAIN, type Finding } from "../decisions/retry_schedule.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
-import type { DeliveryInput } from "./deliver.ts";
+import { type DeliveryInput, packGroups, type PackingGroup } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
 import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
@@ -73,13 +74,12 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   }
   const waits = await heightIsNotReady(work, dest, first.height);
   if (waits !== undefined) return holdAll(work, waits);
-  let values: Uint8Array;
-  try {
-    const stateRoot = await leg.target.reads.fetchStateRoot({ id: dest.id, height: first.height }, signal);
-    values = await dest.proofs.proveState(collectKeys(requests), { height: first.height, stateRoot }, signal);
-  } catch (error) {
-    if (!(error instanceof UnprovableKeyError)) throw error;
-    const { message: detail } = error;
+  const { height } = first;
+  const values = await leg.target.reads.fetchStateRoot({ id: dest.id, height }, signal)
+    .then((stateRoot) => dest.proofs.proveState(collectKeys(requests), { height, stateRoot }, signal))
+    .catch(onError(UnprovableKeyError, (error) => error));
+  if (values instanceof UnprovableKeyError) {
+    const { message: detail } = values;
     return await answerSeparately(work, { reason: "proof_unavailable", detail, end: "held" });
   }
   const proof = await proveRequests(work);
@@ -93,7 +93,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     answer: {
       requests,
       source: { height: proof.height, proof: proof.proof },
-      response: { height: { id: dest.id, height: first.height }, proof: values },
+      response: { height: { id: dest.id, height }, proof: values },
       address: leg.target.relayer ?? new Uint8Array(),
     },
   };
@@ -164,14 +164,8 @@ export function groupGets<Item>(
   toRequest: (item: Item) => GetRequest,
   maxCount: number,
 ): readonly (readonly Item[])[] {
-  const groups: { readonly key: string; readonly items: Item[] }[] = [];
-  for (const item of items) {
-    const key = groupKey(toRequest(item));
-    const open = groups.find((group) => group.key === key && group.items.length < maxCount);
-    if (open === undefined) groups.push({ key, items: [item] });
-    else open.items.push(item);
-  }
-  return groups.map((group) => group.items);
+  const groupOf = (item: Item): PackingGroup => ({ name: groupKey(toRequest(item)), isLast: false });
+  return packGroups(items, { bytesOf: () => 0, groupOf }, { maxCount, maxBytes: Infinity });
 }
 
 /** Key of a group: chain, block and the contracts whose slots are read. */

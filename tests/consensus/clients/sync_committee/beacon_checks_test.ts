@@ -56,12 +56,10 @@ const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly [strin
 ];
 
 Deno.test("sync committee prover: the start finds out what its beacon nodes serve, and says what would be better", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following();
   for (const [name, behaviour, expected] of cases) {
     fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
-    const findings = await prover.check(never);
+    const findings = await fixture.following.check(never);
     equal(findings.map(({ result }) => result), expected === undefined ? [] : [expected[0]], name);
     if (expected !== undefined) match(findings[0]?.found ?? "", expected[1], name);
     for (const { found } of findings) match(found, /^beacon node honest/);
@@ -81,8 +79,8 @@ Deno.test("beacon checks: every node by itself, with what it serves", async () =
   ];
   for (const [behaviour, result, found] of sizes) {
     fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
-    const plan = checkBeaconEndpoints(systemClock, options);
-    const rows = await runChecks({ clock: systemClock }, plan(), never);
+    const job = checkBeaconEndpoints(systemClock, options);
+    const rows = await runChecks({ clock: systemClock }, [job], never);
     const routes = rows.filter(({ check }) => check === "beacon_routes");
     equal(routes.map(({ endpoint, result }) => [endpoint, result]), [["honest", result]]);
     match(routes[0]?.found ?? "", found);
@@ -91,7 +89,7 @@ Deno.test("beacon checks: every node by itself, with what it serves", async () =
       [["honest", "ok"], ["silent", "warning"]],
     );
     const asked = fixture.asked.length;
-    await runChecks({ clock: systemClock }, plan(), never);
+    await runChecks({ clock: systemClock }, [job], never);
     // The second round asks each node one thing: routes are remembered, since a probe makes the node load a state.
     equal(fixture.asked.slice(asked).filter(({ host }) => host === "honest").length, 1);
   }
@@ -101,8 +99,8 @@ Deno.test("beacon checks: a node of another network is named", async () => {
   await using fixture = await Fixture.start();
   const network = { ...sepolia, genesisValidatorsRoot: gnosisMainnet.genesisValidatorsRoot };
   const options = { chain: evmStateMachine(sepolia.chainId), network, nodes: fixture.nodes(["honest"]) };
-  const plan = checkBeaconEndpoints(systemClock, options);
-  const rows = await runChecks({ clock: systemClock }, plan(), never);
+  const job = checkBeaconEndpoints(systemClock, options);
+  const rows = await runChecks({ clock: systemClock }, [job], never);
   equal(rows.map(({ check, result }) => [check, result]), [["endpoint", "ok"], ["chain_id", "failed"]]);
   match(rows[1]?.advice ?? "", /beacon_http_urls/);
 });

@@ -5,7 +5,7 @@ import { postMessage } from "../../../../src/core/ismp/message.ts";
 import { toEvmAddress } from "../../../../src/core/ismp/signed_messages.ts";
 import { ClaimsRounds, claimsWorker } from "../../../../src/messaging/fees/claims/claims_worker.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
-import { a, b, c, hubName, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
+import { a, b, c, dieAt, hubName, keyOf, lone, Scene, type SceneOptions, sceneWith } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { hashOf, newDelivery, newSubmission } from "../../../support/ledger_rows.ts";
@@ -24,12 +24,6 @@ async function claimAll(scene: Scene, rounds = new ClaimsRounds(scene.context)):
     await scene.blocks(1);
   }
   return rounds;
-}
-
-async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
-  const scene = new Scene(options);
-  await scene.blocks(8);
-  return scene;
 }
 
 /** A scene in which we have delivered so many requests, and rounds that claim their fees. */
@@ -68,24 +62,6 @@ Deno.test("claims: a row counts as claimed only when the block of the hub is fin
   assert.equal(row?.claimState, "claimed");
   assert.equal(row?.claimHubBlock, scene.accumulations()[0]?.block?.height);
   assert.equal(row?.fee, one);
-});
-
-Deno.test("claims: what a delivery earned is known when its fee is read for the claim", async () => {
-  const scene = await sceneWith();
-  const [commitment = hashOf(0)] = scene.deliver(1);
-  const { txHash } = scene.ledger.deliveries.find(commitment, b) ?? {};
-  assert.ok(txHash !== undefined);
-  const { submissions, spending } = scene.ledger;
-  const id = submissions.record({
-    submission: newSubmission(1, { chain: b, hash: txHash }),
-    kind: "delivery",
-    items: [{ commitment, requestCommitment: commitment, target: b }],
-  });
-  const gas = { gasUsed: 1n, gasPriceWei: 1n, dataCostWei: 0n };
-  spending.note(id, { result: "delivered", gas, price27: undefined, revenueUsd18: undefined });
-  await scene.blocks(5);
-  await claimAll(scene);
-  assert.equal(spending.find(id)?.revenueUsd18, one);
 });
 
 Deno.test("claims: what is in the journal is there before the hub hears of it", async () => {
@@ -271,33 +247,27 @@ Deno.test("claims: a lost receipt is read again at final blocks: ours is claimed
   }
 });
 
-Deno.test("claims: a refused group is halved until the hub takes a part; the bad row stands alone, the other 49 follow", async () => {
-  const scene = await sceneWith();
-  const commitments = scene.deliver(50);
-  const bad = commitments[17] ?? hashOf(0);
-  scene.spoilt.add(bad);
-  await scene.blocks(5);
-  const rounds = await claimAll(scene);
-  assert.deepEqual(scene.states(), { claimed: 49, unclaimed: 1 });
-  assert.ok(scene.claims().length <= 7, "a few claims");
-  assert.ok(rounds.refusalsOf({ commitment: bad, dest: b }) >= 1);
-  scene.spoilt.clear();
-  await scene.blocks(700);
-  await claimAll(scene, rounds);
-  assert.deepEqual(scene.states(), { claimed: 50 });
-});
-
-Deno.test("claims: what only the pool refuses is halved as well, and nothing is double (F4)", async () => {
-  const scene = await sceneWith();
-  const commitments = scene.deliver(8);
-  const bad = commitments[2] ?? hashOf(0);
-  scene.hub.hubCalls.refusesAtPool = (call) =>
-    call.kind === "accumulate" && call.proof.commitments.includes(bad);
-  await scene.blocks(5);
-  await claimAll(scene);
-  assert.equal(scene.states()["claimed"], 7);
-  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 7n * one);
-});
+for (const where of ["dry run", "pool"]) {
+  Deno.test(`claims: a group that the ${where} refuses is halved until the hub takes a part; the bad row stands alone, the others follow (F4)`, async () => {
+    const { scene, commitments, rounds } = await delivered(50);
+    const bad = commitments[17] ?? hashOf(0);
+    if (where === "dry run") scene.spoilt.add(bad);
+    else {
+      scene.hub.hubCalls.refusesAtPool = (call) =>
+        call.kind === "accumulate" && call.proof.commitments.includes(bad);
+    }
+    await claimAll(scene, rounds);
+    assert.deepEqual(scene.states(), { claimed: 49, unclaimed: 1 });
+    assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 49n * one);
+    assert.ok(where === "pool" || scene.claims().length <= 7, "a few claims");
+    assert.ok(rounds.refusalsOf({ commitment: bad, dest: b }) >= 1);
+    scene.spoilt.clear();
+    scene.hub.hubCalls.refusesAtPool = () => false;
+    await scene.blocks(700);
+    await claimAll(scene, rounds);
+    assert.deepEqual(scene.states(), { claimed: 50 });
+  });
+}
 
 Deno.test("claims: while the hub is not ready for a height nothing is deferred", async () => {
   const { scene } = await delivered(4);
@@ -388,7 +358,7 @@ Deno.test("claims: a chain that has left the configuration keeps its rows and is
   scene.chains.delete(c);
   await claimAll(scene);
   assert.deepEqual(scene.states(), { claimed: 2, unclaimed: 2 });
-  const told = scene.log.events("warn").filter((event) => event === "claim_failed.chain_missing");
+  const told = scene.log.linesOf("claim_failed.chain_missing");
   assert.equal(told.length, 1);
 });
 
@@ -418,32 +388,22 @@ Deno.test("claims: without an answer to the broadcast the claim is searched, and
   }
 });
 
-Deno.test("claims: a call that leaves the pool is made again (F4)", async () => {
-  const { scene } = await delivered(3);
-  scene.hubNode.isFull = true;
-  const rounds = new ClaimsRounds(scene.context);
-  await rounds.run(never);
-  await scene.blocks(5);
-  await rounds.run(never);
-  assert.deepEqual(scene.states(), { claiming: 3 });
-  scene.hubNode.clearMempool();
-  scene.hubNode.isFull = false;
-  await claimAll(scene, rounds);
-  assert.deepEqual(scene.states(), { claimed: 3 });
-  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
-});
-
-Deno.test("claims: a call that no node knows counts as gone after three blocks, not before (F4)", async () => {
+Deno.test("claims: a call that no node knows counts as gone after three blocks, not before, and is made again (F4)", async () => {
   const { scene, rounds } = await delivered(3);
   scene.hubNode.isFull = true;
   await rounds.run(never);
   scene.hubNode.clearMempool();
   await scene.blocks(2);
   await rounds.run(never);
+  assert.deepEqual(scene.states(), { claiming: 3 });
   assert.equal(scene.log.linesOf("claim_failed.ineffective").length, 0);
   await scene.blocks(1);
   await rounds.run(never);
   assert.equal(scene.log.linesOf("claim_failed.ineffective").length, 1);
+  scene.hubNode.isFull = false;
+  await claimAll(scene, rounds);
+  assert.deepEqual(scene.states(), { claimed: 3 });
+  assert.equal(scene.hub.accounts.balanceOf(a, scene.address(b)), 3n * one);
 });
 
 for (const transactions of ["repool", "forget"] as const) {
@@ -463,36 +423,15 @@ for (const transactions of ["repool", "forget"] as const) {
   });
 }
 
-for (
-  const method of [
-    "fetchCertainFees",
-    "proveFees",
-    "dryRunCall",
-    "prepareCall",
-    "broadcast",
-    "fetchOutcome",
-    "fetchClaimStatus",
-  ]
-) {
+const calls = ["dryRunCall", "prepareCall", "broadcast", "fetchOutcome", "fetchClaimStatus"];
+for (const method of ["fetchCertainFees", "proveFees", ...calls]) {
   for (const when of ["before", "after"] as const) {
     Deno.test(`claims: killed ${when} ${method}, a restart ends as an uninterrupted run does (F4)`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
-        const scene = new Scene({ ledger, keys: { [a]: 1, [b]: 2 } });
-        await scene.blocks(8);
-        scene.deliver(60);
-        await scene.blocks(5);
-        const kill = new AbortController();
-        const act = (): void => kill.abort(new Error("killed"));
-        const on = method === "fetchCertainFees" || method === "proveFees" ? scene.chain(a) : scene.hub;
-        on.faults.add(method, { kind: "interrupt", when, act }, { skip: method === "broadcast" ? 0 : 1 });
-        const rounds = new ClaimsRounds(scene.context);
-        for (let round = 0; round < 12 && !kill.signal.aborted; round++) {
-          await rounds.run(kill.signal).catch((error: unknown) => {
-            if (!kill.signal.aborted) throw error;
-          });
-          await scene.blocks(1);
-        }
-        assert.ok(kill.signal.aborted, "it was never killed");
+        const { scene, rounds } = await delivered(60, { ledger, keys: { [a]: 1, [b]: 2 } });
+        const on = calls.includes(method) ? scene.hub : scene.chain(a);
+        const skip = method === "broadcast" ? 0 : 1;
+        await dieAt({ scene, on, method, when, skip }, (signal) => rounds.run(signal));
         scene.connect(reopen());
         await scene.blocks(2);
         await claimAll(scene);
@@ -546,7 +485,7 @@ Deno.test("claims: a raise that the hub's height of the source lacks is waited f
   const rounds = await claimAll(scene);
   assert.deepEqual(scene.claims(), [[other]]);
   assert.equal(scene.ledger.deliveries.find(raised, b)?.claimState, "unclaimed");
-  const told = scene.log.events("info").filter((event) => event === "claim_failed.fee_raised");
+  const told = scene.log.linesOf("claim_failed.fee_raised");
   assert.equal(told.length, 1);
   scene.unheard.delete(a);
   await scene.blocks(60);
@@ -564,9 +503,7 @@ Deno.test("claims: while the hub hears nothing new of the source a raise is wait
   await scene.clock.advance(3_600_000);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { unclaimed: 1 });
-  assert.ok(
-    scene.log.events("info").some((event) => event === "claim_failed.fee_raised"),
-  );
+  assert.ok(scene.log.linesOf("claim_failed.fee_raised").length > 0);
   await scene.clock.advance(86_400_000);
   await claimAll(scene, rounds);
   assert.deepEqual(scene.states(), { claimed: 1 });

@@ -1,3 +1,4 @@
+import { isFinalRefusal } from "../../../../src/messaging/fees/rewards/reward_decisions.ts";
 import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import assert from "node:assert/strict";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
@@ -6,7 +7,7 @@ import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { recordDeliveries } from "../../../../src/messaging/relay/receipts.ts";
 import { RewardRounds, rewardsWorker } from "../../../../src/messaging/fees/rewards/rewards_worker.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { a, c, hubName, Scene, type SceneOptions } from "../scene.ts";
+import { a, c, dieAt, hubName, Scene, type SceneOptions, sceneWith } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 
 const never = new AbortController().signal;
@@ -25,9 +26,14 @@ function request(nonce: bigint, changes: Partial<{ source: typeof a; from: Uint8
   });
 }
 
-async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
-  const scene = new Scene({ chains: [a], hasHubSigner: true, ...options });
-  await scene.blocks(8);
+/** A chain and a hub that knows our account; with a rotation of ours that is rewarded unless `setId` is 0. */
+async function rewarded(options: SceneOptions & { readonly setId?: bigint } = {}): Promise<Scene> {
+  const { setId = 7n, ...rest } = options;
+  const scene = await sceneWith({ chains: [a], hasHubSigner: true, ...rest });
+  if (setId === 0n) return scene;
+  scene.hub.rewards.rotations.set(`rotation ${a} ${setId}`, 3n);
+  recordRotation(scene, setId);
+  await scene.blocks(5);
   return scene;
 }
 
@@ -54,12 +60,14 @@ function deliverListed(scene: Scene, nonce: bigint, relayer = scene.address(a)):
 }
 
 /** A rotation of ours, as a scan records it. */
-function recordRotation(
-  { ledger }: Scene,
-  { chain, height, setId }: { readonly chain: typeof a; readonly height: bigint; readonly setId: bigint },
-): void {
-  const payload = new Uint8Array();
-  ledger.rewards.record({ kind: "rotation", chain, reference: setId.toString(), height, payload });
+function recordRotation(scene: Scene, setId: bigint, height = scene.node(a).head.height): void {
+  const reward = {
+    kind: "rotation",
+    chain: a,
+    reference: setId.toString(),
+    payload: new Uint8Array(),
+  } as const;
+  scene.ledger.transaction(() => void scene.ledger.rewards.record({ ...reward, height }));
 }
 
 Deno.test("rewards: only deliveries of requests of the hub's listed modules are recorded, each once", () => {
@@ -83,10 +91,7 @@ Deno.test("rewards: only deliveries of requests of the hub's listed modules are 
 });
 
 Deno.test("rewards: a rotation and a listed request are claimed for the hub account, final before they count", async () => {
-  const scene = await sceneWith();
-  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
-  const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
+  const scene = await rewarded();
   const commitment = deliverListed(scene, 1n);
   await scene.blocks(5);
   const rounds = new RewardRounds(scene.context);
@@ -102,11 +107,7 @@ Deno.test("rewards: a rotation and a listed request are claimed for the hub acco
 });
 
 Deno.test("rewards: with a database that lacks a claim its block has to be final, and one that is not is made again", async () => {
-  const scene = await sceneWith();
-  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
-  const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
-  await scene.blocks(5);
+  const scene = await rewarded();
   await new RewardRounds(scene.context).run(never);
   await scene.blocks(1);
   // The journal of a replica that is behind.
@@ -130,10 +131,9 @@ Deno.test("rewards: with a database that lacks a claim its block has to be final
 });
 
 Deno.test("rewards: they wait for a height of the chain on the hub, and without a hub signer forever", async () => {
-  const scene = await sceneWith();
+  const scene = await rewarded({ setId: 0n });
   scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
-  const height = scene.node(a).head.height + 20n;
-  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
+  recordRotation(scene, 7n, scene.node(a).head.height + 20n);
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["7"]), ["pending"]);
   await scene.blocks(30);
@@ -145,13 +145,9 @@ Deno.test("rewards: they wait for a height of the chain on the hub, and without 
 });
 
 Deno.test("rewards: what was paid, is not offered or is not ours ends without a claim", async () => {
-  const scene = await sceneWith();
-  const { height } = scene.node(a).head;
-  scene.hub.rewards.rotations.set(`rotation ${a} 1`, 3n);
+  const scene = await rewarded({ setId: 1n });
   scene.hub.rewards.paid.add(`rotation ${a} 1`);
-  scene.ledger.transaction(() => {
-    for (const setId of [1n, 2n]) recordRotation(scene, { chain: a, height, setId });
-  });
+  recordRotation(scene, 2n);
   const foreign = deliverListed(scene, 5n, new Uint8Array(20).fill(4));
   await scene.blocks(5);
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
@@ -163,11 +159,7 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
 });
 
 Deno.test("rewards: a refusal that may pass is tried again after ten minutes", async () => {
-  const scene = await sceneWith();
-  scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
-  const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
-  await scene.blocks(5);
+  const scene = await rewarded();
   scene.hub.hubCalls.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
   const rounds = new RewardRounds(scene.context);
   assert.equal(await rounds.run(never), 0);
@@ -179,14 +171,12 @@ Deno.test("rewards: a refusal that may pass is tried again after ten minutes", a
 });
 
 Deno.test("rewards: the worker claims by itself, oldest first", async () => {
-  const scene = await sceneWith();
+  const scene = await rewarded({ setId: 0n });
   const { height } = scene.node(a).head;
-  scene.ledger.transaction(() => {
-    for (const [index, setId] of [9n, 3n, 5n].entries()) {
-      scene.hub.rewards.rotations.set(`rotation ${a} ${setId}`, 1n);
-      recordRotation(scene, { chain: a, height: height - BigInt(index), setId });
-    }
-  });
+  for (const [index, setId] of [9n, 3n, 5n].entries()) {
+    scene.hub.rewards.rotations.set(`rotation ${a} ${setId}`, 1n);
+    recordRotation(scene, setId, height - BigInt(index));
+  }
   await scene.blocks(5);
   const stop = new AbortController();
   const run = rewardsWorker(scene.context).run(stop.signal).catch(() => {});
@@ -200,22 +190,9 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchOutcome"])
   for (const when of ["before", "after"] as const) {
     Deno.test(`rewards: killed ${when} ${method}, a restart claims once`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
-        const scene = new Scene({ chains: [a], hasHubSigner: true, ledger });
-        await scene.blocks(8);
-        scene.hub.rewards.rotations.set(`rotation ${a} 7`, 3n);
-        const { height } = scene.node(a).head;
-        scene.ledger.transaction(() => void recordRotation(scene, { chain: a, height, setId: 7n }));
-        await scene.blocks(5);
-        const kill = new AbortController();
-        scene.hub.faults.add(method, { kind: "interrupt", when, act: () => kill.abort(new Error("killed")) });
+        const scene = await rewarded({ ledger });
         const dying = new RewardRounds(scene.context);
-        for (let round = 0; round < 5 && !kill.signal.aborted; round++) {
-          await dying.run(kill.signal).catch((error: unknown) => {
-            if (!kill.signal.aborted) throw error;
-          });
-          await scene.blocks(1);
-        }
-        assert.ok(kill.signal.aborted, "it was never killed");
+        await dieAt({ scene, on: scene.hub, method, when }, (signal) => dying.run(signal));
         scene.connect(reopen());
         const rounds = new RewardRounds(scene.context);
         for (let round = 0; round < 20; round++) {
@@ -228,4 +205,25 @@ for (const method of ["dryRunCall", "prepareCall", "broadcast", "fetchOutcome"])
       });
     });
   }
+}
+
+for (
+  const [error, state] of [
+    ["OutboundRotationAlreadyClaimed", "pending"],
+    ["OutboundRequestAlreadyClaimed", "pending"],
+    ["OutboundNoRewardConfigured", "refused"],
+    ["OutboundSignerMismatch", "refused"],
+    ["OutboundRequestNoRewardConfigured", "refused"],
+    ["OutboundRequestSignerMismatch", "refused"],
+    ["OutboundRequestNotKnown", "refused"],
+    ["OutboundDestinationStateNotKnown", "pending"],
+    ["OutboundDeliveryNotProven", "pending"],
+    ["OutboundRewardTransferFailed", "pending"],
+    ["SomethingNew", "pending"],
+    [undefined, "pending"],
+  ] as const
+) {
+  Deno.test(`rewards: after ${error ?? "a refusal without a reason"} a claim is ${state}`, () => {
+    assert.equal(isFinalRefusal(error) ? "refused" : "pending", state);
+  });
 }

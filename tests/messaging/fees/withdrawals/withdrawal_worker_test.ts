@@ -8,7 +8,7 @@ import {
 import type { WithdrawalRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { openMemoryLedger } from "../../../support/ledger.ts";
-import { a, b, keyOf, lone, Scene, type SceneOptions } from "../scene.ts";
+import { a, b, dieAt, keyOf, lone, Scene, type SceneOptions, sceneWith } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { MemoryGates } from "../../../support/memory_gates.ts";
@@ -18,15 +18,9 @@ import assert from "node:assert/strict";
 const never = new AbortController().signal;
 const one = 10n ** 18n;
 
-async function sceneWith(options: SceneOptions = {}): Promise<Scene> {
-  const scene = new Scene({ chains: [a, b], ...options });
-  await scene.blocks(8);
-  return scene;
-}
-
 /** A scene with 150 units of ours on the hub. */
 async function credited(options?: SceneOptions): Promise<{ scene: Scene; rounds: WithdrawalRounds }> {
-  const scene = await sceneWith(options);
+  const scene = await sceneWith({ chains: [a, b], ...options });
   scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   return { scene, rounds: new WithdrawalRounds(scene.context) };
 }
@@ -76,7 +70,7 @@ Deno.test("withdrawals: a balance is ordered, found on the hub, delivered, and d
 });
 
 Deno.test("withdrawals: the row is on disk before the hub hears of the order", async () => {
-  const scene = await sceneWith();
+  const scene = await sceneWith({ chains: [a, b] });
   scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   let seen: readonly string[] = [];
   let submitted: number | undefined;
@@ -110,7 +104,7 @@ Deno.test("withdrawals: what operator or hub find too little stays, and one line
 
 Deno.test("withdrawals: hub account only, chain address only, both: each is signed with its own key and paid to us (F25)", async () => {
   for (const [own, hubAccount] of [[0n, 200n], [200n, 0n], [150n, 200n]] as const) {
-    const scene = await sceneWith({ hasHubSigner: true });
+    const scene = await sceneWith({ chains: [a, b], hasHubSigner: true });
     scene.hub.accounts.credit(a, scene.address(a), own * one);
     scene.hub.accounts.credit(a, scene.hub.relayer, hubAccount * one);
     const rounds = new WithdrawalRounds(scene.context);
@@ -129,7 +123,7 @@ Deno.test("withdrawals: hub account only, chain address only, both: each is sign
 });
 
 Deno.test("withdrawals: an address of earlier deliveries is emptied if its key is there, and reported if it is not", async () => {
-  const scene = await sceneWith({ keys: { [a]: 1, [b]: 2 } });
+  const scene = await sceneWith({ chains: [a, b], keys: { [a]: 1, [b]: 2 } });
   scene.deliver(1, { source: a, dest: b });
   scene.hub.accounts.credit(a, toEvmAddress(keyOf(2)), 200n * one);
   const stranger = new Uint8Array(20).fill(5);
@@ -197,7 +191,7 @@ async function payAgain(isRejected: boolean): Promise<void> {
 }
 
 Deno.test("withdrawals: those ordered elsewhere are found and delivered, also while other rows fail", async () => {
-  const scene = await sceneWith();
+  const scene = await sceneWith({ chains: [a, b] });
   scene.hub.accounts.payOut(a, scene.address(a), 40n * one);
   scene.hub.accounts.payOut(b, scene.address(b), 50n * one);
   scene.hub.accounts.payOut(a, new Uint8Array(20).fill(8), 60n * one);
@@ -214,11 +208,10 @@ Deno.test("withdrawals: those ordered elsewhere are found and delivered, also wh
 });
 
 Deno.test("withdrawals: a payment that the leg read before it was known as one is delivered at once", async () => {
-  const scene = await sceneWith();
+  const scene = await sceneWith({ chains: [a, b] });
   scene.hub.accounts.payOut(a, scene.address(a), 40n * one);
   await scene.blocks(5);
-  const events = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n, 10n, 11n, 12n, 13n]
-    .flatMap((height) => scene.hubNode.block(height)?.events ?? []);
+  const events = await scene.hub.fetchEvents(1n, scene.hubNode.head.height, never);
   const [sent] = events.flatMap((event) => event.kind === "message" ? [event] : []);
   assert.ok(sent !== undefined);
   const ends = { source: scene.hub.id.stateMachine, target: a };
@@ -250,7 +243,7 @@ Deno.test("withdrawals: a payment that the chain refuses is tried again every 30
   }
   const pauses = attempts.slice(1).map((atMs, index) => Math.round((atMs - (attempts[index] ?? 0)) / 1_000));
   assert.deepEqual([attempts.length >= 3, [...new Set(pauses)]], [true, [300]]);
-  assert.equal(scene.log.lines.filter(({ event }) => event === "payment_delayed.rejected").length, 1);
+  assert.equal(scene.log.linesOf("payment_delayed.rejected").length, 1);
   scene.node(a).failing.clear();
   await scene.blocks(300);
   await payAll(scene, rounds);
@@ -275,11 +268,9 @@ Deno.test("withdrawals: a payment that is mined without effect comes back, and i
 });
 
 Deno.test("withdrawals: a payment that is mined without effect has its gate read again before another is sent", async () => {
-  const scene = await sceneWith({ chains: [a] });
+  const { scene, rounds } = await credited({ chains: [a] });
   const gates = new MemoryGates(scene.clock);
   scene.chain(a).gates = gates;
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
   const act = (): void => {
     gates.others = toEvmAddress(keyOf(5));
     const commitment = rows(scene)[0]?.dispatch?.commitment;
@@ -297,14 +288,12 @@ Deno.test("withdrawals: a payment that is mined without effect has its gate read
 });
 
 Deno.test("withdrawals: an account without gas is reported, and its payment goes when it is funded", async () => {
-  const scene = await sceneWith();
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  const { scene, rounds } = await credited();
   scene.node(a).unfunded.add(toHex(scene.address(a)));
-  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 90);
   assert.equal(rows(scene)[0]?.state, "dispatched");
-  const told = scene.log.lines.filter(({ event }) => event === "balance_insufficient");
+  const told = scene.log.linesOf("balance_insufficient");
   assert.equal(told.length, 1);
   scene.node(a).unfunded.clear();
   await payAll(scene, rounds);
@@ -313,16 +302,14 @@ Deno.test("withdrawals: an account without gas is reported, and its payment goes
 
 Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with one line, and goes when gas is cheaper", async () => {
   // 100,000 gas at 2,000 dollars: 75 gwei make 15 dollars.
-  const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
+  const { scene, rounds } = await credited({ price27: 2_000n * 10n ** 27n });
   scene.node(a).priceWei = 75n * 10n ** 9n;
   scene.chain(a).balanceWei = 10n ** 20n;
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 1_300);
   assert.equal(rows(scene)[0]?.state, "dispatched");
   assert.equal(paidOn(scene, a), 0);
-  const told = scene.log.lines.filter(({ event }) => event === "payment_delayed.cost");
+  const told = scene.log.linesOf("payment_delayed.cost");
   assert.deepEqual(told.map(({ fields }) => [fields["costUsd"], fields["mostUsd"]]), [
     ["15", "14.999999999999999999"],
   ]);
@@ -333,10 +320,9 @@ Deno.test("withdrawals: a payment whose delivery costs a tenth of it waits with 
 });
 
 Deno.test("withdrawals: a payment whose gas comes to cost a tenth of it just before it is signed is not sent", async () => {
-  const scene = await sceneWith({ price27: 2_000n * 10n ** 27n });
+  const { scene, rounds } = await credited({ price27: 2_000n * 10n ** 27n });
   scene.node(a).priceWei = 74n * 10n ** 9n;
   scene.chain(a).balanceWei = 10n ** 20n;
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
   let signings = 0;
   scene.chain(a).faults.add("sign", {
     kind: "interrupt",
@@ -346,7 +332,6 @@ Deno.test("withdrawals: a payment whose gas comes to cost a tenth of it just bef
       scene.node(a).priceWei = 75n * 10n ** 9n;
     },
   });
-  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   await payAll(scene, rounds, 1_300);
   assert.deepEqual([signings, paidOn(scene, a)], [1, 0]);
@@ -379,10 +364,8 @@ Deno.test("withdrawals: the first round comes a minute after the start, the next
 });
 
 Deno.test("withdrawals: a round in which the hub does not answer is not completed", async () => {
-  const scene = await sceneWith({ chains: [a] });
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  const { scene, rounds } = await credited({ chains: [a] });
   await scene.blocks(60);
-  const rounds = new WithdrawalRounds(scene.context);
   await scene.blocks(60);
   scene.hub.faults.add("fetchFeeBalance", { kind: "throw", code: "timeout" });
   assert.deepEqual(await rounds.orderDue(never), [{ chain: a, results: "unreachable" }]);
@@ -391,10 +374,8 @@ Deno.test("withdrawals: a round in which the hub does not answer is not complete
 });
 
 Deno.test("withdrawals: an order that the hub never takes is void after ten minutes, and the fees stay", async () => {
-  const scene = await sceneWith({ chains: [a] });
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  const { scene, rounds } = await credited({ chains: [a] });
   scene.hub.faults.add("broadcast", { kind: "throw", code: "timeout" }, { times: 1_000 });
-  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   for (let minute = 0; minute < 11; minute++) {
     await rounds.advance(never);
@@ -410,10 +391,8 @@ Deno.test("withdrawals: an order that the hub never takes is void after ten minu
 });
 
 Deno.test("withdrawals: an order whose nonce went to another relayer's signature is void once that is read", async () => {
-  const scene = await sceneWith({ chains: [a] });
-  scene.hub.accounts.credit(a, scene.address(a), 150n * one);
+  const { scene, rounds } = await credited({ chains: [a] });
   scene.hubNode.isFull = true;
-  const rounds = new WithdrawalRounds(scene.context);
   await rounds.orderNow(never);
   scene.hubNode.clearMempool();
   scene.hubNode.isFull = false;
@@ -467,24 +446,13 @@ for (const [where, method] of crashes) {
   for (const when of ["before", "after"] as const) {
     Deno.test(`withdrawals: killed ${when} ${method} of the ${where}, a restart pays out exactly once (F5)`, async () => {
       await withLedgerFile(new FakeClock(), async (ledger, reopen) => {
-        const scene = new Scene({ chains: [a], ledger });
-        await scene.blocks(8);
-        scene.hub.accounts.credit(a, scene.address(a), 150n * one);
-        const kill = new AbortController();
-        const act = (): void => kill.abort(new Error("killed"));
+        const { scene, rounds: dying } = await credited({ chains: [a], ledger });
         const on = where === "hub" ? scene.hub : scene.chain(a);
-        on.faults.add(method, { kind: "interrupt", when, act });
-        const dying = new WithdrawalRounds(scene.context);
-        const tolerate = (error: unknown): void => {
-          if (!kill.signal.aborted) throw error;
-        };
-        for (let round = 0; round < 30 && !kill.signal.aborted; round++) {
-          if (round === 0) await dying.orderNow(kill.signal).catch(tolerate);
-          await dying.advance(kill.signal).catch(tolerate);
-          if (!kill.signal.aborted) await scene.settle(a, kill.signal).catch(tolerate);
-          await scene.blocks(1);
-        }
-        assert.ok(kill.signal.aborted, "it was never killed");
+        await dieAt({ scene, on, method, when }, async (signal, round) => {
+          if (round === 0) await dying.orderNow(signal);
+          await dying.advance(signal);
+          await scene.settle(a, signal);
+        });
         scene.connect(reopen());
         await scene.blocks(2);
         const rounds = new WithdrawalRounds(scene.context);

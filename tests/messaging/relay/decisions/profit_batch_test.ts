@@ -32,36 +32,26 @@ function ids(decision: BatchDecision): { deliver: string[]; hold: string[] } {
   };
 }
 
-Deno.test("batch: fees that exactly reach messages and consensus proofs deliver all of them", () => {
-  // Each message needs 110, the consensus proofs 1,100.
-  const decision = decideBatch([offer("a", 660n), offer("b", 660n)], consensusProofs, rule);
-  assert.deepEqual(ids(decision), { deliver: ["a", "b"], hold: [] });
-});
+const RICH = 10n ** 30n;
+const short = "consensus_proofs_unprofitable";
 
-Deno.test("batch: one unit below, nothing is delivered and the reason is the consensus proofs", () => {
-  const decision = decideBatch([offer("a", 660n), offer("b", 659n)], consensusProofs, rule);
-  assert.deepEqual(ids(decision), {
-    deliver: [],
-    hold: ["a:consensus_proofs_unprofitable", "b:consensus_proofs_unprofitable"],
+/** Fees of messages a, b, c, of which each needs 110 and the proofs 1,100; what is delivered, and what is held why. */
+const batches: readonly [string, (bigint | undefined)[], string[], string[], Partial<ProfitRule>?][] = [
+  ["fees that exactly reach messages and proofs deliver all", [660n, 660n], ["a", "b"], []],
+  ["one unit below, nothing is delivered", [660n, 659n], [], [`a:${short}`, `b:${short}`]],
+  ["what does not pay for itself is dropped", [109n, 1_300n, 110n], ["b", "c"], ["a:unprofitable"]],
+  ["a rich one carries no poor one", [0n, 1_350n, 50n], ["b"], ["a:unprofitable", "c:unprofitable"]],
+  ["an unknown fee counts for nothing", [undefined, 1_210n], ["b"], ["a:fee_unknown"]],
+  ["nothing goes without a price", [RICH, RICH], [], ["a:price_unknown", "b:price_unknown"], {
+    price27: undefined,
+  }],
+];
+for (const [what, fees, deliver, hold, changes] of batches) {
+  Deno.test(`batch: ${what} (F22)`, () => {
+    const offers = fees.map((fee18, index) => offer("abc".charAt(index), fee18));
+    assert.deepEqual(ids(decideBatch(offers, consensusProofs, { ...rule, ...changes })), { deliver, hold });
   });
-});
-
-Deno.test("batch: a message that does not pay for itself is dropped, the rest still pays", () => {
-  const decision = decideBatch(
-    [offer("a", 109n), offer("b", 1_300n), offer("c", 110n)],
-    consensusProofs,
-    rule,
-  );
-  assert.deepEqual(ids(decision), { deliver: ["b", "c"], hold: ["a:unprofitable"] });
-});
-
-Deno.test("batch: a rich message carries no poor one, which is dropped before the rest pays for the proofs (F22)", () => {
-  const offers = [offer("a", 0n), offer("b", 1_350n), offer("c", 50n)];
-  assert.deepEqual(ids(decideBatch(offers, consensusProofs, rule)), {
-    deliver: ["b"],
-    hold: ["a:unprofitable", "c:unprofitable"],
-  });
-});
+}
 
 Deno.test("batch: neither a rewarded request nor a payment of our own takes the consensus proofs along for nothing", () => {
   for (const isOwnPayment of [true, false]) {
@@ -93,21 +83,6 @@ for (const profitPercent of [0, 10]) {
     );
   });
 }
-
-Deno.test("batch: without a price nothing goes out, whatever it earns", () => {
-  const unknown = { ...rule, price27: undefined };
-  const rich = 10n ** 30n;
-  const offers = [offer("a", rich), offer("l", rich)];
-  assert.deepEqual(ids(decideBatch(offers, consensusProofs, unknown)), {
-    deliver: [],
-    hold: ["a:price_unknown", "l:price_unknown"],
-  });
-});
-
-Deno.test("batch: an unknown fee holds its message and counts for nothing", () => {
-  const decision = decideBatch([offer("a", undefined), offer("b", 1_210n)], consensusProofs, rule);
-  assert.deepEqual(ids(decision), { deliver: ["b"], hold: ["a:fee_unknown"] });
-});
 
 Deno.test("batch: two messages with one id are a defect", () => {
   assert.throws(() => decideBatch([offer("a", 1n), offer("a", 2n)], undefined, rule));

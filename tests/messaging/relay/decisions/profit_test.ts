@@ -78,13 +78,6 @@ Deno.test("profit: the data cost of an OP-stack chain can make the difference (F
   assert.equal(withData.numbers.costUsd18, COST + 3_000_000_000_000_000n);
 });
 
-Deno.test("profit: a fee that is raised while the message is held delivers it (F22)", () => {
-  const required = { ...rule, profitPercent: 10 };
-  const held = decideProfit({ ...offer, fee18: COST }, required);
-  assert.equal(held.kind, "hold");
-  assert.equal(decideProfit({ ...offer, fee18: held.numbers.requiredUsd18 }, required).kind, "deliver");
-});
-
 Deno.test("profit: no message is delivered without a fee, or while fee and price are unknown", () => {
   const unpriced = { ...rule, profitPercent: 5, price27: undefined };
   for (const isOwnPayment of [true, false]) {

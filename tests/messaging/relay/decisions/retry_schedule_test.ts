@@ -18,32 +18,24 @@ function delays(
   );
 }
 
-Deno.test("retries: transient faults are retried from 2 s to 5 min, whatever the operator set", () => {
-  assert.deepEqual(delays("transient", [1, 2, 3, 8, 9, 100]), [
-    2_000,
-    4_000,
-    8_000,
-    256_000,
-    300_000,
-    300_000,
-  ]);
-});
+const MIN_MS = 60_000;
+const MOST_MS = 6 * 60 * MIN_MS;
 
-Deno.test("retries: what the hub cannot take yet is retried from 15 s to 10 min", () => {
-  assert.deepEqual(delays("hub_waiting", [1, 2, 6, 7, 50]), [15_000, 30_000, 480_000, 600_000, 600_000]);
-});
-
-Deno.test("retries: what the hub refused is retried from 15 s to 6 h", () => {
-  const hour = 3_600_000;
-  assert.deepEqual(delays("hub_refused", [1, 2, 3, 6, 7, 50]), [
-    15_000,
-    60_000,
-    240_000,
-    15_360_000,
-    6 * hour,
-    6 * hour,
-  ]);
-});
+/** What kind of failure, the operator's frequency, the attempts, and the pauses after them. */
+const schedules: readonly [RetryClass, number | undefined, readonly number[], readonly number[]][] = [
+  ["transient", 600, [1, 2, 3, 8, 9, 100], [2_000, 4_000, 8_000, 256_000, 5 * MIN_MS, 5 * MIN_MS]],
+  ["hub_waiting", undefined, [1, 2, 6, 7, 50], [15_000, 30_000, 8 * MIN_MS, 10 * MIN_MS, 10 * MIN_MS]],
+  ["hub_refused", undefined, [1, 2, 3, 6, 7], [15_000, MIN_MS, 4 * MIN_MS, 256 * MIN_MS, MOST_MS]],
+  ["slow", undefined, [1, 2, 3, 6, 7], [10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, 320 * MIN_MS, MOST_MS]],
+  ["failed", 600, [1, 10, 11, 12, 30], [10 * MIN_MS, 10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, MOST_MS]],
+  ["failed", 10 * 3_600, [1, 40], [600 * MIN_MS, 600 * MIN_MS]],
+  ["failed", undefined, [1, 5], [NEVER_MS, NEVER_MS]],
+];
+for (const [retryClass, frequencySec, attempts, pauses] of schedules) {
+  Deno.test(`retries: pauses of ${retryClass}, with a frequency of ${frequencySec} s`, () => {
+    assert.deepEqual(delays(retryClass, attempts, frequencySec), pauses);
+  });
+}
 
 Deno.test("retries: what the hub refuses ends after ten times or 30 days, unless a timeout ends it", () => {
   const day = 86_400_000;
@@ -57,32 +49,6 @@ Deno.test("retries: what the hub refuses ends after ten times or 30 days, unless
   assert.deepEqual([ends(9, day), ends(10, day), ends(1, 30 * day)], [false, true, true]);
   assert.deepEqual([ends(10, day, 20 * day), ends(100, 40 * day, day)], [false, false]);
   assert.equal(ends(10, day, 31 * day), true, "a timeout in the far future is none");
-});
-
-Deno.test("retries: what no node traces is tried again after 10 min at first, then up to every 6 h", () => {
-  assert.deepEqual(delays("slow", [1, 2, 3, 6, 7, 50]), [
-    600_000,
-    1_200_000,
-    2_400_000,
-    19_200_000,
-    6 * 3_600_000,
-    6 * 3_600_000,
-  ]);
-});
-
-Deno.test("retries: a failed message waits for unprofitable_retry_frequency, longer after ten attempts, at most 6 h", () => {
-  assert.deepEqual(
-    delays("failed", [1, 10, 11, 12, 30], 600),
-    [600_000, 600_000, 1_200_000, 2_400_000, 6 * 3_600_000],
-  );
-});
-
-Deno.test("retries: a frequency above 6 h is kept as it is", () => {
-  assert.deepEqual(delays("failed", [1, 40], 10 * 3_600), [36_000_000, 36_000_000]);
-});
-
-Deno.test("retries: without a frequency a failed message is not retried", () => {
-  assert.deepEqual(delays("failed", [1, 5]), [NEVER_MS, NEVER_MS]);
 });
 
 Deno.test("retries: jitter spreads a delay by a quarter to both sides", () => {

@@ -179,7 +179,16 @@ Deno.test("replacement: neither a further delivery nor a cancellation costs more
     work.replacing.maximumWei = work.fixture.two.priceWei;
     await patience(work, hasProfitRule ? profitOf(work.relayer, 10) : undefined);
     assert.deepEqual(rowsOf(work).map(({ kind }) => kind), ["delivery"]);
+    assert.equal(work.relayer.two.calls.filter((method) => method === "broadcast").length, 2, "sent again");
   }
+});
+
+Deno.test("replacement: a message that another transaction carries by now stays there", async () => {
+  const work = await waiting();
+  const { submissions } = work.relayer.ledger;
+  for (const { id } of rowsOf(work)) submissions.settleItems(id, [work.first.commitment], "not_handled");
+  await patience(work);
+  assert.deepEqual(rowsOf(work).map(({ id }) => submissions.itemsOf(id).length), [1, 0]);
 });
 
 Deno.test("replacement: what others have delivered meanwhile is cancelled, not sent for more", async () => {
