@@ -49,7 +49,7 @@ import {
 } from "../../../../../src/core/evm/beefy_client_state.ts";
 import { decodeStrict, u64 } from "../../../../../src/core/encoding/scale.ts";
 import { bagPeaks, toSubtrees } from "../../../../../src/core/merkle/mmr.ts";
-import { readVectors, type VectorNode } from "../../../vector_node.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import fc from "fast-check";
 import { MountainRange, topPosition } from "../../../../../devnet/trie/mmr_range.ts";
@@ -57,9 +57,9 @@ import { authoritiesRoot } from "../../../../../devnet/relay/validators.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
 
-const accepted: readonly VectorNode[] = (await readVectors("beefy-ecdsa-accepted.json")).list("cases");
-const rejected: readonly VectorNode[] = (await readVectors("beefy-ecdsa-rejected.json")).list("cases");
-const sp1 = await readVectors("beefy-sp1.json");
+const accepted: readonly VectorNode[] = readVector("beefy-ecdsa-accepted").list("cases");
+const rejected: readonly VectorNode[] = readVector("beefy-ecdsa-rejected").list("cases");
+const sp1 = readVector("beefy-sp1");
 
 function stateOf(vector: VectorNode, path: string): BeefyClientState {
   const state = decodeBeefyClientState(vector.bytes(path));
@@ -232,8 +232,8 @@ Deno.test("entries of a payload keep their bytes, whatever names they have", () 
   assert.deepEqual(decodeNaiveProof(encodeNaiveProof(named)).relay.commitment, decoded.commitment);
 });
 
-Deno.test("the root of the authorities that a relay chain's genesis holds", async () => {
-  const keyset = await readVectors("beefy-keyset.json");
+Deno.test("the root of the authorities that a relay chain's genesis holds", () => {
+  const keyset = readVector("beefy-keyset");
   const keys = decodeAuthorities(keyset.bytes("beefy_authorities"));
   assert.deepEqual(keys.map((key) => authorityLeaf(authorityAddress(key))), keyset.hashes("leaf_hashes"));
   assert.equal(authoritiesRoot(keys), keyset.text("root"));
@@ -247,8 +247,8 @@ Deno.test("a key that is no point of the curve stands for 20 zero bytes", () => 
   assert.equal(leaf, authorityLeaf(new Uint8Array(20)));
 });
 
-Deno.test("SCALE of a parachain header, a commitment and a leaf", async () => {
-  const codec = await readVectors("beefy-codec.json");
+Deno.test("SCALE of a parachain header, a commitment and a leaf", () => {
+  const codec = readVector("beefy-codec");
   const header = decodeSubstrateHeader(codec.bytes("header.scale"));
   assert.equal(header.number, Number(codec.integer("header.number")));
   assert.equal(header.stateRoot, codec.text("header.state_root"));
@@ -318,8 +318,8 @@ Deno.test("proofs of any leaves of any tree lead to its root", () => {
   ));
 });
 
-Deno.test("the real justification of 400 validators: bit field, commitment and signers", async () => {
-  const real = await readVectors("beefy-justification.json");
+Deno.test("the real justification of 400 validators: bit field, commitment and signers", () => {
+  const real = readVector("beefy-justification");
   const bytes = real.bytes("justification");
   const decoded = decodeBeefyJustification(bytes);
   assert.equal(toHex(encodeBeefyJustification(decoded)), toHex(bytes));
@@ -337,10 +337,8 @@ Deno.test("the real justification of 400 validators: bit field, commitment and s
   assert.deepEqual([first, second], signers.slice(0, 2).map((each) => each.json));
 });
 
-Deno.test("calls of Polkadot's light client in production: commitment, signers, and the paths of authorities and leaf", async () => {
-  const files = await Promise.all(
-    ["beefy-polkadot-mainnet.json", "real/beefy-polkadot.json"].map(readVectors),
-  );
+Deno.test("calls of Polkadot's light client in production: commitment, signers, and the paths of authorities and leaf", () => {
+  const files = ["beefy-polkadot-mainnet", "real/beefy-polkadot"].map(readVector);
   for (const call of files.flatMap((file) => file.list("cases"))) {
     const commitment = {
       payload: [{ id: "mh", data: call.bytes("mmr_root") }],
