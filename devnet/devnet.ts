@@ -3,7 +3,7 @@
  * process and its children.
  * Start reading at {@link startDevnet}; what can be sent over it is in `messages.ts`.
  */
-import type { EvmHostParam } from "./hub/pallets/host_params.ts";
+import type { EvmHostParam } from "./hub/pallets/host_executive.ts";
 import { fromHex } from "../src/core/encoding/bytes.ts";
 import { encodeBeefyClientState } from "../src/core/evm/beefy_client_state.ts";
 import {

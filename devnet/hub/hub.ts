@@ -213,6 +213,11 @@ export class Hub extends SimulatedNode {
     return name;
   }
 
+  /** Writes what the consensus clients are told by governance and fishermen: items of `consensusSettings`. */
+  change(write: AdminAction): Promise<BlockName> {
+    return this.#enqueue(write);
+  }
+
   /** Creates or replaces a light client. */
   createConsensusClient(client: NewConsensusClient): Promise<BlockName> {
     return this.#enqueue((execution) => this.#node.ismp.createConsensusClient(execution, client));

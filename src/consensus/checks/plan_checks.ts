@@ -40,7 +40,7 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
     ...ofHub.jobs,
     ...knownRows([about(stateMachine).ok("signer", found)]),
     ...proved.flatMap((prover) => planProver(hub, prover)),
-    ...subjects.planEndpointChecks?.() ?? [],
+    ...subjects.endpointChecks ?? [],
     ...followers.flatMap((follower) => follower.planChecks?.() ?? []),
     ...knownRows(losses),
     ...others,

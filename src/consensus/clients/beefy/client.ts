@@ -87,7 +87,7 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
       ...others,
     };
   },
-  createChecks: ({ network, hub: { stateMachine: chain } }, values) =>
+  createCheck: ({ network, hub: { stateMachine: chain } }, values) =>
     values && checkRelayNode(network.clock, () => connectRelay(network, chain, values), {
       chain,
       proves: "beefy",

@@ -74,7 +74,7 @@ export function planEvmChecks(
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
     job("host", async (signal) => (await find(signal)).rows),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
-    answered("state_proof", async (_, signal) => {
+    job("state_proof", async (signal) => {
       const height = await fetchKnownHeight(signal);
       return height === undefined ? [] : await probe(height, signal);
     }),

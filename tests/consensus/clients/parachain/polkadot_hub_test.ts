@@ -139,9 +139,9 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
     await change;
   };
   await told(/^KUSAMA-4009 does not list parachain 1000 in IsmpParachain\.Parachains: .*add_parachain/);
-  await govern(fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, 1000)));
+  await govern(fixture.hub.change(consensusSettings.followedParachain.to(undefined, 1000)));
   await told(/^KUSAMA-4009 has no slot duration of parachain 1000 .*IsmpParachain\.set_slot_duration/);
-  await govern(fixture.hub.governance.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
+  await govern(fixture.hub.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
   assert.deepEqual(await prover.check(never), []);
   await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
   const { code, detail } = await catchProverFault(prover.fetchInitialState(never));

@@ -153,8 +153,8 @@ Deno.test("gloas: a scheduled fork that this version does not know is a warning 
   equal((await fixture.prover(["newer"]).next(never)).kind, "nothing");
   equal(fixture.log.events("warn"), ["client_unusable.fork_not_followed"]);
   const rowsOf = async (host: string): Promise<(readonly [string, string])[]> => {
-    const plan = checkBeaconEndpoints(systemClock, { chain, network: sepolia, nodes: fixture.nodes([host]) });
-    const rows = await runChecks({ clock: systemClock }, plan(), never);
+    const job = checkBeaconEndpoints(systemClock, { chain, network: sepolia, nodes: fixture.nodes([host]) });
+    const rows = await runChecks({ clock: systemClock }, [job], never);
     return rows.filter(({ check }) => check === "beacon_forks").map(({ result, found }) => [result, found]);
   };
   const [[result, found] = ["", ""]] = await rowsOf("newer");
