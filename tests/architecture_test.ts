@@ -210,7 +210,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/beefy": 447,
   "core/chains": 12_028,
   "core/checks": 1225,
-  "core/commands": 1549,
+  "core/commands": 1546,
   "core/config": 3067,
   "core/encoding": 599,
   "core/evm": 1683,
@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_227,
+  "lines of src": 72_224,
   "lines of devnet": 29_829,
-  "lines of tests": 81_105,
+  "lines of tests": 81_103,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 72,
