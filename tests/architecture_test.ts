@@ -216,7 +216,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/evm": 1683,
   "core/hub_proofs": 721,
   "core/ismp": 1798,
-  "core/merkle": 877,
+  "core/merkle": 858,
   "core/pricing": 333,
   "core/rpc": 3555,
   "core/runtime": 1980,
@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_224,
-  "lines of devnet": 29_829,
-  "lines of tests": 81_103,
+  "lines of src": 72_205,
+  "lines of devnet": 29_749,
+  "lines of tests": 81_044,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 72,
