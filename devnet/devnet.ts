@@ -449,7 +449,6 @@ async function untilFirstUpdates(oracle: Oracle): Promise<void> {
 /** A node of the devnet is gone. */
 export class DevnetFault extends Error {
   override readonly name = "DevnetFault";
-  readonly code = "node_broken";
 }
 
 /** Rejects when the node of a chain ends before the devnet is stopped. */

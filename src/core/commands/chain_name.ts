@@ -1,9 +1,6 @@
 /** Chains as operators name them: by their section of the configuration, or as a state machine. Pure. */
-<<<<<<< HEAD
 import type { NamedSection } from "../config/chain_names.ts";
-=======
 import { recover } from "../encoding/coded_error.ts";
->>>>>>> int
 import { nearestWord } from "../config/spelling.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { CommandRefusal } from "./command.ts";

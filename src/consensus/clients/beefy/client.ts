@@ -142,8 +142,7 @@ function connectHost(
   return {
     client: delivery,
     check: (signal) => delivery.findProblems(signal),
-    planChecks: () =>
-      chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }).jobs,
+    planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
     close: () => chain.close(),
   };
 }

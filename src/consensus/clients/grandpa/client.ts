@@ -95,7 +95,7 @@ function connectFollower(
     proved: { target, prover },
     check: async (signal) => [...await target.check(signal), ...await check(signal)],
     planChecks: () => [
-      ...target.planChecks().jobs,
+      ...target.planChecks(),
       { chain: stateMachine, check: "host_view", run: check },
     ],
     // The prover closes its target.

@@ -282,7 +282,7 @@ function prunedBelow(height: bigint): Fetch {
 
 /** Rows about the proofs of the endpoints at a height. */
 async function probe(chain: EvmChain, height: bigint): Promise<readonly CheckRow[]> {
-  const { jobs } = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(height) });
+  const jobs = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(height) });
   return await jobs.find(({ check }) => check === "state_proof")?.run(never) ?? [];
 }
 

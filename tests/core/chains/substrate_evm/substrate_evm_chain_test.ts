@@ -152,7 +152,7 @@ for (const [makeStrange, check, expected] of strangers) {
 Deno.test("polkadot hub: the checks for the operator tell of both nodes", () =>
   withChain(async ({ chain, node }) => {
     const checks = { hub, fetchKnownHeight: () => Promise.resolve(3n) };
-    const rows = (await Promise.all(chain.planChecks(checks).jobs.map((job) => job.run(never)))).flat();
+    const rows = (await Promise.all(chain.planChecks(checks).map((job) => job.run(never)))).flat();
     const ofNode = rows.filter(({ endpoint }) => endpoint === node);
     assert.deepEqual(
       ofNode.map(({ check, result }) => `${check} ${result}`).sort(),

@@ -36,12 +36,12 @@ import {
   stateMachineParts,
   toConsensusStateId,
 } from "../../../../../src/core/ismp/state_machine.ts";
-import { readVectors, type VectorNode } from "../../../vector_node.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
 
-const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
-const rejected = (await readVectors("grandpa-rejected.json")).list("cases");
+const accepted = readVector("grandpa-accepted").list("cases");
+const rejected = readVector("grandpa-rejected").list("cases");
 
 /** A chain that follows every parachain that the vectors know, and has the tracked one as its hub. */
 function viewFor(tracked: StateMachine): GrandpaView {
@@ -239,7 +239,7 @@ function babe(variant: number, slot: bigint, more = 0): DigestItem {
   return { kind: "preRuntime", engine: "BABE", data };
 }
 
-const recorded = await readVectors("real/grandpa-bittensor.json");
+const recorded = readVector("real/grandpa-bittensor");
 const lastOfSet = decodeSubstrateHeader(recorded.bytes("header"));
 const handover: GrandpaFinalityProof = {
   block: recorded.hash("hash"),
