@@ -66,15 +66,6 @@ Deno.test("fleet: the relayer with the next number takes over from one that is g
   assert.equal(delivered(fixture.hub).length, sent.length);
 });
 
-Deno.test("fleet: the last one takes over when all others are gone", async () => {
-  const { fixture, fleet, sent } = await play();
-  const last = fleet[2] ?? assert.fail();
-  await work(last);
-  await fixture.clock.advance(2 * TAKE_OVER_MS);
-  await work(last);
-  assert.deepEqual(delivered(fixture.hub).sort(), sent.map(({ commitment }) => commitment).sort());
-});
-
 Deno.test("fleet: a delivery to a chain is shared by delivery_endpoints, not by number", async () => {
   const { fixture, fleet } = await play();
   const relayer = fleet[1] ?? assert.fail();

@@ -68,9 +68,7 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
 }
 
 Deno.test("leg: what an earlier run of the program held for an obstacle continues after a start", async () => {
-  const fixture = new Fixture();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const ledger = memoryLedger(fixture);
+  const { fixture, first: message, relayer: { ledger } } = await setUpWith(1);
   const obstacle: Obstacle = { reason: "target_unprovable", detail: "words" };
   const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
     const relayer = new Relayer(fixture, ledger);
@@ -86,9 +84,7 @@ Deno.test("leg: what an earlier run of the program held for an obstacle continue
 });
 
 Deno.test("leg: what was held because its source was not configured goes after a start with it", async () => {
-  const fixture = new Fixture();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const ledger = memoryLedger(fixture);
+  const { fixture, first: message, relayer: { ledger } } = await setUpWith(1);
   const without = new Relayer(fixture, ledger, { settings: { configured: new Set([names.hub, names.two]) } });
   await round(without, outbound(without));
   assert.deepEqual(without.stateOf(message), ["held", "no_fee_source"]);
@@ -123,7 +119,7 @@ for (
     target.freeze(false);
     await fixture.blocks(10);
     assert.ok(isDelivered(fixture, message));
-    const told = relayer.log.lines.filter(({ event }) => event === "host_resumed");
+    const told = relayer.log.linesOf("host_resumed");
     assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
     assert.equal(relayer.log.events("warn").length, 1);
   });
@@ -276,9 +272,8 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
 });
 
 Deno.test("settle worker: rows that no open transaction carries are settled again after a start", async () => {
-  const { fixture, relayer } = setUp();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await round(relayer, outbound(relayer));
+  const { fixture, relayer, leg, first: message } = await setUpWith(1);
+  await round(relayer, leg);
   const [journalled] = relayer.submissions(message);
   assert.ok(journalled !== undefined);
   relayer.ledger.transaction(() => {

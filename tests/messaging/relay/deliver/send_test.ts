@@ -264,7 +264,7 @@ Deno.test("send: a nonce above the one that the journal expects is reported once
     await fixture.sendFrom(fixture.hub, fixture.two, 1);
   }
   await round(relayer, leg);
-  const found = relayer.log.lines.filter(({ event }) => event === "account_shared.seen");
+  const found = relayer.log.linesOf("account_shared.seen");
   assert.deepEqual(found.map(({ level, fields }) => [level, fields["nonce"]]), [["info", 1n]]);
 });
 

@@ -106,8 +106,7 @@ Deno.test("competitors: a delivery that turns out to be ours after a reorganisat
 });
 
 Deno.test("competitors: a receipt that a second endpoint does not confirm ends nothing; the message waits and is checked again", async () => {
-  const { fixture, relayer } = setUp();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const { fixture, relayer, first: message } = await setUpWith(1);
   const competitor = new Relayer(fixture, memoryLedger(fixture), { number: 2 });
   await round(competitor, outbound(competitor));
   await fixture.blocks(1);
@@ -145,8 +144,7 @@ for (const hasWitness of [true, false]) {
 }
 
 Deno.test("competitors: after a batch that another relayer spoils with one message, messages pause and go in small batches, which grow again", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 8);
+  const { fixture, relayer, leg, messages } = await setUpWith(8);
   const sizes: number[] = [];
   for (const spoiled of [7, 0, undefined, undefined, undefined, undefined]) {
     const last = spoiled === undefined ? undefined : messages[spoiled];

@@ -28,8 +28,7 @@ function spoil(fixture: Fixture, message: Message): Message {
 }
 
 Deno.test("reverting message: two of them in one batch are both found, and no other message waits for longer than a round", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 16);
+  const { fixture, relayer, leg, messages } = await setUpWith(16);
   const bad = [spoil(fixture, messages[0]), spoil(fixture, messages[9])];
   trust(leg, messages);
   for (let times = 0; times < 10; times++) {

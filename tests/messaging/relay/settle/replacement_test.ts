@@ -356,9 +356,7 @@ Deno.test("replacement (F18): a transaction from before the database was lost is
   // The node still has the first one in its pool.
   replacing.fetchNonces = () => Promise.resolve({ latest: 0n, pending: 2n });
   const warnings = (): readonly unknown[] =>
-    relayer.log.lines.filter(({ event }) => event === "account_shared.ahead").map(({ fields }) =>
-      fields["nonce"]
-    );
+    relayer.log.linesOf("account_shared.ahead").map(({ fields }) => fields["nonce"]);
   // A nonce that endpoints showed when ours was signed is news of its own.
   reportForeign(relayer.on(relayer.two), 0n, "account_shared.seen");
   await fixture.clock.advance(60_000);
