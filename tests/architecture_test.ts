@@ -60,31 +60,11 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /core\/rpc\/a\.ts: imports point down only/,
   ],
   [
-    "a dynamic import to above",
-    { "core/runtime/a.ts": 'const b = await import("../rpc/b.ts");', "core/rpc/b.ts": "" },
-    /imports point down only/,
-  ],
-  [
-    "a re-export from above",
-    { "core/config/a.ts": 'export * from "../chains/b.ts";', "core/chains/b.ts": "" },
-    /imports point down only/,
-  ],
-  [
     "a program that imports the other one",
     { "messaging/a.ts": 'import { b } from "../consensus/b.ts";', "consensus/b.ts": "" },
     /messaging\/a\.ts: consensus may not be imported/,
   ],
-  [
-    "the core importing a program",
-    { "core/chains/a.ts": 'import "../../messaging/b.ts";' },
-    /messaging may not/,
-  ],
   ["the build importing the core", { "build/a.ts": 'import { b } from "../core/b.ts";' }, /stands apart/],
-  [
-    "a program importing the build",
-    { "messaging/a.ts": 'import { b } from "../build/b.ts";' },
-    /build may not/,
-  ],
   [
     "the protocol importing the runtime",
     { "core/ismp/a.ts": 'import type { Clock } from "../runtime/clock.ts";' },
@@ -101,11 +81,6 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /only consensus\/registry\.ts knows the light clients/,
   ],
   [
-    "the program importing a light client",
-    { "consensus/connect.ts": 'import "./clients/bsc/client.ts";' },
-    /only consensus\/registry\.ts knows the light clients/,
-  ],
-  [
     "the registry importing more of a light client than its definition",
     { "consensus/registry.ts": 'import "./clients/bsc/client.ts";\nimport "./clients/bsc/bsc_prover.ts";' },
     /lists definitions and nothing else/,
@@ -116,11 +91,6 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
     /protocol code is pure and may not import consensus\/clients\/bsc\/bsc_prover\.ts/,
   ],
   [
-    "rules of a light client importing a node's interface",
-    { "consensus/clients/bsc/spec/a.ts": 'import "../../../../core/rpc/fault.ts";' },
-    /protocol code is pure/,
-  ],
-  [
     "the protocol importing a library with effects",
     { "core/evm/a.ts": 'import { readFileSync } from "node:fs";' },
     /is pure and may not import node:fs/,
@@ -129,15 +99,7 @@ const wrong: readonly [string, Readonly<Record<string, string>>, RegExp][] = [
   ["a file outside of src", { "messaging/a.ts": 'import "../../tests/b.ts";' }, /no layer has \.\.\/tests/],
   ["Deno", { "messaging/run.ts": "const text = Deno.readTextFileSync(path);" }, /Deno must be handed in/],
   ["fetch", { "core/chains/a.ts": "const answer = await fetch(url);" }, /fetch must be handed in/],
-  ["fetch as a statement", { "core/chains/a.ts": "if (x) { fetch(url); }" }, /fetch must be handed in/],
   ["fetch as a value", { "core/chains/a.ts": "connect({ fetchFn: fetch });" }, /fetch must be handed in/],
-  ["fetch in a condition", { "core/chains/a.ts": "const a = b ? fetch(c) : d;" }, /fetch must be handed in/],
-  [
-    "fetch after a function that was handed another one",
-    { "core/chains/a.ts": "function a(fetch: F) { return fetch(b); }\nfunction c() { return fetch(d); }" },
-    /fetch must be handed in/,
-  ],
-  ["fetch in a template", { "core/chains/a.ts": "const a = `x ${await fetch(b)} y`;" }, /fetch must be/],
   [
     "a socket",
     { "core/rpc/endpoint_set.ts": "const socket = new WebSocket(url);" },
@@ -187,10 +149,7 @@ export class Events {
   async fetch(from: bigint, to: bigint): Promise<void> { await this.events.fetch(from, to); }
   readonly fetch: (url: string) => void;
 }
-async function load(url: string, fetch: Deps["fetch"]): Promise<void> {
-  return await fetch(url);
-}
-interface Deps { fetch(url: string): Promise<void>; fetch?: () => void }
+interface Deps { fetch?: () => void }
 const at = new Date(0);
 deps.fetch(url); deps.console.log(); this.#fetch(a);
 `;
@@ -231,56 +190,56 @@ Deno.test("source is stripped without losing lines or code", () => {
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   "build": 790,
-  "consensus": 2832,
+  "consensus": 2825,
   "consensus/checks": 174,
-  "consensus/clients/arbitrum": 726,
-  "consensus/clients/beefy": 2229,
-  "consensus/clients/bsc": 1417,
-  "consensus/clients/grandpa": 1429,
-  "consensus/clients/op_stack": 1370,
+  "consensus/clients/arbitrum": 727,
+  "consensus/clients/beefy": 2217,
+  "consensus/clients/bsc": 1405,
+  "consensus/clients/grandpa": 1420,
+  "consensus/clients/op_stack": 1369,
   "consensus/clients/parachain": 583,
-  "consensus/clients/polygon": 1876,
-  "consensus/clients/sync_committee": 4142,
+  "consensus/clients/polygon": 1867,
+  "consensus/clients/sync_committee": 4141,
   "consensus/commands": 383,
   "consensus/config": 848,
   "consensus/relay_chain": 437,
-  "consensus/rest": 228,
+  "consensus/rest": 226,
   "consensus/rollup": 1096,
-  "consensus/spec": 153,
-  "consensus/status": 421,
+  "consensus/spec": 150,
+  "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_115,
+  "core/chains": 12_034,
   "core/checks": 1225,
-  "core/commands": 1545,
-  "core/config": 3080,
-  "core/encoding": 582,
-  "core/evm": 1712,
-  "core/hub_proofs": 725,
-  "core/ismp": 1758,
+  "core/commands": 1541,
+  "core/config": 3074,
+  "core/encoding": 604,
+  "core/evm": 1685,
+  "core/hub_proofs": 721,
+  "core/ismp": 1800,
   "core/merkle": 914,
-  "core/pricing": 336,
+  "core/pricing": 333,
   "core/rpc": 3555,
-  "core/runtime": 1990,
-  "core/substrate": 262,
+  "core/runtime": 1987,
+  "core/substrate": 264,
   "core/telemetry": 2538,
   "messaging": 930,
   "messaging/checks": 283,
-  "messaging/commands": 1729,
+  "messaging/commands": 1633,
   "messaging/config": 587,
-  "messaging/fees": 2629,
-  "messaging/ledger": 4321,
-  "messaging/relay": 7066,
+  "messaging/fees": 2620,
+  "messaging/ledger": 4330,
+  "messaging/relay": 7069,
   "messaging/status": 1065,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_528,
-  "lines of devnet": 30_409,
-  "lines of tests": 84_362,
+  "lines of src": 72_320,
+  "lines of devnet": 29_903,
+  "lines of tests": 81_302,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
-  "files of src with one importer, in the same folder": 73,
+  "files of src with one importer, in the same folder": 72,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_596,
 };

@@ -45,7 +45,7 @@ const MAX_FAILED_POLLS = 10;
 
 /**
  * Starts a node on the newest blocks of the execution chain and waits until it serves.
- * @throws {BeaconFault} `electra_only`
+ * @throws {BeaconFault} `fulu_only`
  */
 export async function startBeacon(options: BeaconOptions): Promise<Beacon> {
   const beacon = new Beacon(options);

@@ -39,13 +39,8 @@ export interface BeaconQuestion {
 
 /** Makes the node say what is not true. Every hook gets each answer of the node and gives the one to be sent. */
 export interface BeaconLie {
-  /**
-   * @param body of an answer in JSON, a copy that may be changed in place. While this hook is there and `bytes` is
-   * not, askers who take both forms get JSON.
-   */
+  /** @param body of an answer in JSON, a copy that may be changed in place. */
   readonly json?: (question: BeaconQuestion, body: unknown) => unknown;
-  /** @param bytes of an answer in SSZ, a copy that may be changed in place. */
-  readonly bytes?: (question: BeaconQuestion, bytes: Uint8Array) => Uint8Array;
   /** An HTTP status of 400 or more instead of the answer; undefined leaves it. */
   readonly status?: (question: BeaconQuestion) => number | undefined;
 }
@@ -75,7 +70,7 @@ export interface BeaconOptions extends Partial<BeaconBehaviour> {
   /** @default Sepolia */
   readonly network?: BeaconNetwork;
   /**
-   * Epoch whose first block is the head at the start. The three epochs before have a block each. Electra at the
+   * Epoch whose first block is the head at the start. The three epochs before have a block each. Fulu at the
    * earliest. @default the ninth epoch of the second period of Fulu
    */
   readonly startEpoch?: number;
@@ -122,8 +117,8 @@ export class BeaconFault extends Error {
   override readonly name = "BeaconFault";
 
   constructor(
-    /** `finalized`: a reorg would have to undo what is final; `period_passed`; `electra_only`: too early a start. */
-    readonly code: "finalized" | "period_passed" | "electra_only",
+    /** `finalized`: a reorg would have to undo what is final; `period_passed`; `fulu_only`: too early a start. */
+    readonly code: "finalized" | "period_passed" | "fulu_only",
   ) {
     super(`The beacon chain cannot do that: ${code}`);
   }

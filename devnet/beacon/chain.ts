@@ -55,9 +55,9 @@ export class BeaconChain {
 
   constructor(options: ChainOptions) {
     const { network } = options;
-    const electra = network.forks.find((fork) => fork.name === "electra");
-    if (electra === undefined || BigInt(options.startEpoch - epochsBefore) < electra.epoch) {
-      throw new BeaconFault("electra_only");
+    const fulu = network.forks.find((fork) => fork.name === "fulu");
+    if (fulu === undefined || BigInt(options.startEpoch - epochsBefore) < fulu.epoch) {
+      throw new BeaconFault("fulu_only");
     }
     this.#options = options;
     const keys = new ValidatorKeys(options.validators);
@@ -65,7 +65,6 @@ export class BeaconChain {
       network,
       slotsPerEpoch: Number(network.slotsPerEpoch),
       epochsPerPeriod: Number(network.epochsPerPeriod),
-      fuluEpoch: Number(network.forks.find((fork) => fork.name === "fulu")?.epoch ?? -1n),
       gloasEpoch: Number(network.forks.find((fork) => fork.name === "gloas")?.epoch ?? -1n),
       committee: (period) => keys.committee(period),
     };

@@ -2,7 +2,7 @@
 import type { Node } from "@chainsafe/persistent-merkle-tree";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { fromHex } from "../../src/core/encoding/bytes.ts";
-import { type ChainRules, forkOf, lookaheadAt, queuesAt, upgradeToGloas } from "./state_transition.ts";
+import { type ChainRules, forkOf, queuesAt, upgradeToGloas } from "./state_transition.ts";
 import { evenVector, fields, stateOfFields, treesOf, zeroVector } from "./state_tree.ts";
 
 /** Sepolia's genesis (eth-clients/sepolia: metadata/genesis.ssz). The slots of the simulated chain are not in step. */
@@ -75,14 +75,14 @@ export function firstState(rules: ChainRules, slot: number, publicKeys: readonly
         { validatorIndex: 7, amount: 1_000_000_000n, withdrawableEpoch: epoch + 300 },
       ],
       pendingConsolidations: [],
-      proposerLookahead: lookaheadAt(epoch),
+      proposerLookahead: Array.from({ length: 64 }, (_, at) => (epoch + at) % 512),
     }),
     blockRoots: evenVector(olderBlock, 13),
     stateRoots: evenVector(madeUp("state", 0), 13),
     randaoMixes: evenVector(madeUp("mix", 0), 16),
     slashings: zeroVector(11),
   };
-  const state = stateOfFields(nodes, epoch < rules.fuluEpoch ? 37 : 38);
+  const state = stateOfFields(nodes);
   return rules.gloasEpoch >= 0 && epoch >= rules.gloasEpoch ? upgradeToGloas(rules, state, epoch) : state;
 }
 

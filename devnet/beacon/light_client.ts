@@ -5,7 +5,7 @@ import type { UpdateRecords } from "./chain.ts";
 import { branchOf, isGloasState, valueOf } from "./state_tree.ts";
 
 /** Generalized indices in Electra and Fulu. */
-export const earlierIndices = {
+const earlierIndices = {
   payloadInBody: 25,
   blockHashInBody: 812,
   finalizedRoot: 169,
@@ -13,7 +13,7 @@ export const earlierIndices = {
   nextSyncCommittee: 87,
 } as const;
 /** The same of Gloas. */
-export const gloasIndices = {
+const gloasIndices = {
   parentHashInBody: 2856,
   finalizedRoot: 735,
   currentSyncCommittee: 2945,
@@ -22,20 +22,6 @@ export const gloasIndices = {
 
 /** Length of the branch of an execution block hash in objects of Gloas. */
 const gloasBranchLength = 11;
-
-/** An object in both forms. */
-export interface LightClientForms {
-  json(): unknown;
-  serialize(): Uint8Array;
-}
-
-/** Both forms of a value. */
-export function formsOf<T>(
-  type: { toJson(value: T): unknown; serialize(value: T): Uint8Array },
-  value: T,
-): LightClientForms {
-  return { json: () => type.toJson(value), serialize: () => type.serialize(value) };
-}
 
 function earlierHeader(record: BeaconRecord): electra.LightClientUpdate["finalizedHeader"] {
   const { body } = record.signed.message;
@@ -89,14 +75,14 @@ function earlierFinality(update: UpdateRecords): electra.LightClientFinalityUpda
 }
 
 /** What the newest signature says, in the form of the attested block's fork. */
-export function finalityUpdateOf(update: UpdateRecords): LightClientForms {
+export function finalityUpdateOf(update: UpdateRecords): unknown {
   return isGloasState(update.attested.state)
-    ? formsOf(ssz.gloas.LightClientFinalityUpdate, gloasFinality(update))
-    : formsOf(ssz.electra.LightClientFinalityUpdate, earlierFinality(update));
+    ? ssz.gloas.LightClientFinalityUpdate.toJson(gloasFinality(update))
+    : ssz.electra.LightClientFinalityUpdate.toJson(earlierFinality(update));
 }
 
 /** The same with the next committee. */
-export function updateOf(update: UpdateRecords): LightClientForms {
+export function updateOf(update: UpdateRecords): unknown {
   const { state } = update.attested;
   const nextSyncCommittee = valueOf(state, "nextSyncCommittee");
   const next = (index: number): Pick<
@@ -104,27 +90,27 @@ export function updateOf(update: UpdateRecords): LightClientForms {
     "nextSyncCommittee" | "nextSyncCommitteeBranch"
   > => ({ nextSyncCommittee, nextSyncCommitteeBranch: branchOf(state, index) });
   return isGloasState(state)
-    ? formsOf(ssz.gloas.LightClientUpdate, {
+    ? ssz.gloas.LightClientUpdate.toJson({
       ...gloasFinality(update),
       ...next(gloasIndices.nextSyncCommittee),
     })
-    : formsOf(ssz.electra.LightClientUpdate, {
+    : ssz.electra.LightClientUpdate.toJson({
       ...earlierFinality(update),
       ...next(earlierIndices.nextSyncCommittee),
     });
 }
 
 /** What a light client starts from. */
-export function bootstrapOf(record: BeaconRecord): LightClientForms {
+export function bootstrapOf(record: BeaconRecord): unknown {
   const { state } = record;
   const currentSyncCommittee = valueOf(state, "currentSyncCommittee");
   return isGloasState(state)
-    ? formsOf(ssz.gloas.LightClientBootstrap, {
+    ? ssz.gloas.LightClientBootstrap.toJson({
       header: gloasHeader(record),
       currentSyncCommittee,
       currentSyncCommitteeBranch: branchOf(state, gloasIndices.currentSyncCommittee),
     })
-    : formsOf(ssz.electra.LightClientBootstrap, {
+    : ssz.electra.LightClientBootstrap.toJson({
       header: earlierHeader(record),
       currentSyncCommittee,
       currentSyncCommitteeBranch: branchOf(state, earlierIndices.currentSyncCommittee),

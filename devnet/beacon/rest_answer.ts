@@ -3,12 +3,12 @@ import { type CompactMultiProof, createProof, type Node, ProofType } from "@chai
 import { ByteListType, ContainerType, ListCompositeType } from "@chainsafe/ssz";
 import { ssz } from "@lodestar/types";
 
-/** An answer of a beacon node in the forms that it has. Both are made when they are asked for. */
+/** An answer of a beacon node; what it says is made when it is asked for. */
 export interface ServedAnswer {
   /** For the header `Eth-Consensus-Version`. */
   readonly version: string | undefined;
-  /** Missing for what is too large for JSON. */
-  readonly json?: () => unknown;
+  readonly json: () => unknown;
+  /** Of states, which are too large for JSON. */
   readonly ssz?: () => Uint8Array;
 }
 
@@ -19,21 +19,6 @@ export class RestRefusal extends Error {
   constructor(readonly status: number, message: string) {
     super(message);
   }
-}
-
-/** Which of the two forms a client would rather have; JSON when it does not say. */
-export function preferredForm(accept: string): "json" | "ssz" {
-  const weightOf = (type: string): number =>
-    Math.max(
-      0,
-      ...accept.split(",").map((part) => {
-        const [name, ...parameters] = part.trim().split(";").map((text) => text.trim());
-        if (name !== type) return 0;
-        const weight = parameters.find((text) => text.startsWith("q="));
-        return weight === undefined ? 1 : Number(weight.slice(2));
-      }),
-    );
-  return weightOf("application/octet-stream") > weightOf("application/json") ? "ssz" : "json";
 }
 
 /** Container of Lodestar. */

@@ -7,8 +7,7 @@ import {
   forkAtEpoch,
 } from "../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import type { Node } from "@chainsafe/persistent-merkle-tree";
-import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { u64 } from "../../src/core/encoding/scale.ts";
+import { fromHex, type Hash256, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import type { BeaconRecord } from "./block_builder.ts";
 import type { BeaconChain, UpdateRecords } from "./chain.ts";
 import { compactProof, RestRefusal, type ServedAnswer, stateProof } from "./rest_answer.ts";
@@ -16,7 +15,7 @@ import { processSlots } from "./state_transition.ts";
 import { ssz } from "@lodestar/types";
 import type { BeaconRoute } from "./beacon_options.ts";
 import { genesisTimeSec } from "./first_state.ts";
-import { bootstrapOf, finalityUpdateOf, formsOf, updateOf } from "./light_client.ts";
+import { bootstrapOf, finalityUpdateOf, updateOf } from "./light_client.ts";
 import { valueOf } from "./state_tree.ts";
 
 /** Values as nodes write them: numbers in decimal, bytes in hex. */
@@ -183,8 +182,7 @@ export class RestRoutes {
     const update = this.#chain.latestUpdate;
     if (update === undefined) throw new RestRefusal(404, "No light client finality update is available");
     const version = this.#forkAt(update.attested.slot);
-    const { json, serialize } = finalityUpdateOf(update);
-    return { version, json: () => ({ version, data: json() }), ssz: serialize };
+    return { version, json: () => ({ version, data: finalityUpdateOf(update) }) };
   }
 
   #updates(query: URLSearchParams): ServedAnswer {
@@ -200,22 +198,9 @@ export class RestRoutes {
       json: () =>
         found.map((update) => ({
           version: this.#forkAt(update.attested.slot),
-          data: updateOf(update).json(),
+          data: updateOf(update),
         })),
-      ssz: () =>
-        concatBytes(...found.map((update) => this.#updateChunk(update, updateOf(update).serialize()))),
     };
-  }
-
-  /** Length, digest of the fork (without the blob parameters of Fulu) and the update itself. */
-  #updateChunk(update: UpdateRecords, bytes: Uint8Array): Uint8Array {
-    const { network } = this.#chain.rules;
-    const fork = forkAtEpoch(network, BigInt(this.#chain.epochOf(update.attested.slot)));
-    const digest = ssz.phase0.ForkData.hashTreeRoot({
-      currentVersion: fromHex(fork.version),
-      genesisValidatorsRoot: fromHex(network.genesisValidatorsRoot),
-    });
-    return concatBytes(u64.enc(BigInt(bytes.length + 4)), digest.subarray(0, 4), bytes);
   }
 
   #bootstrap(id: string): ServedAnswer {
@@ -225,8 +210,7 @@ export class RestRoutes {
       throw new RestRefusal(404, "No light client bootstrap is available for this root");
     }
     const version = this.#forkAt(record.slot);
-    const { json, serialize } = bootstrapOf(record);
-    return { version, json: () => ({ version, data: json() }), ssz: serialize };
+    return { version, json: () => ({ version, data: bootstrapOf(record) }) };
   }
 
   #checkpoints(id: string): ServedAnswer {
@@ -256,14 +240,11 @@ export class RestRoutes {
     const version = this.#forkAt(record.slot);
     const { message: { body }, signature } = record.signed;
     const message = { ...record.signed.message };
-    const { json, serialize } = "executionPayload" in body
-      ? formsOf(ssz.fulu.SignedBeaconBlock, { message: { ...message, body }, signature })
-      : formsOf(ssz.gloas.SignedBeaconBlock, { message: { ...message, body }, signature });
-    return {
-      version,
-      json: () => ({ version, ...this.#finality(record.slot), data: json() }),
-      ssz: serialize,
-    };
+    const data = (): unknown =>
+      "executionPayload" in body
+        ? ssz.fulu.SignedBeaconBlock.toJson({ message: { ...message, body }, signature })
+        : ssz.gloas.SignedBeaconBlock.toJson({ message: { ...message, body }, signature });
+    return { version, json: () => ({ version, ...this.#finality(record.slot), data: data() }) };
   }
 
   /** The block with the header of its payload, which leaves its root as it is. There are none from Gloas on. */
@@ -278,19 +259,13 @@ export class RestRoutes {
     const { executionPayload: _, ...body } = message.body;
     const executionPayloadHeader = valueOf(record.state, "latestExecutionPayloadHeader");
     const value = { message: { ...message, body: { ...body, executionPayloadHeader } }, signature };
-    return {
-      version,
-      json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(value) }),
-      ssz: () => type.serialize(value),
-    };
+    return { version, json: () => ({ version, ...this.#finality(record.slot), data: type.toJson(value) }) };
   }
 
   #debugState(id: string): ServedAnswer {
     const { state, slot } = this.#ids.state(id);
     const version = this.#forkAt(slot);
-    const { serialize, json } = version === "electra"
-      ? stateForms(ssz.electra.BeaconState, state)
-      : version === "gloas"
+    const { serialize, json } = version === "gloas"
       ? stateForms(ssz.gloas.BeaconState, state)
       : stateForms(ssz.fulu.BeaconState, state);
     return { version, ssz: serialize, json: () => ({ version, ...this.#finality(slot), data: json() }) };
@@ -301,11 +276,7 @@ export class RestRoutes {
     const { state, slot } = this.#ids.state(id);
     const proof = compactProof(state, fromHex(format));
     const version = this.#forkAt(slot);
-    return {
-      version,
-      json: () => ({ version, data: stateProof.toJson(proof) }),
-      ssz: () => stateProof.serialize(proof),
-    };
+    return { version, json: () => ({ version, data: stateProof.toJson(proof) }) };
   }
 
   #syncing(): ServedAnswer {

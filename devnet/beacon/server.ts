@@ -7,7 +7,7 @@ import type {
   OptionalRoutes,
   SimulatedBeaconNode,
 } from "./beacon_options.ts";
-import { preferredForm, RestRefusal, type ServedAnswer } from "./rest_answer.ts";
+import { RestRefusal, type ServedAnswer } from "./rest_answer.ts";
 import type { BeaconChain } from "./chain.ts";
 import { serveLocally, type TestServer } from "../../tests/support/test_server.ts";
 import { RestRoutes, type RouteMatch } from "./rest_routes.ts";
@@ -112,17 +112,8 @@ export class BeaconServer implements SimulatedBeaconNode {
     question: BeaconQuestion,
   ): { type: string; bytes: Uint8Array } {
     const { lie, hasJsonStatesOnly } = this.#behaviour;
-    const hasBytes = !(hasJsonStatesOnly && question.route === "debugState");
-    const wantsLie = lie?.json !== undefined && lie.bytes === undefined && accept.includes("json");
-    if (
-      preferredForm(accept) === "ssz" && hasBytes && answer.ssz !== undefined &&
-      !(wantsLie && answer.json !== undefined)
-    ) {
-      const bytes = answer.ssz();
-      return { type: "application/octet-stream", bytes: lie?.bytes?.(question, bytes) ?? bytes };
-    }
-    const isTooLarge = question.route === "debugState" && hasBytes;
-    if (answer.json === undefined || isTooLarge) {
+    if (answer.ssz !== undefined && !hasJsonStatesOnly) {
+      if (accept.includes("octet-stream")) return { type: "application/octet-stream", bytes: answer.ssz() };
       throw new RestRefusal(406, "Too large for JSON: ask for octet-stream");
     }
     const json = answer.json();

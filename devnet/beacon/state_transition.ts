@@ -33,7 +33,6 @@ export interface ChainRules {
   readonly network: BeaconNetwork;
   readonly slotsPerEpoch: number;
   readonly epochsPerPeriod: number;
-  readonly fuluEpoch: number;
   readonly gloasEpoch: number;
   committee(period: number): CommitteeKeys;
 }
@@ -99,8 +98,7 @@ function enterEpoch(rules: ChainRules, before: Node, epoch: number, lastBlockSlo
   if (epoch % rules.epochsPerPeriod === 0) {
     state = rotateCommittees(rules, state, epoch / rules.epochsPerPeriod);
   }
-  if (epoch === rules.gloasEpoch) return upgradeToGloas(rules, state, epoch);
-  return epoch === rules.fuluEpoch ? upgradeToFulu(rules, state, epoch) : state;
+  return epoch === rules.gloasEpoch ? upgradeToGloas(rules, state, epoch) : state;
 }
 
 /** Justifies an epoch that has just ended; the one before it, when that is justified too, is final. */
@@ -158,10 +156,6 @@ export function forkOf(network: BeaconNetwork, epoch: number): phase0.Fork {
   };
 }
 
-function upgradeToFulu(rules: ChainRules, state: Node, epoch: number): Node {
-  return withValues(state, { fork: forkOf(rules.network, epoch), proposerLookahead: lookaheadAt(epoch) });
-}
-
 /** The Fulu state in the containers of Gloas, with some content in the fields that are new. */
 export function upgradeToGloas(rules: ChainRules, state: Node, epoch: number): Node {
   const { latestExecutionPayloadHeader, ...kept } = ssz.fulu.BeaconState.getViewDU(state).toValue();
@@ -191,11 +185,6 @@ export function upgradeToGloas(rules: ChainRules, state: Node, epoch: number): N
     ],
     ptcWindow: value.ptcWindow.map((_, slot) => Array.from({ length: 512 }, (_, at) => slot * 7 + at)),
   });
-}
-
-/** Proposers of two epochs from an epoch on. */
-export function lookaheadAt(epoch: number): number[] {
-  return Array.from({ length: 64 }, (_, at) => (epoch + at) % 512);
 }
 
 /** The state after a block; `state` must be at the block's slot. */

@@ -1,7 +1,6 @@
 /**
- * A beacon state as a Merkle tree that shares all that did not change with the states before it. Fields are nodes at
- * depth 6; Electra's 37 are the first of Fulu's 38, so that Fulu's types read both. From Gloas on the state is a
- * progressive container; Fulu's types read the fields that have the same type there.
+ * A beacon state as a Merkle tree that shares all that did not change with the states before it. Fields of Fulu are nodes
+ * at depth 6. From Gloas on the state is a progressive container; Fulu's types read the fields that have the same type there.
  */
 import {
   BranchNode,
@@ -53,10 +52,10 @@ export function withField(state: Node, name: BeaconStateField | keyof typeof glo
   return setNode(state, indexOf(state, name), node);
 }
 
-/** A state of all its fields. @param upTo number of fields: 37 for Electra. */
-export function stateOfFields(nodes: Readonly<Record<BeaconStateField, Node>>, upTo: number): Node {
+/** A state of all its fields. */
+export function stateOfFields(nodes: Readonly<Record<BeaconStateField, Node>>): Node {
   const ordered = Object.entries(nodes).sort(([a], [b]) => fieldNames.indexOf(a) - fieldNames.indexOf(b));
-  return subtreeFillToContents(ordered.slice(0, upTo).map(([, node]) => node), depth);
+  return subtreeFillToContents(ordered.map(([, node]) => node), depth);
 }
 
 type FieldValues = { [Name in BeaconStateField]: ValueOf<(typeof fields)[Name]> };

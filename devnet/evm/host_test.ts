@@ -19,7 +19,7 @@ import { commitmentOfPost } from "../../src/core/ismp/message.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { HANDLER_ABI, HOST_ABI } from "./abi.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
-import { type Anvil, startAnvil } from "./anvil.ts";
+import { startAnvil } from "./anvil.ts";
 import { type CallOutcome, callRaw } from "./call.ts";
 import { compileContracts } from "./compile.ts";
 import { deployIsmpHost, DevnetTransactionFault, type IsmpHost } from "./deploy.ts";
@@ -44,13 +44,10 @@ const { relayer, oracle, user } = DEVNET_ACCOUNTS;
 const HUB = { stateMachine: "KUSAMA-4009", paraId: 4009n };
 const ROOT = keccak256("0x01");
 
-async function startHost(
-  options: { blockTimeSec?: number; decimals?: number; challengePeriodSec?: bigint } = {},
-): Promise<{ node: Anvil; host: IsmpHost } & AsyncDisposable> {
-  const { blockTimeSec, ...deployment } = options;
-  const node = await startAnvil({ chainId: 31338, ...(blockTimeSec === undefined ? {} : { blockTimeSec }) });
-  const host = await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId: node.chainId, hub: HUB, ...deployment });
-  return { node, host, [Symbol.asyncDispose]: () => node.stop() };
+async function startHost(): Promise<{ host: IsmpHost } & AsyncDisposable> {
+  const node = await startAnvil({ chainId: 31338 });
+  const host = await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId: node.chainId, hub: HUB });
+  return { host, [Symbol.asyncDispose]: () => node.stop() };
 }
 
 /** The outcome of a call that is refused with an error without arguments. */
@@ -237,15 +234,6 @@ Deno.test("devnet host: freezing, a challenge period and a veto take effect", as
     await host.reader.readContract({ ...read, functionName: "vetoes", args: [4009n, 10n] }),
     oracle.address,
   );
-});
-
-Deno.test("devnet host: deployment works with timed blocks and twice on one chain", async () => {
-  await using chain = await startHost({ blockTimeSec: 1 });
-  const { host, node } = chain;
-  assert.equal(await countReceived(host), 0n);
-  const second = await deployIsmpHost({ rpcUrl: node.rpcUrl, chainId: node.chainId, hub: HUB });
-  assert.notEqual(second.addresses.host, host.addresses.host);
-  assert.equal(await countReceived(second), 0n);
 });
 
 Deno.test("devnet host: a reverted transaction of the devnet itself is an error with its hash", async () => {

@@ -1,7 +1,7 @@
 import { consensusSettings } from "./pallets/consensus_verifiers.ts";
 import assert from "node:assert/strict";
 import type { UpdateOutcome } from "../../src/core/chains/consensus_target.ts";
-import { concatBytes, fromHex, toHex } from "../../src/core/encoding/bytes.ts";
+import { concatBytes, fromHex, type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { claimOf } from "../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { decodeOpStackState } from "../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import {
@@ -47,6 +47,7 @@ import { clientOf } from "./initial_clients.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 
 const { signal } = new AbortController();
+const fisherman: Hash256 = `0x${"f1".repeat(32)}`;
 const beaconHeights = [beacon.first, beacon.second].map(({ executionPayload }) =>
   executionPayload.blockNumber
 );
@@ -128,15 +129,13 @@ Deno.test("hub: an upgrade of the runtime changes the layout of beacon updates a
   };
   assert.deepEqual(await taken(), ["flat"]);
   for (const layout of ["split", "variant"] as const) {
-    void simulated.governance.setBeaconRuntime({ layout, gloas: undefined });
+    void simulated.governance.change(consensusSettings.beaconRuntime.to({ layout, gloas: undefined }));
     simulated.produceBlock();
     assert.deepEqual(await taken(), [layout]);
   }
   // From the fork on states have other places, which those of the vector have not.
-  void simulated.governance.setBeaconRuntime({
-    layout: "variant",
-    gloas: { epoch: 1n, version: "0x90000076" },
-  });
+  const gloas = { epoch: 1n, version: "0x90000076" } as const;
+  void simulated.governance.change(consensusSettings.beaconRuntime.to({ layout: "variant", gloas }));
   simulated.produceBlock();
   assert.deepEqual(await taken(), []);
 });
@@ -285,8 +284,12 @@ Deno.test("hub: what fishermen ruled out, and what is proven at an unknown heigh
     assert.equal((await hub.sender.broadcast(submission, signal)).kind, "refused");
   };
   const ruled = [
-    simulated.governance.blacklistGame(optimism, faultGame.proof.value.proxy),
-    simulated.governance.blacklistClaim(arbitrumOrbit, claimOf(boldUpdate.proof)),
+    simulated.governance.change(
+      consensusSettings.blacklistedGame.to(fisherman, optimism, faultGame.proof.value.proxy),
+    ),
+    simulated.governance.change(
+      consensusSettings.blacklistedClaim.to(fisherman, arbitrumOrbit, claimOf(boldUpdate.proof)),
+    ),
   ];
   simulated.produceBlock();
   await Promise.all(ruled);
@@ -419,7 +422,9 @@ Deno.test("hub: an update that is ruled out before its block is in the block, fa
     signal,
   );
   await hub.sender.broadcast(submission, signal);
-  const ruled = simulated.governance.blacklistGame(optimism, faultGame.proof.value.proxy);
+  const ruled = simulated.governance.change(
+    consensusSettings.blacklistedGame.to(fisherman, optimism, faultGame.proof.value.proxy),
+  );
   simulated.produceBlock();
   await ruled;
   const outcome = await hub.outcomes.fetchOutcome(submission, signal);
@@ -447,8 +452,10 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
   });
   await using connection = connectConsensus(simulated);
   const ruled = [
-    simulated.governance.blacklistGame(op, `0x${"11".repeat(20)}`),
-    simulated.governance.blacklistClaim(orbit, `0x${"22".repeat(32)}`),
+    simulated.governance.change(consensusSettings.blacklistedGame.to(fisherman, op, `0x${"11".repeat(20)}`)),
+    simulated.governance.change(
+      consensusSettings.blacklistedClaim.to(fisherman, orbit, `0x${"22".repeat(32)}`),
+    ),
   ];
   simulated.produceBlock();
   await Promise.all(ruled);
@@ -461,7 +468,6 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
   const [games = "", games2, oracle, core, epoch, game, claim, nothing] = values.map((value) =>
     value && toHex(value)
   );
-  const fisherman = `0x${"f1".repeat(32)}`;
   assert.equal(games.startsWith(contracts.games.factory), true);
   assert.equal(games2, games);
   assert.deepEqual([oracle, core, epoch], [

@@ -3,14 +3,12 @@
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
 import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
-import type { Address } from "../../src/core/evm/address.ts";
-import type { StateMachine, StateMachineId } from "../../src/core/ismp/state_machine.ts";
+import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
-import { type BeaconRuntime, consensusSettings } from "./pallets/consensus_verifiers.ts";
 import { defaultMinimumWithdrawal, type RelayerParts } from "./pallets/relayer_storage.ts";
 import type { RuntimeChange } from "./runtime_metadata.ts";
 import type { Snapshot } from "./storage.ts";
@@ -24,9 +22,6 @@ export interface GovernedPallets {
   readonly balances: BalancesPallet;
   readonly relayer: RelayerParts | undefined;
 }
-
-/** Account that is noted with claims that {@link Governance} rules out. */
-const fisherman: Hash256 = `0x${"f1".repeat(32)}`;
 
 /** Pallets Relayer, HostExecutive, Balances and those of the consensus clients from the side of governance. */
 export class Governance {
@@ -84,24 +79,9 @@ export class Governance {
     return this.#enqueue((execution) => this.#pallets.balances.set(execution.overlay, account, free));
   }
 
-  /** Sets what the runtime knows of beacon chains, as an upgrade of it does. */
-  setBeaconRuntime(runtime: BeaconRuntime): Promise<BlockName> {
-    return this.#enqueue(consensusSettings.beaconRuntime.to(runtime));
-  }
-
-  /** Lets the GRANDPA client take a chain, with the milliseconds of its slots; undefined: not any more. */
-  setGrandpaStateMachine(chain: StateMachine, slotMs: bigint | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.grandpaStateMachine.set(overlay, slotMs, chain));
-  }
-
-  /** Lets the parachain client follow a parachain of the same relay chain. */
-  followParachain(paraId: number): Promise<BlockName> {
-    return this.#enqueue(consensusSettings.followedParachain.to(undefined, paraId));
-  }
-
-  /** Sets the milliseconds of the slots of a parachain whose headers have no timestamps; `undefined`: none any more. */
-  setSlotDuration(paraId: number, slotMs: bigint | undefined): Promise<BlockName> {
-    return this.#enqueue(({ overlay }) => consensusSettings.slotDuration.set(overlay, slotMs, paraId));
+  /** Writes what the consensus clients are told by governance and fishermen: items of `consensusSettings`. */
+  change(write: AdminAction): Promise<BlockName> {
+    return this.#enqueue(write);
   }
 
   /** Upgrades the runtime. The block that brings the new one is still executed by the old one. */
@@ -109,16 +89,6 @@ export class Governance {
     return this.#enqueue((execution) => {
       execution.upgrade = execution.metadata.upgraded(change);
     });
-  }
-
-  /** Rules a dispute game out, as fishermen do. */
-  blacklistGame(id: StateMachineId, proxy: Address): Promise<BlockName> {
-    return this.#enqueue(consensusSettings.blacklistedGame.to(fisherman, id, proxy));
-  }
-
-  /** Rules a claim of an Arbitrum chain out, as fishermen do. */
-  blacklistClaim(id: StateMachineId, claim: Hash256): Promise<BlockName> {
-    return this.#enqueue(consensusSettings.blacklistedClaim.to(fisherman, id, claim));
   }
 
   /** Fees credited to an address for requests paid on `chain`. */

@@ -16,7 +16,6 @@ import { encodeHeader } from "../hub/digest.ts";
 import type { ServedChain } from "../hub/blocks.ts";
 import type { ValidatorSet } from "./validators.ts";
 import { toHex } from "../../src/core/encoding/bytes.ts";
-import { converted } from "../hub/verifiers/refusals.ts";
 import { RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
 
 /** A chain whose blocks are voted for. */
@@ -37,16 +36,6 @@ interface GrandpaOptions {
 
 /** Most headers in an answer of `grandpa_proveFinality`. */
 const MAX_UNKNOWN_HEADERS = 100_000;
-
-/** Why no finality proof is given; the texts are those of a node. */
-class FinalityProofError extends Error {
-  override readonly name = "FinalityProofError";
-  constructor(readonly code: "not_finalized" | "unknown_set") {
-    super(
-      code === "not_finalized" ? "Block not yet finalized" : "Block not covered by authority set changes",
-    );
-  }
-}
 
 /** The gadget. */
 export class GrandpaVotes {
@@ -77,13 +66,13 @@ export class GrandpaVotes {
   /**
    * SCALE of the proof that a block is final: the justification of the last block that its set finalized, or the newest
    * one where that set still votes, with the headers between.
-   * @throws {FinalityProofError}
+   * @throws {RpcError} with the texts of a node.
    */
   prove(number: number): Uint8Array {
     const newest = this.#chain.finalized.header.number;
-    if (number > newest) throw new FinalityProofError("not_finalized");
+    if (number > newest) throw unproven("Block not yet finalized");
     // The node was synchronised with the set of block 0, so it cannot tell which set finalized that.
-    if (number === 0) throw new FinalityProofError("unknown_set");
+    if (number === 0) throw unproven("Block not covered by authority set changes");
     const target = this.#chain.changes.find((change) => change >= number && change <= newest) ?? newest;
     const last = Math.min(target, number + MAX_UNKNOWN_HEADERS);
     const unknown = Array.from({ length: last - number }, (_, at) => this.#chain.blockAt(number + 1 + at));
@@ -125,10 +114,10 @@ export class GrandpaVotes {
 /** The methods. */
 export function grandpaMethods(votes: GrandpaVotes): RpcMethods {
   return {
-    grandpa_proveFinality: ([block]) => {
-      const failure = ({ message }: Error): Error =>
-        new RpcError(4, `GRANDPA prove finality rpc failed: ${message}`);
-      return toHex(converted(FinalityProofError, failure, () => votes.prove(u32Param(block, "block"))));
-    },
+    grandpa_proveFinality: ([block]) => toHex(votes.prove(u32Param(block, "block"))),
   };
+}
+
+function unproven(why: string): RpcError {
+  return new RpcError(4, `GRANDPA prove finality rpc failed: ${why}`);
 }

@@ -9,7 +9,7 @@ import { bytes, list } from "../../src/core/encoding/scale.ts";
 import type { SimulatedBlock } from "../hub/block_history.ts";
 import type { ServedNode } from "../hub/blocks.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
-import { blockParam, listParam, RpcError, type RpcMethods, u32Param } from "../hub/rpc/json_rpc.ts";
+import { blockParam, RpcError, type RpcMethods, u32Param, u32sParam } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, storageMethods } from "../hub/rpc/state_methods.ts";
 import { Finality } from "./finality.ts";
 import { grandpaMethods } from "./grandpa_votes.ts";
@@ -77,7 +77,7 @@ function generateProof(node: RelayNode, blocks: unknown, best: unknown, at: unkn
   const { chain } = node;
   const block = blockParam(node, at);
   const known = best === undefined || best === null ? block.header.number : u32Param(best, "best");
-  const numbers = listParam(blocks, "block_numbers", u32Param);
+  const numbers = u32sParam(blocks, "block_numbers");
   const leafCount = chain.leafCount(known);
   const leaves = numbers.map((number) => {
     const leaf = number <= known ? chain.leaf(number) : undefined;

@@ -13,7 +13,7 @@ import type { SimulatedHeader } from "../hub/digest.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
 import type { BlockName } from "../hub/hub_options.ts";
 import { SimulatedNode } from "../hub/simulated_node.ts";
-import { blockParam, hexParam, listParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
+import { blockParam, hexesParam, hexParam, type RpcMethods } from "../hub/rpc/json_rpc.ts";
 import { executionFailed, metadataApi, storageMethods } from "../hub/rpc/state_methods.ts";
 import type { ServedNode } from "../hub/blocks.ts";
 import { MirroredBlocks, REVIVE_SLOT_MS } from "./mirrored_blocks.ts";
@@ -221,7 +221,7 @@ function reviveMethods(node: ServedNode, blocks: MirroredBlocks): RpcMethods {
     ...storageMethods(node),
     state_getChildReadProof: ([trie, keys, at]) => {
       const { header, hash } = blockParam(node, at);
-      const wanted = listParam(keys, "keys", hexParam);
+      const wanted = hexesParam(keys, "keys");
       const proof = blocks.tries(header.number).proveChild(hexParam(trie, "childStorageKey"), wanted);
       return { at: hash, proof: proof.map(toHex) };
     },

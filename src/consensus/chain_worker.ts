@@ -2,6 +2,7 @@
  * Worker of one light client: poll, submit the updates that were found, wait. Light clients are isolated from each other:
  * faults of endpoints and of the target are waited out here, and a defect restarts this worker only.
  */
+import { onError } from "../core/encoding/coded_error.ts";
 import { about, type CheckRow } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { describeUnlisted, findAcceptedChains } from "../core/ismp/consensus_clients.ts";
@@ -59,12 +60,9 @@ export async function checkProver(
   prover: ConsensusProver,
   signal: AbortSignal,
 ): Promise<readonly CheckRow[]> {
-  try {
-    return await prover.check(signal);
-  } catch (error) {
-    if (!(error instanceof ProverFault)) throw error;
-    return [proverFaultRow(prover.chain, error)];
-  }
+  return await prover.check(signal).catch(
+    onError(ProverFault, (fault) => [proverFaultRow(prover.chain, fault)]),
+  );
 }
 
 /**

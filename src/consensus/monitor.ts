@@ -6,7 +6,7 @@
 import type { ConsensusTarget, TargetReads } from "../core/chains/consensus_target.ts";
 import type { UpdateLimit } from "./config/keys.ts";
 import { stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { RpcFault } from "../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../core/rpc/call.ts";
 import type { Clock } from "../core/runtime/clock.ts";
 import type { Worker } from "../core/runtime/worker.ts";
 import type { Log } from "../core/telemetry/log.ts";
@@ -91,18 +91,17 @@ async function isLate(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { pair } = direction;
-  try {
-    const facts = { pair, ...await fetchAge(deps, direction, signal) };
-    const late = facts.ageSec >= direction.maxSec;
-    if (late) deps.log.error("update_overdue", facts);
-    else if (facts.ageByThisMachineSec === undefined) deps.log.warn("update_missing", facts);
-    return late;
-  } catch (error) {
+  const found = await fetchAge(deps, direction, signal).catch(keepFault);
+  if (found instanceof RpcFault) {
     signal.throwIfAborted();
-    if (!(error instanceof RpcFault)) throw error;
-    deps.log.warn("read_failed.update_age", { pair, error });
+    deps.log.warn("read_failed.update_age", { pair, error: found });
     return false;
   }
+  const facts = { pair, ...found };
+  const late = facts.ageSec >= direction.maxSec;
+  if (late) deps.log.error("update_overdue", facts);
+  else if (facts.ageByThisMachineSec === undefined) deps.log.warn("update_missing", facts);
+  return late;
 }
 
 /** Age of the newest update. A chain without any is as old as this program: others may have been about to prove it. */

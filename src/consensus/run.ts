@@ -17,7 +17,7 @@ import { observeCheck, ProverTurns, type UpdateRoute } from "./poll_loop.ts";
 import { behindGates, ChainGate, openGates, startWorker } from "../core/chains/check.ts";
 import { checkWorker } from "../core/checks/check_board.ts";
 import { type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
+import { keepFault, pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
 import { superviseRound } from "../core/runtime/config_rounds.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
 import { endpointBackoff, retry } from "../core/runtime/retry.ts";
@@ -194,16 +194,12 @@ function baseWorker(
     run: async (signal) => {
       if (fetchBase === undefined) return log.info("base_checked.ignored", { base });
       const options = { backoff: endpointBackoff, pauseAfter: pauseAfterFault };
-      try {
-        const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
-        const state = await retry({ clock, randomness: random, signal }, options, fetchOnce);
-        if (state === undefined) return log.error("base_checked.client_missing", { base });
-        log.info("base_checked.confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
-      } catch (error) {
-        signal.throwIfAborted();
-        if (!(error instanceof RpcFault)) throw error;
-        log.error("base_checked.unreadable", { base, error });
-      }
+      const fetchOnce = (inner: AbortSignal): ReturnType<typeof fetchBase> => fetchBase(base, inner);
+      const state = await retry({ clock, randomness: random, signal }, options, fetchOnce).catch(keepFault);
+      signal.throwIfAborted();
+      if (state === undefined) return log.error("base_checked.client_missing", { base });
+      if (state instanceof RpcFault) return log.error("base_checked.unreadable", { base, error: state });
+      log.info("base_checked.confirmed", { base, relayBlock: state.latestHeight, set: state.current.id });
     },
   };
 }

@@ -14,7 +14,7 @@ import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../devnet/evm/anvil.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
-import { ScriptedError, ScriptedRpc } from "../support/scripted_rpc.ts";
+import { ScriptedError, scriptedFetch, ScriptedRpc } from "../support/scripted_rpc.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
 import { never, readerOf } from "./rollup/fixture.ts";
 import { readAmsterdamBlocks } from "./clients/sync_committee/spec/vectors.ts";
@@ -124,7 +124,7 @@ Deno.test("evm reader: a reader held to a block refuses endpoints that have anot
 });
 
 Deno.test("evm reader: a range of logs that is too wide is split, and an endpoint below its end is lagging", async () => {
-  await using node = new ScriptedRpc({
+  const node = new ScriptedRpc({
     eth_chainId: () => "0x7a69",
     eth_blockNumber: () => "0x64",
     eth_getLogs: ([filter]) => {
@@ -143,7 +143,7 @@ Deno.test("evm reader: a range of logs that is too wide is split, and an endpoin
     },
   });
   const reader = openEvmReader({
-    fetch: platformFetch,
+    fetch: scriptedFetch,
     clock: systemClock,
     randomness: seededRandomness(1),
     log: new RecordedLog(),
@@ -163,11 +163,11 @@ Deno.test("evm reader: a header that is not what its hash says sends the questio
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_getBlockByNumber", params: ["0x3", false] }),
     });
     const { result } = await response.json();
-    await using liar = new ScriptedRpc({
+    const liar = new ScriptedRpc({
       eth_chainId: () => "0x7a69",
       eth_getBlockByNumber: () => ({ ...result, gasUsed: "0x1" }),
     });
-    await using other = new ScriptedRpc({ eth_chainId: () => "0x7a69", eth_getBlockByNumber: () => result });
+    const other = new ScriptedRpc({ eth_chainId: () => "0x7a69", eth_getBlockByNumber: () => result });
     const alone = readerOf(31337, [liar.url], new RecordedLog());
     const fault = await catchFault(alone.fetchHeader(3n, never));
     assert.deepEqual([fault.code, fault.where.endpointHost], ["malformed", liar.host]);

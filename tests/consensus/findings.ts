@@ -32,3 +32,14 @@ export function turned(value: unknown): string {
   assert.ok(typeof value === "string" && value.startsWith("0x"));
   return value.slice(0, -1) + (Number.parseInt(value.slice(-1), 16) ^ 1).toString(16);
 }
+
+/** The fault with which a prover's work ends. @throws {Error} when it succeeds, or fails otherwise. */
+export async function catchProverFault(work: Promise<unknown>): Promise<ProverFault> {
+  try {
+    await work;
+  } catch (error) {
+    assert.ok(error instanceof ProverFault, String(error));
+    return error;
+  }
+  throw new Error("The look succeeded");
+}

@@ -2,7 +2,7 @@
 import type { ConsensusClientView } from "../../src/core/chains/consensus_target.ts";
 import { toConsensusClientId } from "../../src/core/ismp/state_machine.ts";
 import { MemoryTarget } from "../support/memory_target.ts";
-import { catchProverFault } from "./prover_faults.ts";
+import { catchProverFault } from "./findings.ts";
 import assert from "node:assert/strict";
 import { connectChains, isProved } from "../../src/consensus/connect.ts";
 import { parseConsensusConfig } from "../../src/consensus/config/read.ts";

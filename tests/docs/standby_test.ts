@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { parseArguments } from "../../src/messaging/arguments.ts";
-import { LITESTREAM_VERSION } from "../litestream/litestream.ts";
+import { LITESTREAM_VERSION } from "../standby/litestream.ts";
 import { readFile } from "./support/tree.ts";
 
 const FOLDER = "packaging/standby";

@@ -92,6 +92,12 @@ function playRotations(devnet: Devnet): Promise<void> {
     await relayer.untilEnded(sent);
     await untilSetsMatch(devnet);
     await scene.finish(paidTo(scene));
+    const { rewards } = await relayer.ledger();
+    assert.deepEqual(
+      [...new Set(rewards.map(({ kind }) => kind))],
+      ["rotation"],
+      "what the hub pays is on record",
+    );
     const sets = await hostSets(devnet);
     for (const [index, chain] of devnet.chains.entries()) {
       const carried = await carriedTo(scene, chain);

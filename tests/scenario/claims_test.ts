@@ -44,7 +44,7 @@ Deno.test("claims on nexus: a key per chain, claims disabled at first, a chain o
     const beforeOnB = creditOf(devnet, b, "relayer");
     await scene.untilDelivered(sent);
     await untilProvable(scene, relayer, sent);
-    await untilClaimStates(relayer, sent, "unclaimed");
+    await relayer.untilClaims(sent, "unclaimed");
     await relayer.stop();
 
     // B is taken out: its pairs wait, and the others do not.
@@ -88,7 +88,7 @@ Deno.test("claims on nexus: a key per chain, claims disabled at first, a chain o
 
     // Back again, and enabled: the relayer claims what it has kept, for the account that it has on the source.
     await relayer.startAndWait(keys);
-    await untilClaimStates(relayer, sent, "claimed");
+    await relayer.untilClaims(sent, "claimed");
     await relayer.stop();
     assert.equal(creditOf(devnet, a, "relayer"), before[0] + 15n * TOKEN);
     assert.equal(creditOf(devnet, b, "relayer2"), before[1] + 12n * TOKEN);
@@ -113,39 +113,16 @@ async function untilProvable(
   sent: readonly SentMessage[],
 ): Promise<void> {
   await waitUntil("the deliveries are final", async () => {
-    const rows = await rowsOf(relayer, sent);
+    const rows = await relayer.deliveriesOf(sent);
     return rows.length === sent.length && rows.every(({ isFinal }) => isFinal);
   }, { everyMs: 400 });
   const { devnet } = scene;
-  const rows = await rowsOf(relayer, sent);
+  const rows = await relayer.deliveriesOf(sent);
   await waitUntil("the hub knows the blocks of the deliveries", () =>
     rows.every(({ dest, blockHeight }) => {
       const chain = devnet.chain(dest);
       return (devnet.hub.latestHeight(devnet.idOnHub(chain)) ?? 0n) >= blockHeight;
     }));
-}
-
-/** Waits until the delivery of each message on its destination is in this state. */
-async function untilClaimStates(
-  relayer: SceneRelayer,
-  sent: readonly SentMessage[],
-  state: string,
-): Promise<void> {
-  await waitUntil("deliveries in their claim state", async () => {
-    const rows = await rowsOf(relayer, sent);
-    return rows.length === sent.length &&
-      rows.every(({ claimState }) => claimState === state);
-  }, { everyMs: 400 });
-}
-
-async function rowsOf(
-  relayer: SceneRelayer,
-  sent: readonly SentMessage[],
-): Promise<Awaited<ReturnType<SceneRelayer["ledger"]>>["deliveries"]> {
-  const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
-  return (await relayer.ledger()).deliveries.filter(({ commitment, dest }) =>
-    wanted.has(`${commitment} ${dest}`)
-  );
 }
 
 /** Whether a line for people is about fees of messages from a chain, and to another one where that is given. */

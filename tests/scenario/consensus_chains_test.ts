@@ -91,10 +91,10 @@ Deno.test("consensus of chains with a finality of their own", (t) =>
     });
 
     await scene.step(
-      "clients with the states that the program prints are such that the hub moves on from",
+      "a client with the state that the program prints is such that the hub moves on from",
       async () => {
         await scene.stop(relayer);
-        for (const kind of KINDS) await scene.renewClient(kind);
+        await scene.renewClient("polygon");
         relayer = await scene.start();
         await scene.untilGrown(KINDS);
       },

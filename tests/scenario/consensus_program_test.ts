@@ -145,4 +145,14 @@ Deno.test("both programs on all kinds of chains", (t) =>
       await devnet.hub.start();
       await scene.untilGrown(STEADY);
     });
+
+    await scene.step(
+      "clients with the states that the program prints are such that the hub moves on from",
+      async () => {
+        await scene.stop(first);
+        for (const kind of STEADY) await scene.renewClient(kind);
+        await scene.start();
+        await scene.untilGrown(STEADY);
+      },
+    );
   }));

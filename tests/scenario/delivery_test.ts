@@ -24,7 +24,7 @@ Deno.test("delivery", async (t) => {
         ])).flat();
         await scene.untilDelivered(sent);
         await relayer.untilSettled();
-        await assertServed(relayer.process, { deliveries: 46 });
+        await assertServed(relayer.process, 46);
         await scene.finish();
         const { deliveries, messages } = await relayer.ledger();
         // Twenty that cross two legs and six that end at the hub.

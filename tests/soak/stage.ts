@@ -3,7 +3,6 @@ import type { Devnet, DevnetChain } from "../../devnet/devnet.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { resultHttp } from "../../devnet/hub/json_rpc_client.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
-import { type LyingNode, startLyingNode } from "../scenario/support/lying_node.ts";
 import { type RpcProxy, startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { LIES } from "./lies.ts";
 import type { FakedClock, SmallDisk } from "./machine.ts";
@@ -14,7 +13,7 @@ import type { Supervisor } from "./supervisor.ts";
 interface ChainEndpoints {
   readonly first: RpcProxy;
   readonly second: RpcProxy;
-  readonly liar: LyingNode;
+  readonly liar: RpcProxy;
 }
 
 /** Parts of the machine that can be had here. */
@@ -48,7 +47,7 @@ export class Stage implements AsyncDisposable {
     await using resources = new AsyncDisposableStack();
     const endpointsOf = async (place: EvmPlace): Promise<ChainEndpoints> => {
       const { rpcUrl } = devnet.chain(place);
-      const liar = resources.use(startLyingNode(rpcUrl));
+      const liar = resources.use(await startRpcProxy({ upstream: rpcUrl }));
       return {
         liar,
         first: resources.use(await startRpcProxy({ upstream: liar.httpUrl })),
@@ -82,7 +81,7 @@ export class Stage implements AsyncDisposable {
         this.#hub.cutSockets();
         return nothing;
       case "lie":
-        return this.#lie(trouble);
+        return await this.#lie(trouble);
       case "reorganisation":
         await this.#reorganise(this.#devnet.chain(trouble.place), trouble.blocks);
         return nothing;
@@ -118,10 +117,10 @@ export class Stage implements AsyncDisposable {
     return isWhole ? [first, second] : [first];
   }
 
-  #lie({ place, about }: Extract<Trouble, { kind: "lie" }>): () => Promise<void> {
+  async #lie({ place, about }: Extract<Trouble, { kind: "lie" }>): Promise<() => Promise<void>> {
     const { liar } = this.#endpoints[place];
-    liar.change(LIES[about]);
-    return () => Promise.resolve(liar.change(undefined));
+    await liar.setMode({ kind: "alter", alter: LIES[about] });
+    return () => liar.setMode({ kind: "pass" });
   }
 
   async #reorganise({ node, proven }: DevnetChain, blocks: number): Promise<void> {

@@ -26,7 +26,7 @@ import { systemClock } from "../../src/core/runtime/system_clock.ts";
 import { submitterKey } from "../../devnet/hub/consensus_work.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
-import { type LoopLag, watchLoop } from "./loop_lag.ts";
+import { type LoopLag, watchLoop } from "./process_usage.ts";
 
 /** What is to be proved, of a hub on a relay chain. */
 export interface UpdateJob {

@@ -20,7 +20,7 @@ import { Fixture, names, Relayer } from "../messaging/relay/fixture.ts";
 import type { MemoryChain } from "../support/memory_chain.ts";
 import { RecordedLog } from "../support/recorded_log.ts";
 import { seededRandomness } from "../support/seeded_randomness.ts";
-import { type LoopLag, watchLoop } from "./loop_lag.ts";
+import { type LoopLag, watchLoop } from "./process_usage.ts";
 import type { Part } from "./part.ts";
 import { figuresOf } from "./report.ts";
 import type { NodeScript } from "./stall_node.ts";

@@ -3,13 +3,15 @@
  * and only signs, sends and waits. Blocks of all chains come once a second.
  */
 import { type Devnet, type DevnetChain, startDevnet } from "../../devnet/devnet.ts";
+import { countReceived } from "../../devnet/evm/host_admin.ts";
 import { type ConfigChanges, relayerConfig, sectionOf } from "../../devnet/programs/relayer_config.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
+import { startRelayer } from "../scenario/support/relayer_process.ts";
 import { deliveriesSince, prepareForHub, sendBare, submitAll } from "./bare_senders.ts";
 import type { BenchDeps, Part } from "./part.ts";
+import { readCpuMs } from "./process_usage.ts";
 import { type Figure, figuresOf } from "./report.ts";
-import { instantly, updateAll } from "./stage.ts";
-import { LOOK_EVERY_MS, sendWaiting, type TimedRun, timeRelayer } from "./timed_relayer.ts";
+import { HUB_MODULE, instantly, sendFromHub, updateAll } from "./stage.ts";
 
 const TO_CHAIN = 2_000;
 const TO_HUB = 1_000;
@@ -17,6 +19,8 @@ const ROUNDS = 3;
 const MIN_RATIO_TO_CHAIN = 0.93;
 const MIN_RATIO_TO_HUB = 0.75;
 const MAX_CPU_MS = 0.8;
+/** Time between two polls whether everything arrived. */
+const LOOK_EVERY_MS = 100;
 
 /** What one round took. */
 interface Round {
@@ -116,4 +120,64 @@ function roundFigures(
     ["sentMs", `${name}: start of the leg to the first batch`, "ms", { most: 2_000 }],
     ["cpuMs", `${name}: processor time of a message`, "ms", { most: MAX_CPU_MS }],
   ]);
+}
+
+/** Messages that wait for a relayer. */
+interface WaitingMessages {
+  readonly config: ConfigChanges;
+  readonly leg: string;
+  readonly count: number;
+  readonly countArrived: () => Promise<number>;
+}
+
+/** Has the hub send messages to a chain, which learns of their block; they wait there for a relayer. */
+async function sendWaiting(devnet: Devnet, to: DevnetChain, count: number): Promise<WaitingMessages> {
+  const hub = devnet.hub.identity.stateMachine;
+  const start = devnet.hub.finalized.number;
+  await sendFromHub(devnet, to, count);
+  await instantly(to, () => devnet.oracle.step({ from: hub, to: to.stateMachine }));
+  return {
+    config: {
+      without: devnet.chains.filter((chain) => chain !== to).map(({ stateMachine }) => stateMachine),
+      moduleFilter: [HUB_MODULE],
+      sections: { hub: { initial_height: start } },
+    },
+    leg: `${hub} -> ${to.stateMachine}`,
+    count,
+    countArrived: async () => Number(await countReceived(to.host)),
+  };
+}
+
+/** What a relayer took from the start of the leg until everything arrived. */
+interface TimedRun {
+  readonly ms: number;
+  readonly firstSentMs: number;
+  readonly cpuMs: number;
+}
+
+/** Starts a relayer that finds everything waiting. */
+async function timeRelayer(
+  { executable, folder, say }: BenchDeps,
+  devnet: Devnet,
+  work: WaitingMessages & { readonly folder: string },
+): Promise<TimedRun> {
+  await using relayer = await startRelayer({
+    executable,
+    folder: `${folder}/${work.folder}`,
+    config: relayerConfig(devnet.endpoints, work.config),
+    logLevel: "info",
+  });
+  const { atMs } = await relayer.waitForLine(({ record }) =>
+    record?.event === "leg_started" && record.leg === work.leg
+  );
+  const cpuBeforeMs = readCpuMs(relayer.pid);
+  const haveArrived = async (): Promise<boolean> => await work.countArrived() >= work.count;
+  await waitUntil(work.leg, haveArrived, { everyMs: LOOK_EVERY_MS });
+  const [ms, cpuMs] = [Date.now() - atMs, readCpuMs(relayer.pid) - cpuBeforeMs];
+  const sent = relayer.lines.filter(({ record }) => record?.event === "batch_sent");
+  for (const line of sent) {
+    say(`   ${line.atMs - atMs} ms: ${line.record?.messages} messages sent (${work.leg})`);
+  }
+  await relayer.terminate();
+  return { ms, cpuMs, firstSentMs: (sent[0]?.atMs ?? NaN) - atMs };
 }

@@ -97,12 +97,6 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  /** The node that leads, or one that follows. */
-  async findNode(role: "leader" | "follower"): Promise<EtcdNode> {
-    for (const node of this.nodes) if (await node.isLeader() === (role === "leader")) return node;
-    throw new Error(`No node of etcd is ${role}`);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     for (const node of this.nodes) await node.kill();
     for (const index of this.nodes.keys()) await runOnce("ip", ["netns", "del", this.#nameOf(index)]);

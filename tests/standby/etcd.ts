@@ -73,14 +73,6 @@ export class EtcdNode {
     return (await this.#ask("endpoint", "health")).code === 0;
   }
 
-  /** True when it leads the others. */
-  async isLeader(): Promise<boolean> {
-    const { code, stdout } = await this.#ask("endpoint", "status", "--write-out=fields");
-    const valueOf = (field: string): string | undefined =>
-      new RegExp(`^"${field}" : (\\d+)$`, "m").exec(stdout)?.[1];
-    return code === 0 && valueOf("Leader") === valueOf("MemberID");
-  }
-
   /** Kills it. */
   async kill(): Promise<void> {
     this.#child?.kill("SIGKILL");

@@ -10,7 +10,7 @@ import { addStandbyBases, CONTAINER_COMMANDS, prepareContainers } from "../relea
 import { haveCommands } from "../release/support/debian.ts";
 import { readBlock } from "../release/support/document_blocks.ts";
 import { runBlock, startBlock } from "../release/support/shell_block.ts";
-import { buildLitestream } from "../litestream/litestream.ts";
+import { buildLitestream } from "./litestream.ts";
 import { Etcd } from "./etcd.ts";
 
 /** What the test reads of the compose file. */

@@ -2,12 +2,12 @@
  * Machines with one account, one replica and one lock, of which one relays. Start reading at {@link Machines}.
  */
 import assert from "node:assert/strict";
-import { readHistory } from "../../devnet/traffic/chain_history.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { RELAYER_EXECUTABLE } from "../../devnet/programs/relayer_build.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { REPOSITORY } from "../../devnet/programs/repository.ts";
 import { TOKEN } from "../scenario/support/fee_accounts.ts";
+import { handledWrong } from "../scenario/support/moments.ts";
 import type { RelayerLine, RelayerProcess } from "../scenario/support/relayer_process.ts";
 import type { Scene, SceneRelayer } from "../scenario/support/scene.ts";
 import { runOnce } from "../scenario/support/run_once.ts";
@@ -131,14 +131,7 @@ export class Machines implements Disposable {
     this.#makeNewest(process);
     await this.scene.untilDelivered(sent);
     await this.relayer.untilEnded(sent);
-    const { hub } = this.scene;
-    // Payments of the hub have no fee.
-    await waitUntil("every fee is claimed", async () => {
-      const { deliveries } = await this.relayer.ledger();
-      return deliveries.every(({ source, dest, claimState }) =>
-        source === hub || dest === hub || claimState === "claimed"
-      );
-    }, { everyMs: 400 });
+    await this.relayer.untilClaims(sent);
   }
 
   /** Everything arrives by the machine that relays now, which then ends in order; all invariants hold. */
@@ -149,21 +142,7 @@ export class Machines implements Disposable {
       mostReverts: mostReverts ?? this.scene.devnet.chains.length,
       allowedErrors: [({ stream, record }) => stream === "stderr" || record?.event === "fence_gone"],
     });
-    assert.deepEqual(await this.handledWrong(sent), []);
-  }
-
-  /** Messages that were not handled exactly once on each chain of their way. */
-  async handledWrong(sent: readonly SentMessage[]): Promise<readonly string[]> {
-    const ours = new Set(sent.map(({ commitment }) => commitment));
-    const handled = (await readHistory(this.scene.devnet)).flatMap((history) =>
-      history.handled.flatMap(({ commitment }) =>
-        ours.has(commitment) ? [`${commitment} ${history.chain}`] : []
-      )
-    );
-    const wanted = sent.flatMap(({ commitment, request }) =>
-      [...new Set([this.scene.hub, request.dest])].map((chain) => `${commitment} ${chain}`)
-    );
-    return wanted.filter((each) => handled.filter((found) => found === each).length !== 1);
+    assert.deepEqual(await handledWrong(this.scene, sent), []);
   }
 
   [Symbol.dispose](): void {

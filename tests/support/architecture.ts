@@ -55,6 +55,7 @@ const mayHaveEffects =
 /** Names of the outside world, not preceded by a dot: members of other objects are no concern. */
 const EFFECTS: readonly (readonly [string, RegExp])[] = [
   ["Deno", /(?<![.\w$#])Deno\s*\./],
+  ["fetch", /(?<![.\w$#]|\basync )fetch\b(?!\??\s*:)/],
   ["WebSocket", /(?<![.\w$#])WebSocket\b/],
   ["Date.now", /(?<![.\w$#])Date\s*\.\s*now\b/],
   ["new Date()", /(?<![.\w$#])new\s+Date\s*(?:\(\s*\)|(?![\w(]))/],
@@ -158,42 +159,9 @@ function badTarget(path: string, target: string): string[] {
 function badGlobals(path: string, text: string): string[] {
   if (mayHaveEffects.test(path)) return [];
   const code = stripSource(text);
-  const found = EFFECTS.filter(([, pattern]) => pattern.test(code)).map(([name]) => name);
-  if (usesFetch(code)) found.push("fetch");
-  return found.map((name) => `${path}: ${name} must be handed in`);
-}
-
-/** True when the global `fetch` is used; a method, parameter or property of that name is something else. */
-function usesFetch(code: string): boolean {
-  for (const match of code.matchAll(/(?<![.\w$#])fetch\b/g)) {
-    const before = code.slice(0, match.index).trimEnd();
-    const after = code.slice(match.index + "fetch".length).trimStart();
-    if (/^\??\s*:/.test(after) && !/\?[^?:;{}]*$/.test(before)) continue; // a property, parameter or member
-    if (/(?:[{};]|\b(?:async|static|override|readonly))$/.test(before) && isDeclaration(after)) continue;
-    if (/\bfunction$/.test(before)) continue;
-    if (/[(,{]\s*fetch\s*:/.test(declarationAtEnd(before))) continue; // handed in
-    return true;
-  }
-  return false;
-}
-
-/** From the last declaration at the left margin on: the function that the end of the code is in. */
-function declarationAtEnd(code: string): string {
-  const lines = code.split("\n");
-  const start = lines.findLastIndex((line) => /^(?:export|async|function|const|class)\b/.test(line));
-  return lines.slice(Math.max(0, start)).join("\n");
-}
-
-/** True for `(...)` followed by a result type or a body. */
-function isDeclaration(after: string): boolean {
-  const start = after.indexOf("(");
-  if (start < 0 || !/^(?:<[^(]*>)?\s*$/.test(after.slice(0, start))) return false;
-  let depth = 0;
-  for (let at = start; at < after.length; at++) {
-    if (after[at] === "(") depth++;
-    if (after[at] === ")" && --depth === 0) return /^\s*[:{]/.test(after.slice(at + 1));
-  }
-  return false;
+  return EFFECTS.filter(([, pattern]) => pattern.test(code)).map(([name]) =>
+    `${path}: ${name} must be handed in`
+  );
 }
 
 function badNames(path: string, text: string): string[] {

@@ -9,7 +9,6 @@ const OWN_DEADLINE = /\bdeadlineMs[:=] ?[\d_]+|\b(?:systemClock|Date|performance
 const WANTED = [
   "devnet/devnet_test.ts",
   "devnet/waiting_test.ts",
-  "tests/scenario/support/relayer_process_test.ts",
 ];
 
 Deno.test("waits: whatever is awaited gets the common deadline", async () => {

@@ -3,77 +3,72 @@
  * in no order, every failure with code 9876.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/pallets/mmr/rpc/src/lib.rs.
  */
-import type { Hash256, Hex } from "../../../src/core/encoding/bytes.ts";
+import * as z from "zod";
+import { type Hash256, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
+import { requestMetadataCodec } from "../../../src/core/ismp/host_state.ts";
+import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
+import { type GetResponse, type Leaf, leafCodec, type Request } from "../../../src/core/ismp/message.ts";
 import { mmrProofCodec, type ProofKeys } from "../../../src/core/ismp/proof.ts";
 import {
-  type ConsensusStateId,
   IdentifierError,
   parseStateMachine,
-  type StateMachine,
   type StateMachineId,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
+import { childTrieKeys, offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
+import { bytes, decodeStrict, list } from "../../../src/core/encoding/scale.ts";
+import { MmrError } from "../../../src/core/merkle/mmr.ts";
 import {
   hashParam,
+  hashShape,
   invalidParams,
-  listParam,
-  numbersParam,
-  objectParam,
+  param,
   RpcError,
   type RpcMethods,
   u32Param,
 } from "./json_rpc.ts";
 import { converted } from "../verifiers/refusals.ts";
-import { bytes, list } from "../../../src/core/encoding/scale.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
 import type { HubNode } from "../node.ts";
-import { type LocatedEvent, MmrApiError, RuntimeApi } from "../runtime_api.ts";
-import { getResponseToJson, integerToJson, ismpEventToJson, requestToJson } from "./ismp_json.ts";
+import type { IsmpPalletEvent } from "../pallets/ismp_events.ts";
+import type { EventEntry, Snapshot } from "../storage.ts";
+import { integerToJson, ismpToJson, taggedToJson } from "./ismp_json.ts";
 
 /**
  * Reads the parameters of `ismp_*` and `mmr_*` methods; everything wrong is -32602.
  * Source: polytope-labs/hyperbridge: modules/pallets/ismp/rpc/src/lib.rs, modules/ismp/core/src/host.rs (serde).
  */
 
+const queryParam = param(z.array(z.object({ commitment: hashShape })));
+const idParam = param(z.object({ state_id: z.string(), consensus_state_id: z.string() }));
+const keysParam = param(
+  z.object({ Requests: z.array(hashShape).optional(), Responses: z.array(hashShape).optional() }),
+);
+/** Bytes given as lists of numbers, as Rust's `Vec<u8>` reads JSON; hex strings are refused. */
+const byteListsParam = param(
+  z.array(z.array(z.int().min(0).max(255)).transform((numbers) => Uint8Array.from(numbers))),
+);
+
 /** Commitments of `ismp_queryRequests` and `ismp_queryResponses`: one array of objects. */
 export function commitmentsParam(value: unknown): readonly Hash256[] {
-  return listParam(
-    value,
-    "query",
-    (item) => hashParam(objectParam(item, ["commitment"]).commitment, "commitment"),
-  );
+  return queryParam(value, "query").map(({ commitment }) => commitment);
 }
 
 /** Second parameter of `mmr_queryProof`: an object with one member, the kind of the keys. */
 export function proofKeysParam(value: unknown): ProofKeys {
-  const [[tag, hashes] = ["", undefined], ...more] = Object.entries(objectParam(value, []));
-  if ((tag !== "Requests" && tag !== "Responses") || more.length > 0) {
-    throw invalidParams("expected one of `Requests` and `Responses`");
-  }
-  return { tag, value: listParam(hashes, tag, hashParam) };
+  const { Requests, Responses } = keysParam(value, "keys");
+  if (Requests !== undefined && Responses === undefined) return { tag: "Requests", value: Requests };
+  if (Responses !== undefined && Requests === undefined) return { tag: "Responses", value: Responses };
+  throw invalidParams("expected one of `Requests` and `Responses`");
 }
 
 /** State machine as a light client knows it; both names are texts. */
 export function stateMachineIdParam(value: unknown): StateMachineId {
-  const { state_id, consensus_state_id } = objectParam(value, ["state_id", "consensus_state_id"]);
+  const { state_id, consensus_state_id } = idParam(value, "id");
   return {
-    stateMachine: stateMachineParam(state_id),
-    consensusStateId: consensusStateIdParam(consensus_state_id, "consensus_state_id"),
+    stateMachine: named("state_id", () => parseStateMachine(state_id)),
+    consensusStateId: named("consensus_state_id", () => toConsensusStateId(consensus_state_id)),
   };
-}
-
-/** Four bytes of text. */
-function consensusStateIdParam(value: unknown, name: string): ConsensusStateId {
-  return named(name, () => toConsensusStateId(textParam(value, name)));
-}
-
-function stateMachineParam(value: unknown): StateMachine {
-  return named("state_id", () => parseStateMachine(textParam(value, "state_id")));
-}
-
-function textParam(value: unknown, name: string): string {
-  if (typeof value !== "string") throw invalidParams(`${name}: expected a string`);
-  return value;
 }
 
 function named<T>(name: string, read: () => T): T {
@@ -87,26 +82,25 @@ const failureCode = 9876;
 export function ismpMethods(node: HubNode): RpcMethods {
   const { chain, ismp } = node;
   const { storage } = ismp;
-  const api = new RuntimeApi(node);
   const bestMain = (): typeof chain.bestState.main => chain.bestState.main;
   return {
     ismp_queryRequests: ([query]) =>
-      api.requests(chain.bestState, commitmentsParam(query)).map(requestToJson),
+      requestsOf(node, chain.bestState, commitmentsParam(query)).map(taggedToJson),
     ismp_queryResponses: ([query]) =>
-      api.responses(chain.bestState, commitmentsParam(query)).map(getResponseToJson),
+      responsesOf(node, chain.bestState, commitmentsParam(query)).map(ismpToJson),
     ismp_queryStateProof: ([height, keys]) => {
       const state = proofState(node, height);
-      return proofAnswer(height, list(bytes).enc(state.main.prove(listParam(keys, "keys", numbersParam))));
+      return proofAnswer(height, list(bytes).enc(state.main.prove(byteListsParam(keys, "keys"))));
     },
     ismp_queryChildTrieProof: ([height, keys]) => {
       const state = proofState(node, height);
       if (state.child.size === 0) throw failure("Child trie root storage returned None");
-      return proofAnswer(height, list(bytes).enc(state.child.prove(listParam(keys, "keys", numbersParam))));
+      return proofAnswer(height, list(bytes).enc(state.child.prove(byteListsParam(keys, "keys"))));
     },
     // Only nodes of the hub have the mountain range.
     ...node.mmr !== undefined && {
       mmr_queryProof: ([height, keys]: readonly unknown[]): unknown =>
-        mmrProof(node, api, height, proofKeysParam(keys)),
+        mmrProof(node, height, proofKeysParam(keys)),
     },
     ismp_queryChallengePeriod: ([id]) =>
       storage.challengePeriodSec.get(bestMain(), stateMachineIdParam(id)) ??
@@ -114,20 +108,9 @@ export function ismpMethods(node: HubNode): RpcMethods {
     ismp_queryStateMachineLatestHeight: ([id]) =>
       storage.latestHeight.get(bestMain(), stateMachineIdParam(id)) ??
         fail("Error fetching latest state machine height"),
-    ismp_queryEvents: ([from, to]) =>
-      eventsOfRange(
-        node,
-        from,
-        to,
-        (block) => api.blockEvents(block).map(({ event }) => ismpEventToJson(event)),
-      ),
+    ismp_queryEvents: ([from, to]) => eventsOfRange(node, from, to, ({ event }) => taggedToJson(event)),
     ismp_queryEventsWithMetadata: ([from, to]) =>
-      eventsOfRange(
-        node,
-        from,
-        to,
-        (block) => api.blockEvents(block).map((located) => eventWithMetadata(node, block, located)),
-      ),
+      eventsOfRange(node, from, to, (located, block) => eventWithMetadata(node, block, located)),
   };
 }
 
@@ -155,13 +138,104 @@ function proofAnswer(height: unknown, proof: Uint8Array): unknown {
   return { proof, height };
 }
 
-function mmrProof(node: HubNode, api: RuntimeApi, height: unknown, keys: ProofKeys): unknown {
-  const block = node.chain.findNumber(u32Param(height, "height"));
+/**
+ * Proof of leaves at a block, in the order asked; names of failures are those of `sp_mmr_primitives::Error`: LeafNotFound
+ * for commitments that the block does not have or that are not final yet, GenerateProof while other leaves of the block are
+ * not final or nothing provable is asked.
+ */
+function mmrProof(node: HubNode, height: unknown, keys: ProofKeys): unknown {
+  const { chain, mmr } = node;
+  const block = chain.findNumber(u32Param(height, "height"));
   if (block === undefined) throw failure("invalid block height provided");
+  const refusal = (code: string): RpcError => failure(`Error generating mmr proof: ${code}`);
+  if (mmr === undefined) throw refusal("PalletNotIncluded");
   const state = stateOf(node, block);
-  const refusal = ({ code }: MmrApiError): Error => failure(`Error generating mmr proof: ${code}`);
-  const proof = converted(MmrApiError, refusal, () => api.generateProof(state, keys));
+  const childKey = keys.tag === "Requests"
+    ? childTrieKeys.requestCommitment
+    : childTrieKeys.responseCommitment;
+  const finalCount = mmr.numberOfLeaves.get(chain.stateOf(chain.finalized).main) ?? 0n;
+  const indices = keys.value.map((commitment) => {
+    const metadata = state.child.get(childKey(commitment));
+    if (metadata === undefined) throw refusal("LeafNotFound");
+    const { leafIndex } = decodeStrict(requestMetadataCodec, metadata, "RequestMetadata").offchain;
+    if (leafIndex >= finalCount) throw refusal("LeafNotFound");
+    return leafIndex;
+  });
+  const leafCount = mmr.numberOfLeaves.get(state.main) ?? 0n;
+  if (leafCount > finalCount) throw refusal("GenerateProof");
+  const proof = converted(
+    MmrError,
+    () => refusal("GenerateProof"),
+    () => mmr.range.prove(indices, leafCount),
+  );
   return proofAnswer(height, mmrProofCodec.enc(proof));
+}
+
+/** Requests of these commitments; unknown ones are left out. */
+function requestsOf(node: HubNode, state: Snapshot, commitments: readonly Hash256[]): Request[] {
+  return commitments.flatMap((commitment) => {
+    const leaf = leafOf(node, state, childTrieKeys.requestCommitment(commitment), commitment);
+    return leaf?.tag === "Request" ? [leaf.value] : [];
+  });
+}
+
+/** Responses of these (response) commitments; unknown ones are left out. */
+function responsesOf(node: HubNode, state: Snapshot, commitments: readonly Hash256[]): GetResponse[] {
+  return commitments.flatMap((commitment) => {
+    const leaf = leafOf(node, state, childTrieKeys.responseCommitment(commitment), commitment);
+    return leaf?.tag === "GetResponse" ? [leaf.value] : [];
+  });
+}
+
+/** Body of a request or response that the state holds. */
+function leafOf(node: HubNode, state: Snapshot, key: Uint8Array, commitment: Hash256): Leaf | undefined {
+  if (state.child.get(key) === undefined) return undefined;
+  const stored = node.chain.offchain.get(toHex(offchainKeys.leafByCommitment(commitment)));
+  return stored && decodeStrict(leafCodec, stored, "Leaf");
+}
+
+/** An ISMP event with the extrinsic that caused it. */
+interface LocatedEvent extends Pick<EventEntry, "extrinsicIndex"> {
+  readonly event: IsmpEvent;
+}
+
+/** ISMP events of a block; requests and responses whose leaf this node lacks are left out silently. */
+function blockEvents(node: HubNode, block: SimulatedBlock): LocatedEvent[] {
+  const { state, events } = node.chain.bodyOf(block);
+  return events.flatMap(({ ismp, extrinsicIndex }) => {
+    const event = ismp === undefined ? undefined : toIsmpEvent(node, state, ismp);
+    return event === undefined ? [] : [{ event, extrinsicIndex }];
+  });
+}
+
+function toIsmpEvent(node: HubNode, state: Snapshot, event: IsmpPalletEvent): IsmpEvent | undefined {
+  switch (event.tag) {
+    case "StateMachineUpdated":
+    case "StateCommitmentVetoed":
+      return event;
+    case "PostRequestHandled":
+    case "GetRequestHandled":
+      return { tag: event.tag, value: event.value };
+    case "PostRequestTimeoutHandled":
+    case "GetRequestTimeoutHandled":
+      return { tag: event.tag, value: event.value };
+    case "Request": {
+      const [request] = requestsOf(node, state, [event.value.commitment]);
+      if (request === undefined) return undefined;
+      return request.tag === "Post"
+        ? { tag: "PostRequest", value: request.value }
+        : { tag: "GetRequest", value: request.value };
+    }
+    case "Response": {
+      const [value] = responsesOf(node, state, [event.value.commitment]);
+      return value === undefined ? undefined : { tag: "GetResponse", value };
+    }
+    case "ConsensusClientCreated":
+    case "ConsensusClientFrozen":
+    case "Errors":
+    case "RelayerFeeWithdrawn":
+      return undefined;
+  }
 }
 
 /**
@@ -172,7 +246,7 @@ function eventsOfRange(
   node: HubNode,
   from: unknown,
   to: unknown,
-  read: (block: SimulatedBlock) => unknown[],
+  write: (located: LocatedEvent, block: SimulatedBlock) => unknown,
 ): Record<Hex, unknown[]> {
   const last = rangeEnd(node, to);
   const first = rangeEnd(node, from);
@@ -180,7 +254,8 @@ function eventsOfRange(
   for (let number = last.header.number; number >= first.header.number; number--) {
     const block = node.chain.blockAt(number);
     const refusal = ({ message }: Error): Error => failure(`failed to read block events ${message}`);
-    events.push([block.hash, converted(ChainError, refusal, () => read(block))]);
+    const found = converted(ChainError, refusal, () => blockEvents(node, block));
+    events.push([block.hash, found.map((located) => write(located, block))]);
   }
   if (first.header.number === 0) throw failure("Invalid block number or hash provided");
   return Object.fromEntries(events.sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -205,6 +280,6 @@ function eventWithMetadata(node: HubNode, block: SimulatedBlock, located: Locate
         : node.runtime.extrinsicHash(extrinsic),
       block_number: integerToJson(BigInt(block.header.number)),
     },
-    event: ismpEventToJson(located.event),
+    event: taggedToJson(located.event),
   };
 }

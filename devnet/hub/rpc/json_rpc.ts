@@ -1,7 +1,8 @@
 /**
  * JSON-RPC 2.0 as a Substrate node speaks it: requests, errors, and numbers of any size.
  */
-import { fromHex, type Hash256, toHash256 } from "../../../src/core/encoding/bytes.ts";
+import * as z from "zod";
+import { fromHex, toHash256 } from "../../../src/core/encoding/bytes.ts";
 import { parseJson } from "../../../src/core/rpc/json.ts";
 import { converted } from "../verifiers/refusals.ts";
 import { ChainError, type SimulatedBlock } from "../block_history.ts";
@@ -35,63 +36,34 @@ export class ConnectionFault extends Error {
   }
 }
 
-/** Bytes of a hex string with `0x`. */
-export function hexParam(value: unknown, name: string): Uint8Array {
-  if (typeof value !== "string" || !value.startsWith("0x")) throw invalidParams(`${name}: expected 0x hex`);
-  try {
-    return fromHex(value);
-  } catch {
-    throw invalidParams(`${name}: expected 0x hex`);
-  }
+/** Reads a parameter of that shape. @throws {RpcError} -32602. */
+export function param<T>(shape: z.ZodType<T>): (value: unknown, name: string) => T {
+  return (value, name) => {
+    const { success, data, error } = shape.safeParse(value);
+    if (success) return data;
+    const [issue] = error.issues;
+    throw invalidParams(`${[name, ...issue?.path ?? []].join(".")}: ${issue?.message}`);
+  };
 }
 
-/** A list, every item of which is read by `read`. */
-export function listParam<T>(value: unknown, name: string, read: (item: unknown, name: string) => T): T[] {
-  if (!Array.isArray(value)) throw invalidParams(`${name}: expected a sequence`);
-  return value.map((item) => read(item, name));
-}
-
+const hexShape = z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/, "expected 0x hex").transform(fromHex);
 /** 32 bytes of hex. */
-export function hashParam(value: unknown, name: string): Hash256 {
-  try {
-    return toHash256(hexParam(value, name));
-  } catch {
-    throw invalidParams(`${name}: expected 32 bytes of 0x hex`);
-  }
-}
+export const hashShape = z.string().regex(/^0x[0-9a-fA-F]{64}$/, "expected 32 bytes of 0x hex")
+  .transform((text) => toHash256(fromHex(text)));
+const u32Shape = z.int().min(0).max(0xffff_ffff);
 
+/** Bytes of a hex string with `0x`. */
+export const hexParam = param(hexShape);
+/** A list of such strings. */
+export const hexesParam = param(z.array(hexShape));
+/** 32 bytes of hex. */
+export const hashParam = param(hashShape);
 /** 32 bytes of hex, or nothing (`null` or left out). */
-export function optionalHash(value: unknown, name: string): Hash256 | undefined {
-  return value === undefined || value === null ? undefined : hashParam(value, name);
-}
-
+export const optionalHash = param(hashShape.nullish().transform((hash) => hash ?? undefined));
 /** A whole number from 0 to 2^32 - 1. */
-export function u32Param(value: unknown, name: string): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > 0xffffffff) {
-    throw invalidParams(`${name}: expected u32`);
-  }
-  return value;
-}
-
-/** Bytes given as a list of numbers, as Rust's `Vec<u8>` reads JSON; hex strings are refused. */
-export function numbersParam(value: unknown, name: string): Uint8Array {
-  if (typeof value === "string") throw invalidParams(`invalid type: string "${value}", expected a sequence`);
-  const isByte = (item: unknown): item is number =>
-    typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= 255;
-  if (!Array.isArray(value) || !value.every(isByte)) throw invalidParams(`${name}: expected u8 numbers`);
-  return Uint8Array.from(value);
-}
-
-/** An object with these members. */
-export function objectParam<Name extends string>(
-  value: unknown,
-  names: readonly Name[],
-): Record<Name, unknown> {
-  if (typeof value !== "object" || value === null) throw invalidParams("expected an object");
-  const members: Record<string, unknown> = { ...value };
-  for (const name of names) if (!(name in members)) throw invalidParams(`missing field \`${name}\``);
-  return members;
-}
+export const u32Param = param(u32Shape);
+/** A list of such numbers. */
+export const u32sParam = param(z.array(u32Shape));
 
 /** Methods by name: positional parameters in, a JSON value out. @throws {RpcError} */
 export type RpcMethods = Readonly<Record<string, (params: readonly unknown[]) => unknown>>;

@@ -21,9 +21,9 @@ import type { Snapshot } from "../storage.ts";
 import {
   blockParam,
   clientErrors,
+  hexesParam,
   hexParam,
   invalidParams,
-  listParam,
   RpcError,
   type RpcMethods,
   u32Param,
@@ -49,13 +49,13 @@ export function storageMethods(node: ServedNode): RpcMethods {
     state_queryStorageAt: ([keys, at]) => {
       const block = blockParam(node, at);
       const { main } = clientErrors(() => chain.stateOf(block));
-      const changes = listParam(keys, "keys", hexParam).map((key) => [toHex(key), hexOrNull(main.get(key))]);
+      const changes = hexesParam(keys, "keys").map((key) => [toHex(key), hexOrNull(main.get(key))]);
       return [{ block: block.hash, changes }];
     },
     state_getReadProof: ([keys, at]) => {
       const block = blockParam(node, at);
       const { main } = clientErrors(() => chain.stateOf(block));
-      return { at: block.hash, proof: main.prove(listParam(keys, "keys", hexParam)).map(toHex) };
+      return { at: block.hash, proof: main.prove(hexesParam(keys, "keys")).map(toHex) };
     },
   };
 }
@@ -174,7 +174,7 @@ export function stateMethods(node: HubNode): RpcMethods {
       const state = clientErrors(() => chain.stateOf(block));
       const proof = [
         ...state.main.prove([ismpChild]),
-        ...state.child.prove(listParam(keys, "keys", hexParam)),
+        ...state.child.prove(hexesParam(keys, "keys")),
       ];
       return { at: block.hash, proof: [...new Set(proof.map(toHex))] };
     },
@@ -184,7 +184,7 @@ export function stateMethods(node: HubNode): RpcMethods {
       return isIsmpChild(child) ? hexOrNull(state.child.get(wanted)) : null;
     },
     childstate_getStorageEntries: ([child, keys, at]) => {
-      const wanted = listParam(keys, "keys", hexParam);
+      const wanted = hexesParam(keys, "keys");
       const state = stateAt(at);
       const isKnown = isIsmpChild(child);
       return wanted.map((key) => isKnown ? hexOrNull(state.child.get(key)) : null);

@@ -2,6 +2,7 @@
  * One REST endpoint: GET requests for JSON or bytes, with deadlines, size limits and streaming. Independent of the API
  * behind it. HTTP status codes are translated here only.
  */
+import { readOrUndefined } from "../../core/encoding/coded_error.ts";
 import type { RpcFault, RpcFaultCode } from "../../core/rpc/call.ts";
 import {
   HttpAddress,
@@ -199,12 +200,9 @@ function isOfType({ headers }: Response, type: string): boolean {
 
 /** Reads the `message` of a JSON error body, as beacon nodes and similar servers send it. */
 function readMessage(text: string): string | undefined {
-  try {
-    const json = parseJson(text);
-    return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
-  } catch {
-    return undefined; // a proxy's page, not the node's own answer
-  }
+  // Otherwise it is a proxy's page, not the node's own answer.
+  const json = readOrUndefined(() => parseJson(text));
+  return isJsonObject(json) && typeof json.message === "string" ? json.message : undefined;
 }
 
 /**

@@ -3,6 +3,7 @@
  * Source: ethereum/consensus-specs: specs/phase0/beacon-chain.md (BLS signatures);
  * polytope-labs/hyperbridge: modules/utils/bls-utils/src/bls.rs.
  */
+import { readOrUndefined } from "../../core/encoding/coded_error.ts";
 import { bls12_381 } from "@noble/curves/bls12-381.js";
 import { fromHex, type Hash256 } from "../../core/encoding/bytes.ts";
 
@@ -39,9 +40,5 @@ export function isBlsSignature(signature: Uint8Array, key: BlsPublicKey, message
 function parseSignature(
   compressed: Uint8Array,
 ): ReturnType<typeof longSignatures.Signature.fromBytes> | undefined {
-  try {
-    return longSignatures.Signature.fromBytes(compressed);
-  } catch {
-    return undefined;
-  }
+  return readOrUndefined(() => longSignatures.Signature.fromBytes(compressed));
 }

@@ -18,9 +18,9 @@ import {
   u32,
   u64,
   u8,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import type { BeefyAuthoritySet } from "../evm/beefy_client_state.ts";
+import type { CodecType } from "scale-ts";
 
 /**
  * Rule that a proof breaks. The codes are the names of the reverts, in words. Source: polytope-labs/hyperbridge:
@@ -125,7 +125,7 @@ export const mmrLeafCodec = Struct({
 });
 
 /** A leaf of the relay chain's mountain range: one for each block. */
-export type BeefyMmrLeaf = ValueOf<typeof mmrLeafCodec>;
+export type BeefyMmrLeaf = Readonly<CodecType<typeof mmrLeafCodec>>;
 
 /** SCALE of a commitment: what is signed is its Keccak-256. */
 export function encodeCommitment({ payload, blockNumber, validatorSetId }: BeefyCommitment): Uint8Array {

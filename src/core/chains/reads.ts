@@ -1,7 +1,8 @@
 /** Reads of a chain: its heights and times, events of its ISMP host, and what the host knows of a counterparty. */
+import type { HostEvent } from "../ismp/event.ts";
 import type { Hash256 } from "../encoding/bytes.ts";
 import type { Message } from "../ismp/message.ts";
-import type { StateMachine, StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
+import type { StateMachineHeight, StateMachineId } from "../ismp/state_machine.ts";
 
 /** Position of an event on its chain. */
 export interface EventPosition {
@@ -10,52 +11,8 @@ export interface EventPosition {
   readonly transaction: Hash256 | undefined;
 }
 
-/** Event of a chain's ISMP host, in the order of occurrence. */
-export type ChainEvent =
-  | { readonly kind: "message"; readonly message: Message; readonly at: EventPosition }
-  | {
-    /** `relayer` delivered a message to this chain. `commitment` is that of the request. */
-    readonly kind: "handled";
-    readonly of: "post" | "get";
-    readonly commitment: Hash256;
-    readonly relayer: Uint8Array;
-    readonly at: EventPosition;
-  }
-  | {
-    readonly kind: "timeoutHandled";
-    readonly of: "post" | "get";
-    readonly commitment: Hash256;
-    /** Source chain of the request, if reported: Substrate chains do. */
-    readonly source?: StateMachine;
-    readonly at: EventPosition;
-  }
-  | {
-    /** The fee of a request was raised to `fee` units of the fee token. */
-    readonly kind: "funded";
-    readonly commitment: Hash256;
-    readonly fee: bigint;
-    readonly at: EventPosition;
-  }
-  | {
-    /** The chain accepted a newer height of `stateMachine`; the id is known on Substrate chains only. */
-    readonly kind: "updated";
-    readonly stateMachine: StateMachine;
-    readonly id: StateMachineId | undefined;
-    readonly height: bigint;
-    readonly at: EventPosition;
-  }
-  | {
-    readonly kind: "vetoed";
-    readonly stateMachine: StateMachine;
-    readonly height: bigint;
-    readonly at: EventPosition;
-  }
-  | {
-    readonly kind: "newEpoch";
-    readonly setId: bigint;
-    readonly relayer: Uint8Array;
-    readonly at: EventPosition;
-  };
+/** Event of a chain's ISMP host with its place, in the order of occurrence. */
+export type ChainEvent = HostEvent & { readonly at: EventPosition };
 
 /** Chain's view of a counterparty, read at one block. */
 export interface CounterpartyView {

@@ -1,4 +1,5 @@
 /** Chains as operators name them: by their section of the configuration, or as a state machine. Pure. */
+import { recover } from "../encoding/coded_error.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { CommandRefusal } from "./command.ts";
@@ -24,10 +25,5 @@ export function findChain(sections: readonly NamedSection[], text: string): Stat
 }
 
 function toStateMachine(text: string): StateMachine | undefined {
-  try {
-    return parseStateMachine(text);
-  } catch (error) {
-    if (!(error instanceof IdentifierError)) throw error;
-    return undefined;
-  }
+  return recover(IdentifierError, () => parseStateMachine(text), () => undefined);
 }

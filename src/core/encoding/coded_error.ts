@@ -7,17 +7,42 @@ export abstract class CodedError<Code extends string = string> extends Error {
   }
 }
 
+/** A class of errors. */
+type ErrorClass<E extends Error> = abstract new (...args: never[]) => E;
+
+/** A handler of rejected promises, for the errors of a class. @throws all else that a promise was rejected with */
+export function onError<E extends Error, T>(
+  of: ErrorClass<E>,
+  handle: (error: E) => T,
+): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof of) return handle(error);
+    throw error;
+  };
+}
+
+/** What `read` gives, or what `handle` makes of an error of a class. @throws all other errors */
+export function recover<T, U, E extends Error>(
+  from: ErrorClass<E>,
+  read: () => T,
+  handle: (error: E) => U,
+): T | U {
+  try {
+    return read();
+  } catch (error) {
+    return onError(from, handle)(error);
+  }
+}
+
 /** Runs `read`; errors of a class become others. */
 export function mapError<T, E extends Error>(
-  from: abstract new (...args: never[]) => E,
+  from: ErrorClass<E>,
   read: () => T,
   to: (cause: E) => Error,
 ): T {
-  try {
-    return read();
-  } catch (cause) {
-    throw cause instanceof from ? to(cause) : cause;
-  }
+  return recover(from, read, (cause) => {
+    throw to(cause);
+  });
 }
 
 /** What `read` gives; `undefined` when it throws, as libraries do for whatever they cannot read. */

@@ -27,9 +27,6 @@ import { equalBytes, fromHex, type Hash256, type Hex, toHash256, toHex } from ".
 
 export type { Codec };
 
-/** Values of a codec of structs or enums: their fields stand in the codec only. */
-export type ValueOf<C> = C extends Codec<infer Value> ? Readonly<Value> : never;
-
 /** How the bytes of a type follow each other. Structs and tuples have none of their own: their fields stand in a row. */
 export type Layout = readonly LayoutPart[];
 

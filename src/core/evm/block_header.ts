@@ -3,20 +3,10 @@
  * Source: polytope-labs/hyperbridge: modules/consensus/geth-primitives/src/lib.rs (CodecHeader, Header).
  */
 import { RLP } from "@ethereumjs/rlp";
-import { enhanceCodec } from "scale-ts";
+import { type CodecType, enhanceCodec } from "scale-ts";
 import * as z from "zod";
 import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
-import {
-  bytes,
-  type Codec,
-  fixedBytes,
-  hash256,
-  Option,
-  Struct,
-  u256,
-  u64,
-  type ValueOf,
-} from "../encoding/scale.ts";
+import { bytes, type Codec, fixedBytes, hash256, Option, Struct, u256, u64 } from "../encoding/scale.ts";
 import { readOrUndefined } from "../encoding/coded_error.ts";
 import { addressCodec, toAddress } from "./address.ts";
 
@@ -86,7 +76,7 @@ const carriedFields = {
 const carriedCodec = Struct(carriedFields);
 
 /** A header with the fields of its fork; those that a chain does not have yet are undefined. */
-export interface EvmBlockHeader extends ValueOf<typeof carriedCodec> {
+export interface EvmBlockHeader extends Readonly<CodecType<typeof carriedCodec>> {
   /** EIP-7928. */
   readonly blockAccessListHash?: Hash256 | undefined;
   /** EIP-7843. */

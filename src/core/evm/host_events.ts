@@ -3,7 +3,8 @@
  * hashed. Source: polytope-labs/hyperbridge: evm/src/core/EvmHost.sol (dispatch, events).
  */
 import { decodeEventLog, type DecodeEventLogReturnType } from "viem";
-import { fromHex, type Hash256, type Hex, toHash256, toLowerHex } from "../encoding/bytes.ts";
+import { fromHex, type Hex, toHash256, toLowerHex } from "../encoding/bytes.ts";
+import type { HostEvent } from "../ismp/event.ts";
 import { getMessage, type Message, postMessage } from "../ismp/message.ts";
 import { parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import type { Address } from "./address.ts";
@@ -16,26 +17,8 @@ export interface RawLog {
   readonly data: Hex;
 }
 
-/** An event of a host that relayers use. `commitment` is that of the request. */
-export type HostEvent =
-  | { readonly kind: "message"; readonly message: Extract<Message, { kind: "post" | "get" }> }
-  | {
-    readonly kind: "handled";
-    readonly of: "post" | "get";
-    readonly commitment: Hash256;
-    readonly relayer: Uint8Array;
-  }
-  | { readonly kind: "timeoutHandled"; readonly of: "post" | "get"; readonly commitment: Hash256 }
-  /** `fee` in units of the fee token. */
-  | { readonly kind: "funded"; readonly commitment: Hash256; readonly fee: bigint }
-  | {
-    readonly kind: "updated";
-    readonly stateMachine: StateMachine;
-    readonly id: undefined;
-    readonly height: bigint;
-  }
-  | { readonly kind: "vetoed"; readonly stateMachine: StateMachine; readonly height: bigint }
-  | { readonly kind: "newEpoch"; readonly setId: bigint; readonly relayer: Uint8Array };
+/** What EVM hosts dispatch: requests. */
+type RequestEvent = HostEvent<Extract<Message, { kind: "post" | "get" }>>;
 
 /** A log of the host whose content does not fit its event. */
 class HostEventError extends Error {
@@ -53,7 +36,7 @@ class HostEventError extends Error {
 
 /** Result of decoding a log. */
 export type HostLog =
-  | { readonly kind: "event"; readonly event: HostEvent }
+  | { readonly kind: "event"; readonly event: RequestEvent }
   /** Emitted by another contract, whatever its topics, or no event that relayers use. */
   | { readonly kind: "other" }
   | { readonly kind: "undecodable"; readonly error: HostEventError };
@@ -81,7 +64,7 @@ export function decodeHostLog(log: RawLog, host: Address): HostLog {
 /** The event; `undefined`: an administrative one. @throws {HostEventError} */
 function toEvent(
   { eventName: tag, args }: DecodeEventLogReturnType<typeof evmHostAbi>,
-): HostEvent | undefined {
+): RequestEvent | undefined {
   switch (tag) {
     case "PostRequestEvent": {
       const message = postMessage({

@@ -3,6 +3,7 @@
  * hub state, which every node serves; only the bytes need an unsafe RPC method. Source: docs/protocol/hub-consensus.md
  * sections 5.9 and 5.10.
  */
+import { recover } from "../encoding/coded_error.ts";
 import type { AcceptedProof, AcceptedProofs, HubChain } from "../chains/hub.ts";
 import { BeefyError } from "../beefy/commitment.ts";
 import { readProofSubject } from "../beefy/naive_proof.ts";
@@ -144,10 +145,5 @@ function gapAt(setId: bigint): ProofsForHost {
 
 /** True when a later set than that one signed; unreadable proofs are left to verification. */
 function isBeyond(proof: Uint8Array, setId: bigint): boolean {
-  try {
-    return readProofSubject(proof).validatorSetId > setId;
-  } catch (error) {
-    if (error instanceof BeefyError) return false;
-    throw error;
-  }
+  return recover(BeefyError, () => readProofSubject(proof).validatorSetId > setId, () => false);
 }

@@ -2,9 +2,17 @@
  * Events of a host: one shape whether they come from a runtime API, a JSON-RPC answer or an EVM log.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/events.rs.
  */
-import { bytes, hash256, Struct, u64, type ValueOf } from "../encoding/scale.ts";
-import type { GetRequest, GetResponse, PostRequest } from "./message.ts";
-import { stateMachineCodec, stateMachineHeightCodec, stateMachineIdCodec } from "./state_machine.ts";
+import type { Hash256 } from "../encoding/bytes.ts";
+import { bytes, hash256, Struct, u64 } from "../encoding/scale.ts";
+import type { GetRequest, GetResponse, Message, PostRequest } from "./message.ts";
+import {
+  type StateMachine,
+  stateMachineCodec,
+  stateMachineHeightCodec,
+  type StateMachineId,
+  stateMachineIdCodec,
+} from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** An event of an ISMP host; the tags are those of the JSON form. */
 export type IsmpEvent =
@@ -25,7 +33,7 @@ export const stateMachineUpdatedCodec = Struct({
 });
 
 /** A light client knows a new height. */
-export type StateMachineUpdated = ValueOf<typeof stateMachineUpdatedCodec>;
+export type StateMachineUpdated = Readonly<CodecType<typeof stateMachineUpdatedCodec>>;
 
 /** SCALE of {@link MessageHandled}. */
 export const messageHandledCodec = Struct({
@@ -35,7 +43,7 @@ export const messageHandledCodec = Struct({
 });
 
 /** A message was delivered. For gets the commitment is the request's. */
-export type MessageHandled = ValueOf<typeof messageHandledCodec>;
+export type MessageHandled = Readonly<CodecType<typeof messageHandledCodec>>;
 
 /** SCALE of {@link TimeoutHandled}. */
 export const timeoutHandledCodec = Struct({
@@ -45,7 +53,7 @@ export const timeoutHandledCodec = Struct({
 });
 
 /** A timeout was handled on the source. */
-export type TimeoutHandled = ValueOf<typeof timeoutHandledCodec>;
+export type TimeoutHandled = Readonly<CodecType<typeof timeoutHandledCodec>>;
 
 /** SCALE of {@link StateCommitmentVetoed}. */
 export const stateCommitmentVetoedCodec = Struct({
@@ -54,4 +62,37 @@ export const stateCommitmentVetoedCodec = Struct({
 });
 
 /** A fisherman removed a commitment inside its challenge period. */
-export type StateCommitmentVetoed = ValueOf<typeof stateCommitmentVetoedCodec>;
+export type StateCommitmentVetoed = Readonly<CodecType<typeof stateCommitmentVetoedCodec>>;
+
+/** Event of a chain's ISMP host, as the programs use it. `M`: the kinds of messages that the host dispatches. */
+export type HostEvent<M = Message> =
+  | { readonly kind: "message"; readonly message: M }
+  | {
+    /** `relayer` delivered a message to this chain. `commitment` is that of the request. */
+    readonly kind: "handled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    readonly relayer: Uint8Array;
+  }
+  | {
+    readonly kind: "timeoutHandled";
+    readonly of: "post" | "get";
+    readonly commitment: Hash256;
+    /** Source chain of the request, if reported: Substrate chains do. */
+    readonly source?: StateMachine;
+  }
+  | {
+    /** The fee of a request was raised to `fee` units of the fee token. */
+    readonly kind: "funded";
+    readonly commitment: Hash256;
+    readonly fee: bigint;
+  }
+  | {
+    /** The chain accepted a newer height of `stateMachine`; the id is known on Substrate chains only. */
+    readonly kind: "updated";
+    readonly stateMachine: StateMachine;
+    readonly id: StateMachineId | undefined;
+    readonly height: bigint;
+  }
+  | { readonly kind: "vetoed"; readonly stateMachine: StateMachine; readonly height: bigint }
+  | { readonly kind: "newEpoch"; readonly setId: bigint; readonly relayer: Uint8Array };

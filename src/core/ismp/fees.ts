@@ -2,10 +2,11 @@
  * Fees and rewards on the hub: claims and withdrawals that a relayer submits. Source: polytope-labs/hyperbridge:
  * modules/pallets/relayer/src/withdrawal.rs, modules/utils/crypto/src/verification.rs.
  */
-import { bytes, Enum, hash256, list, Option, pair, Struct, u64, type ValueOf } from "../encoding/scale.ts";
+import { bytes, Enum, hash256, list, Option, pair, Struct, u64 } from "../encoding/scale.ts";
 import { postRequestCodec } from "./message.ts";
 import { proofCodec } from "./proof.ts";
 import { stateMachineCodec } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 const keyAndSignature = Struct({ publicKey: bytes, signature: bytes });
 
@@ -18,7 +19,7 @@ export const signatureCodec = Enum({
 });
 
 /** A relayer's key with its signature, by scheme. */
-export type Signature = ValueOf<typeof signatureCodec>;
+export type Signature = Readonly<CodecType<typeof signatureCodec>>;
 
 /** SCALE of {@link WithdrawalProof}. */
 export const withdrawalProofCodec = Struct({
@@ -31,7 +32,7 @@ export const withdrawalProofCodec = Struct({
 });
 
 /** Proofs that requests were paid for on their source and delivered on their destination. */
-export type WithdrawalProof = ValueOf<typeof withdrawalProofCodec>;
+export type WithdrawalProof = Readonly<CodecType<typeof withdrawalProofCodec>>;
 
 /** SCALE of {@link WithdrawalInputData}. */
 export const withdrawalInputDataCodec = Struct({
@@ -41,7 +42,7 @@ export const withdrawalInputDataCodec = Struct({
 });
 
 /** Withdrawal of all credited fees of the signing address on one chain. */
-export type WithdrawalInputData = ValueOf<typeof withdrawalInputDataCodec>;
+export type WithdrawalInputData = Readonly<CodecType<typeof withdrawalInputDataCodec>>;
 
 /** SCALE of {@link OutboundConsensusDeliveryClaim}. */
 export const outboundConsensusDeliveryClaimCodec = Struct({
@@ -52,7 +53,7 @@ export const outboundConsensusDeliveryClaimCodec = Struct({
 });
 
 /** Claim of the reward for delivering an authority set's rotation to an EVM chain. */
-export type OutboundConsensusDeliveryClaim = ValueOf<typeof outboundConsensusDeliveryClaimCodec>;
+export type OutboundConsensusDeliveryClaim = Readonly<CodecType<typeof outboundConsensusDeliveryClaimCodec>>;
 
 /** SCALE of {@link OutboundRequestDeliveryClaim}. */
 export const outboundRequestDeliveryClaimCodec = Struct({
@@ -63,4 +64,4 @@ export const outboundRequestDeliveryClaimCodec = Struct({
 });
 
 /** Claim of the reward for delivering a request of the hub. */
-export type OutboundRequestDeliveryClaim = ValueOf<typeof outboundRequestDeliveryClaimCodec>;
+export type OutboundRequestDeliveryClaim = Readonly<CodecType<typeof outboundRequestDeliveryClaimCodec>>;

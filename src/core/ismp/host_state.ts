@@ -15,9 +15,9 @@ import {
   u128,
   u64,
   u8,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import { leafIndexAndPosCodec } from "./proof.ts";
+import type { CodecType } from "scale-ts";
 
 /** SCALE of {@link RequestMetadata}. */
 export const requestMetadataCodec = Struct({
@@ -29,7 +29,7 @@ export const requestMetadataCodec = Struct({
 });
 
 /** Value under `RequestCommitments` and `ResponseCommitments`. */
-export type RequestMetadata = ValueOf<typeof requestMetadataCodec>;
+export type RequestMetadata = Readonly<CodecType<typeof requestMetadataCodec>>;
 
 /** SCALE of the value under `RequestReceipts`: the relayer. */
 export const requestReceiptCodec: Codec<Uint8Array> = bytes;
@@ -42,7 +42,7 @@ export const responseReceiptCodec = Struct({
 });
 
 /** Value under `ResponseReceipts`, stored by the commitment of the request. */
-export type ResponseReceipt = ValueOf<typeof responseReceiptCodec>;
+export type ResponseReceipt = Readonly<CodecType<typeof responseReceiptCodec>>;
 
 /** SCALE of {@link ConsensusDigest}. */
 export const consensusDigestCodec = Struct({
@@ -51,13 +51,13 @@ export const consensusDigestCodec = Struct({
 });
 
 /** Data of the header digest item `Consensus("ISMP", ..)`. */
-export type ConsensusDigest = ValueOf<typeof consensusDigestCodec>;
+export type ConsensusDigest = Readonly<CodecType<typeof consensusDigestCodec>>;
 
 /** SCALE of {@link TimestampDigest}. */
 export const timestampDigestCodec = Struct({ timestampSec: u64 });
 
 /** Data of the header digest item `Consensus("ISTM", ..)`. */
-export type TimestampDigest = ValueOf<typeof timestampDigestCodec>;
+export type TimestampDigest = Readonly<CodecType<typeof timestampDigestCodec>>;
 
 const digestItemCodec = Struct({ kind: u8, engine: fixedBytes(4), data: bytes });
 /** First bytes of the item: kind `Consensus` (paritytech/polkadot-sdk: digest.rs) and the engine `ISMP`. */

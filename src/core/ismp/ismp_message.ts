@@ -2,11 +2,11 @@
  * Messages that relayers submit: those of `handle_unsigned` and the arguments around them. Source:
  * polytope-labs/hyperbridge: modules/ismp/core/src/messaging.rs, modules/pallets/state-coprocessor.
  */
-import { bytes, Enum, list, Struct, type ValueOf } from "../encoding/scale.ts";
+import { bytes, Enum, list, Struct } from "../encoding/scale.ts";
 import { getRequestCodec, postRequestCodec } from "./message.ts";
 import { proofCodec } from "./proof.ts";
 import { consensusStateIdCodec } from "./state_machine.ts";
-import { compact } from "scale-ts";
+import { type CodecType, compact } from "scale-ts";
 import { concatBytes } from "../encoding/bytes.ts";
 
 /** SCALE of {@link ConsensusMessage}. */
@@ -18,7 +18,7 @@ export const consensusMessageCodec = Struct({
 });
 
 /** An update of a light client. */
-export type ConsensusMessage = ValueOf<typeof consensusMessageCodec>;
+export type ConsensusMessage = Readonly<CodecType<typeof consensusMessageCodec>>;
 
 /** SCALE of {@link RequestMessage}. */
 export const requestMessageCodec = Struct({
@@ -28,7 +28,7 @@ export const requestMessageCodec = Struct({
 });
 
 /** Post requests with the proof that their source dispatched them; all share one proof height. */
-export type RequestMessage = ValueOf<typeof requestMessageCodec>;
+export type RequestMessage = Readonly<CodecType<typeof requestMessageCodec>>;
 
 /** SCALE of {@link IsmpMessage}; the indexes are explicit upstream and never move. */
 export const ismpMessageCodec = Enum({
@@ -37,7 +37,7 @@ export const ismpMessageCodec = Enum({
 }, [0, 2]);
 
 /** An element of the argument of `Ismp.handle_unsigned`, of the kinds that relayers send. */
-export type IsmpMessage = ValueOf<typeof ismpMessageCodec>;
+export type IsmpMessage = Readonly<CodecType<typeof ismpMessageCodec>>;
 
 /** SCALE `Vec<Message>`. */
 export const ismpMessagesCodec = list(ismpMessageCodec);
@@ -54,7 +54,7 @@ export const getRequestsWithProofCodec = Struct({
 });
 
 /** Get requests with proofs of their dispatch and of the requested values; the hub creates the responses. */
-export type GetRequestsWithProof = ValueOf<typeof getRequestsWithProofCodec>;
+export type GetRequestsWithProof = Readonly<CodecType<typeof getRequestsWithProofCodec>>;
 
 /** First byte of an unsigned extrinsic of format 4; the hub accepts no format 5 before its next runtimes. */
 const bareVersion = 0x04;

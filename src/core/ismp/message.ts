@@ -4,8 +4,9 @@
  */
 import { type AbiParameterToPrimitiveType, encodeAbiParameters, parseAbiParameters } from "viem";
 import { fromHex, type Hash256, type Hex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
-import { bytes, Enum, list, Option, Struct, u64, type ValueOf } from "../encoding/scale.ts";
+import { bytes, Enum, list, Option, Struct, u64 } from "../encoding/scale.ts";
 import { type StateMachine, stateMachineCodec, stateMachineToBytes } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** A request or response with the commitment that identifies it, as the programs process it. */
 export type Message =
@@ -36,7 +37,7 @@ export const postRequestCodec = Struct({
 });
 
 /** A message from a module of `source` to a module of `dest`. */
-export type PostRequest = ValueOf<typeof postRequestCodec>;
+export type PostRequest = Readonly<CodecType<typeof postRequestCodec>>;
 
 /** SCALE of {@link GetRequest}; the ABI has another field order (see commitment.ts). */
 export const getRequestCodec = Struct({
@@ -53,13 +54,13 @@ export const getRequestCodec = Struct({
 });
 
 /** Request for values of the state of `dest` at block `height`. */
-export type GetRequest = ValueOf<typeof getRequestCodec>;
+export type GetRequest = Readonly<CodecType<typeof getRequestCodec>>;
 
 /** SCALE of {@link StorageValue}. */
 const storageValueCodec = Struct({ key: bytes, value: Option(bytes) });
 
 /** One answered key of a {@link GetResponse}. */
-export type StorageValue = ValueOf<typeof storageValueCodec>;
+export type StorageValue = Readonly<CodecType<typeof storageValueCodec>>;
 
 /** SCALE of {@link GetResponse}. */
 export const getResponseCodec = Struct({
@@ -69,19 +70,19 @@ export const getResponseCodec = Struct({
 });
 
 /** The hub's answer to a {@link GetRequest}; its destination is `get.source`. */
-export type GetResponse = ValueOf<typeof getResponseCodec>;
+export type GetResponse = Readonly<CodecType<typeof getResponseCodec>>;
 
 /** SCALE of {@link Request}. */
 export const requestCodec = Enum({ Post: postRequestCodec, Get: getRequestCodec });
 
 /** A request of either kind, as the hub stores it. */
-export type Request = ValueOf<typeof requestCodec>;
+export type Request = Readonly<CodecType<typeof requestCodec>>;
 
 /** SCALE of {@link Leaf}. */
 export const leafCodec = Enum({ Request: requestCodec, GetResponse: getResponseCodec });
 
 /** Content of the hub's MMR and offchain store: requests it routes and responses it created. */
-export type Leaf = ValueOf<typeof leafCodec>;
+export type Leaf = Readonly<CodecType<typeof leafCodec>>;
 
 /** Solidity structs of messages: what commitments hash, and what handlers take. Their fields are not in SCALE's order. */
 export const messageStructs = [

@@ -15,9 +15,9 @@ import {
   u32,
   u64,
   unitEnum,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import { stateMachineHeightCodec } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** Hash function of a Substrate chain's tries. */
 export type HashAlgorithm = "Keccak" | "Blake2";
@@ -31,7 +31,7 @@ export type ProofKeys =
 export const proofCodec = Struct({ height: stateMachineHeightCodec, proof: bytes });
 
 /** Bytes that prove something at a height of a chain; the format depends on the chain that is proven. */
-export type Proof = ValueOf<typeof proofCodec>;
+export type Proof = Readonly<CodecType<typeof proofCodec>>;
 
 /** SCALE of {@link HashAlgorithm}. */
 const hashAlgorithmCodec: Codec<HashAlgorithm> = unitEnum(["Keccak", "Blake2"]);
@@ -43,7 +43,7 @@ export const stateMachineProofCodec = Struct({
 });
 
 /** Nodes of a Substrate trie, for every Substrate chain including the hub. */
-export type StateMachineProof = ValueOf<typeof stateMachineProofCodec>;
+export type StateMachineProof = Readonly<CodecType<typeof stateMachineProofCodec>>;
 
 const nodesByKey = orderedMap(bytesAsHex, list(bytes), compareHex);
 
@@ -54,7 +54,7 @@ export const evmStateProofCodec = Struct({
 });
 
 /** RLP nodes of an EVM chain's account trie and of storage tries, keyed by the 20-byte address in hex. */
-export type EvmStateProof = ValueOf<typeof evmStateProofCodec>;
+export type EvmStateProof = Readonly<CodecType<typeof evmStateProofCodec>>;
 
 /** SCALE of {@link SubstrateEvmProof}. */
 export const substrateEvmProofCodec = Struct({
@@ -66,7 +66,7 @@ export const substrateEvmProofCodec = Struct({
  * Nodes of a Substrate chain's main trie, which prove the records of EVM contracts and the roots of their child tries,
  * and nodes of those child tries, keyed by the 20-byte address in hex.
  */
-export type SubstrateEvmProof = ValueOf<typeof substrateEvmProofCodec>;
+export type SubstrateEvmProof = Readonly<CodecType<typeof substrateEvmProofCodec>>;
 
 /** SCALE of {@link LeafIndexAndPos}. */
 export const leafIndexAndPosCodec = Struct({
@@ -76,7 +76,7 @@ export const leafIndexAndPosCodec = Struct({
 });
 
 /** Location of a leaf in the hub's MMR. */
-export type LeafIndexAndPos = ValueOf<typeof leafIndexAndPosCodec>;
+export type LeafIndexAndPos = Readonly<CodecType<typeof leafIndexAndPosCodec>>;
 
 /** SCALE of {@link MmrProof}. */
 export const mmrProofCodec = Struct({
@@ -86,7 +86,7 @@ export const mmrProofCodec = Struct({
 });
 
 /** Answer of `mmr_queryProof`: leaves in the order requested, items in canonical order. */
-export type MmrProof = ValueOf<typeof mmrProofCodec>;
+export type MmrProof = Readonly<CodecType<typeof mmrProofCodec>>;
 
 /** SCALE of {@link ParachainConsensusProof}. */
 export const parachainConsensusProofCodec = Struct({
@@ -97,4 +97,4 @@ export const parachainConsensusProofCodec = Struct({
 });
 
 /** Proof of parachain headers under a relay chain's state root, in the form of the hub's parachain client. */
-export type ParachainConsensusProof = ValueOf<typeof parachainConsensusProofCodec>;
+export type ParachainConsensusProof = Readonly<CodecType<typeof parachainConsensusProofCodec>>;

@@ -3,7 +3,7 @@
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/host.rs (StateMachine, its text form and parsing).
  */
 import { numberToBytesBE } from "@noble/curves/utils.js";
-import { createCodec } from "scale-ts";
+import { type CodecType, createCodec } from "scale-ts";
 import { concatBytes, fromHex, toHex } from "../encoding/bytes.ts";
 import { mapError } from "../encoding/coded_error.ts";
 import {
@@ -19,7 +19,6 @@ import {
   Struct,
   u32,
   u64,
-  type ValueOf,
   withLayout,
 } from "../encoding/scale.ts";
 
@@ -300,7 +299,7 @@ export const stateMachineIdCodec = Struct({
 });
 
 /** A state machine as one light client knows it. */
-export type StateMachineId = ValueOf<typeof stateMachineIdCodec>;
+export type StateMachineId = Readonly<CodecType<typeof stateMachineIdCodec>>;
 
 /** SCALE of {@link StateMachineHeight}. */
 export const stateMachineHeightCodec = Struct({
@@ -309,7 +308,7 @@ export const stateMachineHeightCodec = Struct({
 });
 
 /** A height of a state machine as one light client knows it. */
-export type StateMachineHeight = ValueOf<typeof stateMachineHeightCodec>;
+export type StateMachineHeight = Readonly<CodecType<typeof stateMachineHeightCodec>>;
 
 /** SCALE `BTreeMap<StateMachine, V>`. */
 export function stateMachineMap<V>(value: Codec<V>): Codec<ReadonlyMap<StateMachine, V>> {
@@ -339,4 +338,4 @@ export const stateCommitmentCodec = Struct({
  * Roots of one height. For EVM chains `overlayRoot` is undefined; for the hub as others see it `overlayRoot` is the
  * MMR root and `stateRoot` the ISMP child trie root; for other Substrate chains they are child trie and header root.
  */
-export type StateCommitment = ValueOf<typeof stateCommitmentCodec>;
+export type StateCommitment = Readonly<CodecType<typeof stateCommitmentCodec>>;

@@ -20,7 +20,6 @@ import {
   u256,
   u64,
   type UnknownVariant,
-  type ValueOf,
 } from "../encoding/scale.ts";
 import {
   consensusClientIdCodec,
@@ -30,6 +29,7 @@ import {
   stateMachineHeightCodec,
   stateMachineIdCodec,
 } from "./state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 /** Bandwidth tiers; their SCALE indexes are 1 to 4. */
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
@@ -52,7 +52,7 @@ export const subscriptionCodec = Struct({
 });
 
 /** Bytes an application may still send through the hub. */
-export type BandwidthSubscription = ValueOf<typeof subscriptionCodec>;
+export type BandwidthSubscription = Readonly<CodecType<typeof subscriptionCodec>>;
 
 const encoder = new TextEncoder();
 

@@ -83,7 +83,7 @@ function refusalOf(result: Json | undefined): PriceFailureCode {
 
 /** Etherscan's price. The key is revealed to the request alone. */
 export function etherscanQuote(
-  fetch: Fetch,
+  fetchUrl: Fetch,
   options: {
     readonly question: EtherscanPriceQuestion;
     readonly apiKey: Secret<string>;
@@ -95,7 +95,7 @@ export function etherscanQuote(
     origin: "etherscan",
     ask: async (signal) => {
       const url = etherscanUrl(options.question, options.apiKey.reveal(), options.base ?? ETHERSCAN_URL);
-      const body = await download(fetch, url, signal);
+      const body = await download(fetchUrl, url, signal);
       return body.kind === "failed" ? body : parseEtherscanPrice(options.question, body.text);
     },
   };

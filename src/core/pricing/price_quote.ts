@@ -49,10 +49,10 @@ export type Download =
   | Extract<Quotation, { kind: "failed" }>;
 
 /** Downloads a text. The URL may contain a key: it is in no failure. */
-export async function download(fetch: Fetch, url: string, signal: AbortSignal): Promise<Download> {
+export async function download(fetchUrl: Fetch, url: string, signal: AbortSignal): Promise<Download> {
   try {
     // Following a redirect would send the key to a host that is not configured.
-    const response = await fetch(url, {
+    const response = await fetchUrl(url, {
       headers: { accept: "application/json" },
       redirect: "manual",
       signal,

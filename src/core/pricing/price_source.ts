@@ -2,6 +2,7 @@
  * Price of one chain's native token for the workers: sources in order, a short cache, the last valid value. Start
  * reading here; plausibility is decided in `native_price.ts`. Sources: docs/protocol/messaging.md section 9.3.
  */
+import { onError } from "../encoding/coded_error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
 import {
@@ -64,12 +65,8 @@ export function createPriceSource(
 
   async function askOne(quote: PriceQuote, signal: AbortSignal): Promise<Quotation> {
     const deadline = { what: `${quote.origin} price`, afterMs: PRICE_TIMEOUT_MS, signal };
-    try {
-      return await withDeadline(clock, deadline, (inner) => quote.ask(inner));
-    } catch (error) {
-      if (!(error instanceof DeadlineFault)) throw error;
-      return { kind: "failed", code: "timeout" };
-    }
+    return await withDeadline(clock, deadline, (inner) => quote.ask(inner))
+      .catch(onError(DeadlineFault, () => ({ kind: "failed", code: "timeout" })));
   }
 
   return {

@@ -1,6 +1,7 @@
 /**
  * Interface between the transports (HTTP, sockets) and their callers: one JSON-RPC call and its answer.
  */
+import { onError } from "../encoding/coded_error.ts";
 import type { Hex } from "../encoding/bytes.ts";
 import type { Json } from "./json.ts";
 
@@ -209,10 +210,10 @@ export function onFault<T>(
   handle: (fault: RpcFault) => T,
   ...codes: readonly RpcFaultCode[]
 ): (error: unknown) => T {
-  return (error) => {
-    if (error instanceof RpcFault && (codes.length === 0 || codes.includes(error.code))) return handle(error);
-    throw error;
-  };
+  return onError(RpcFault, (fault) => {
+    if (codes.length === 0 || codes.includes(fault.code)) return handle(fault);
+    throw fault;
+  });
 }
 
 /** Makes the fault of an endpoint the result of a rejected promise. @throws all else */

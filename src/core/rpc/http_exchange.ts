@@ -2,6 +2,7 @@
  * Requests to one HTTP address, each with a deadline and a size limit, and faults that name its host only. Independent
  * of what is said in bodies. Start reading at {@link HttpAddress}.
  */
+import { onError } from "../encoding/coded_error.ts";
 import { decodePercent } from "../config/redact.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { DeadlineFault, withDeadline } from "../runtime/retry.ts";
@@ -107,12 +108,10 @@ export class HttpAddress extends EndpointFaults {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const afterMs = timeoutMs ?? this.#options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-    try {
-      return await withDeadline(this.#deps.clock, { what, afterMs, signal }, work);
-    } catch (cause) {
-      if (!(cause instanceof DeadlineFault)) throw cause;
-      throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
-    }
+    return await withDeadline(this.#deps.clock, { what, afterMs, signal }, work)
+      .catch(onError(DeadlineFault, (): never => {
+        throw this.fault("timeout", what, { detail: `no answer within ${afterMs} ms` });
+      }));
   }
 
   /** Creates a fault of an answer with another status than expected. */

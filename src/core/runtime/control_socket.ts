@@ -4,6 +4,7 @@
  * the program: size, number and time of requests are limited. Start reading at
  * {@link openControlSocket}; {@link askControl} is the other side.
  */
+import { onError } from "../encoding/coded_error.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { closeQuietly, serveConnections } from "./connections.ts";
@@ -250,14 +251,10 @@ export async function askControl(
 
 /** True when a living process serves a socket, for this user or another. */
 export async function isControlServed(path: string): Promise<boolean> {
-  try {
-    const connection = await connect(path);
+  return await connect(path).then((connection) => {
     connection?.close();
     return connection !== undefined;
-  } catch (error) {
-    if (error instanceof ControlFault) return true;
-    throw error;
-  }
+  }, onError(ControlFault, () => true));
 }
 
 async function connect(path: string): Promise<Deno.UnixConn | undefined> {

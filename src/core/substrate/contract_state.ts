@@ -4,7 +4,7 @@
  * Source: paritytech/polkadot-sdk: substrate/frame/revive/src/{lib,storage,exec}.rs.
  */
 import { blake2b256, concatBytes } from "../encoding/bytes.ts";
-import { bytes, decodePrefix, Enum, fixedBytes, Struct, type ValueOf } from "../encoding/scale.ts";
+import { bytes, type Codec, decodePrefix, Enum, fixedBytes, Struct } from "../encoding/scale.ts";
 import { identity, stored, type StoredItem } from "../ismp/storage_keys.ts";
 
 const CHILD_TRIE_PREFIX = new TextEncoder().encode(":child_storage:default:");
@@ -19,13 +19,16 @@ export function trieSlotKey(slot: Uint8Array): Uint8Array {
   return blake2b256(slot);
 }
 
+interface ContractRecord {
+  readonly tag: "Contract";
+  readonly value: { readonly trieId: Uint8Array };
+}
+
 /**
  * Start of the record of a contract; deposits and hashes follow. Accounts that are no contracts have other variants.
  * The hub reads the same part of it (polytope-labs/hyperbridge: modules/ismp/state-machines/evm/src/substrate_evm.rs).
  */
-const contractRecordCodec = Enum({ Contract: Struct({ trieId: bytes }) });
-
-type ContractRecord = ValueOf<typeof contractRecordCodec>;
+const contractRecordCodec: Codec<ContractRecord> = Enum({ Contract: Struct({ trieId: bytes }) });
 
 /** Record of an account (20 bytes) in the main trie. */
 export const contractRecordKey: StoredItem<[address: Uint8Array], ContractRecord> = stored(

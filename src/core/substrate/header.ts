@@ -2,7 +2,7 @@
  * Headers of Substrate chains with their digest: SCALE form, hash, and the times and announcements in them.
  * Source: paritytech/polkadot-sdk: substrate/primitives/runtime/src/generic/{header,digest}.rs.
  */
-import { compact, createCodec, createDecoder } from "scale-ts";
+import { type CodecType, compact, createCodec, createDecoder } from "scale-ts";
 import type { Hash256 } from "../encoding/bytes.ts";
 import { blake2b256, concatBytes, fromByteText, toByteText, toHash256 } from "../encoding/bytes.ts";
 import {
@@ -18,7 +18,6 @@ import {
   u32,
   u64,
   u8,
-  type ValueOf,
 } from "../encoding/scale.ts";
 
 /** One item of a header's digest. Engines are named by four bytes, usually ASCII. */
@@ -81,7 +80,7 @@ export const substrateHeaderCodec = Struct({
 });
 
 /** A block header. */
-export type SubstrateHeader = ValueOf<typeof substrateHeaderCodec>;
+export type SubstrateHeader = Readonly<CodecType<typeof substrateHeaderCodec>>;
 
 /**
  * Reads a digest item that stands alone, so that one of an unknown kind has an end. @throws {ScaleError} when one of a

@@ -1,4 +1,5 @@
 /** `check`: tests the whole set-up once. Sends nothing. */
+import { onError } from "../../core/encoding/coded_error.ts";
 import { defineCheckCommand } from "../../core/commands/check_command.ts";
 import { ControlFault } from "../../core/runtime/control_socket.ts";
 import type { MessagingRun } from "./command.ts";
@@ -36,10 +37,6 @@ const ANSWER_WITHIN_MS = 2_000;
 
 /** True when a running relayer answers at the socket beside the database, whatever it says. */
 async function isRelayerAnswering({ askRunning, signal }: MessagingRun): Promise<boolean> {
-  try {
-    return await askRunning({ line: "", afterMs: ANSWER_WITHIN_MS, signal }) !== undefined;
-  } catch (error) {
-    if (error instanceof ControlFault) return false;
-    throw error;
-  }
+  return await askRunning({ line: "", afterMs: ANSWER_WITHIN_MS, signal })
+    .then((answer) => answer !== undefined, onError(ControlFault, () => false));
 }

@@ -8,13 +8,14 @@ import {
   type DeliveryRow,
   isTerminal,
   type MessageRow,
+  neverMs,
   type SubmissionRow,
 } from "../ledger/ledger.ts";
+import { describeEnd, describeHold } from "../ledger/message_state.ts";
 import { readBandwidth } from "../relay/limits/bandwidth.ts";
 import type { OperationContext } from "./command.ts";
 import { toHashPrefix } from "./message_filter.ts";
 import { dollarsText, timeText, toMessageView } from "./message_view.ts";
-import { describeNext } from "./next_step.ts";
 
 /** The command. */
 export const showCommand = defineOperation({
@@ -75,7 +76,7 @@ export function findRows(
 }
 
 const toLeg = (context: OperationContext, row: MessageRow) => {
-  const { ledger, clock, isRunning } = context;
+  const { ledger } = context;
   const decision = ledger.decisions.find(row.commitment, row.target);
   const delivery = ledger.deliveries.find(row.requestCommitment, row.target);
   return {
@@ -89,7 +90,7 @@ const toLeg = (context: OperationContext, row: MessageRow) => {
     delivery: delivery && toDelivery(delivery),
     /** Bytes that its sender had left at the hub when it was read last; only while messages of the sender wait for it. */
     bandwidthLeft: findBandwidth(context, row)?.toString(),
-    next: describeNext(row, { nowMs: clock.now(), isRunning }),
+    next: describeNext(context, row),
   };
 };
 
@@ -152,3 +153,20 @@ const toDelivery = (delivery: DeliveryRow) => ({
   claim: delivery.claimState,
   claimedInHubBlock: delivery.claimHubBlock?.toString(),
 });
+
+/** Says what happens next to a message on a leg, and why nothing does where that is so. */
+function describeNext({ isRunning, clock }: OperationContext, row: MessageRow): string {
+  if (isTerminal(row.state)) return `Nothing: this leg is over. ${describeEnd(row.reason)}`.trim();
+  const stopped = isRunning ? "" : " No relayer runs on this database.";
+  if (row.state === "submitted") return `Its transaction is followed until it is final.${stopped}`;
+  return `${describeHold(row.reason)} ${whenText(row, clock.now())}${stopped}`.trim();
+}
+
+function whenText({ nextAttemptAtMs, reason }: MessageRow, nowMs: number): string {
+  if (reason === "held_by_operator") return ""; // a retry would hold it again
+  if (nextAttemptAtMs === neverMs) {
+    return "It is not attempted again by itself: `retry` or `relay` does it now.";
+  }
+  if (nextAttemptAtMs <= nowMs) return "It is attempted in the next round of its leg.";
+  return `It is attempted again at ${timeText(nextAttemptAtMs)}.`;
+}

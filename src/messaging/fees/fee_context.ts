@@ -179,17 +179,15 @@ export class Deferred {
     work: () => Promise<T>,
     { event, signal, ...fields }: { readonly event: EventCode; readonly signal: AbortSignal } & LogFields,
   ): Promise<T | undefined> {
-    try {
-      const result = await work();
+    const result = await work().catch(keepFault);
+    if (!(result instanceof RpcFault)) {
       this.forget(key);
       return result;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof RpcFault)) throw error;
-      const failures = this.add(key);
-      this.#context.log[failures === 3 ? "warn" : "debug"](event, { ...fields, failures, error });
-      return undefined;
     }
+    signal.throwIfAborted();
+    const failures = this.add(key);
+    this.#context.log[failures === 3 ? "warn" : "debug"](event, { ...fields, failures, error: result });
+    return undefined;
   }
 
   /** True while `key` is deferred. */

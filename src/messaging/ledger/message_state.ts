@@ -31,107 +31,101 @@ export const messageStates: readonly MessageState[] = [
   ...terminalMessageStates,
 ];
 
-/** Reasons why an open message is not submitted. */
-export const holdReasons = [
-  /** The source chain is not configured, so its fee is unknown. */
-  "no_fee_source",
-  "unprofitable",
-  "price_unknown",
-  "simulation_failed",
-  /** No endpoint of the destination can simulate its delivery, although they simulate others. */
-  "untraceable",
-  /** Deliveries from its sender to its receiver cost gas and had no effect. */
-  "suspended",
-  /** Its receiver accepts deliveries of another account only. */
-  "gated",
-  /** Mined, but the host recorded nothing for it. */
-  "not_executed",
-  "reverted",
-  "challenge_period",
-  "proof_unavailable",
-  "not_final",
-  "host_frozen",
-  /** The host accepts deliveries from another handler than the one that was simulated. */
-  "handler_replaced",
-  "client_expired",
-  /** Our account cannot pay for gas. */
-  "unfunded",
-  /** `maximum_daily_loss` of the destination is reached. */
-  "loss_limit",
-  /** No transaction of the destination can carry it. */
-  "too_large",
-  /** A broken invariant: held for an operator. */
-  "poison",
-  "hub_refused",
-  /** Our transaction was not mined in time. */
-  "stuck",
-  /** Another relayer's delivery of it is in the mempool. */
-  "race",
-  /** The target has not accepted a height of the source that proves it. */
-  "waiting_for_update",
-  /** The sending application has no bandwidth left at the hub. */
-  "no_bandwidth",
-  /** The hub accepts nothing from the sending application. */
-  "blocked_sender",
-  /** Less time is left until its timeout than a delivery needs. */
-  "too_close_to_timeout",
-  /** Its fee could not be read. */
-  "fee_unknown",
-  /** It pays for itself, but not for the consensus proof that must travel with it. */
-  "consensus_proofs_unprofitable",
-  /** The block that a GET request reads is not, or no longer, known to the hub. */
-  "height_unknown",
-  "unconfigured_chain",
-  /**
-   * No endpoint of the target can prove its state at heights that the hub knows: the delivery could never be claimed.
-   */
-  "target_unprovable",
-  /** The hub accepts no messages of the source yet: governance has not listed it. */
-  "source_not_accepted",
-  /** The target's runtime is another than this program knows. */
-  "runtime_unsupported",
-  /** The operator holds its module or route (`causeway hold`). */
-  "held_by_operator",
-  /** Another relayer of the operator's fleet delivers it first. */
-  "left_to_fleet",
-] as const;
+/** Reasons why an open message is not submitted: for operators, what it waits for. */
+const waits = {
+  no_fee_source:
+    "Its source chain is not configured, so its fee cannot be read: add the chain and start again.",
+  unprofitable:
+    "Its fee does not cover the cost and the minimum profit. A raised fee, a lower gas price or " +
+    "`relay` delivers it.",
+  price_unknown:
+    "The price of the native token is unknown: check etherscan_api_key or the price router. It is tried again " +
+    "by itself.",
+  simulation_failed: "The chain refuses the delivery in a simulation; `detail` gives the reason.",
+  untraceable: "No endpoint of the chain can simulate its delivery; another one may.",
+  suspended:
+    "Deliveries between its modules were paid for and had no effect. One message is tried again now and then; " +
+    "`release` lets all of them go.",
+  gated:
+    "Its receiving module accepts deliveries of one other account only, which `detail` names: that one delivers it. " +
+    "The module is read again every day; `release` does it now.",
+  not_executed: "It was delivered, but the receiving module failed, so that nothing counts.",
+  reverted: "Its transaction was reverted.",
+  challenge_period: "The target accepts the proof only after its challenge period.",
+  proof_unavailable: "No endpoint of the source gave a proof of it: check that they keep old state.",
+  not_final: "Its block is not final yet.",
+  host_frozen: "The target's host accepts no messages until its owner unfreezes it.",
+  handler_replaced: "The target's handler was replaced meanwhile; it is simulated again.",
+  client_expired: "The target's light client has expired: governance must replace it.",
+  unfunded:
+    "Our account on the target cannot pay for gas: send it native tokens. It is tried again every minute.",
+  loss_limit: "What is left of `maximum_daily_loss` does not cover it: it waits until the losses are older.",
+  too_large: "No transaction of the target can carry it.",
+  poison: "Its row is damaged: please report this with the log line that names it.",
+  hub_refused: "The hub refuses it; `detail` gives the reason.",
+  stuck: "Its transaction was not mined in time.",
+  race: "Another relayer may deliver it first; receipts are read before it is attempted.",
+  waiting_for_update:
+    "The target's light client does not know the message's block yet: the next update brings it.",
+  no_bandwidth: "The sending application has no bandwidth left at the hub; it has to buy some.",
+  blocked_sender: "The hub accepts nothing from the sending application.",
+  too_close_to_timeout: "Less time is left until its timeout than a delivery needs.",
+  fee_unknown: "Its fee could not be read on the source; it is read again.",
+  consensus_proofs_unprofitable:
+    "It pays for itself, but not for the consensus proof that it needs: more messages, or another relayer's update, " +
+    "let it go.",
+  height_unknown: "The hub does not know the block that the GET request reads.",
+  unconfigured_chain: "The chain that it reads is not configured: add it and start again.",
+  target_unprovable:
+    "No endpoint of the target can prove its state (eth_getProof; on Polkadot Hub the node at ws_url) at heights that the hub knows: use an archive node.",
+  source_not_accepted: "The hub accepts no messages of the source yet: governance has not listed it.",
+  runtime_unsupported:
+    "The target was upgraded to a runtime that this program does not know; `detail` lists the differences. Update the program.",
+  left_to_fleet:
+    "It is in the share of another relayer of the fleet. If that one does not deliver it in time, this one does.",
+  held_by_operator: "You hold its module or route: `release` lets it go.",
+} as const;
 
-/** Reasons why a message ended. */
-const terminalReasons = [
-  "handled_by_us",
-  "handled_by_other",
-  "expired",
-  "module_filter",
-  "delivery_endpoints",
-  "wrong_dest",
-  /** Read on a chain that is not its source. */
-  "wrong_source",
-  "hub_originated",
-  /** A destination without a text form, or a module of a length that the host never accepts. */
-  "bad_destination",
-  "request_gone",
-  /** The hub refused it too often; only requests that never time out. */
-  "refused_by_hub",
-  /** The response to a request that the destination does not, or no longer, know. */
-  "request_unknown",
-] as const;
+/** Reasons why a message ended, for operators. */
+const ends = {
+  handled_by_us: "The target has our receipt.",
+  handled_by_other: "The target has another relayer's receipt.",
+  expired: "It timed out; its sender can have it undone on the source.",
+  module_filter: "Its sender is not in module_filter.",
+  delivery_endpoints: "Its destination is not in delivery_endpoints.",
+  wrong_dest: "It goes elsewhere.",
+  wrong_source: "It names another source than the chain that it was read on.",
+  hub_originated: "It is a request of the hub whose module neither the hub nor module_filter lists.",
+  bad_destination: "No host accepts its destination.",
+  request_gone: "Its source no longer knows the request.",
+  refused_by_hub: "The hub refused it too often.",
+  request_unknown: "The target does not know the request that it answers.",
+} as const;
+
+/** One of {@link waits}. */
+export type HoldReason = keyof typeof waits;
+
+/** One of {@link ends}. */
+export type TerminalReason = keyof typeof ends;
 
 /** Reasons of open messages that the hub has refused. */
-export const refusedReasons = ["hub_refused", "no_bandwidth", "blocked_sender"] as const satisfies readonly (
-  typeof holdReasons[number]
-)[];
+export const refusedReasons = [
+  "hub_refused",
+  "no_bandwidth",
+  "blocked_sender",
+] as const satisfies HoldReason[];
 
-/** One of {@link holdReasons}. */
-export type HoldReason = typeof holdReasons[number];
-
-/** One of {@link terminalReasons}. */
-export type TerminalReason = typeof terminalReasons[number];
+/** Every one of {@link waits}. */
+export const holdReasons = Object.keys(waits) as HoldReason[];
 
 /** Reason recorded with the state; `undefined` for rows that just wait for their turn. */
 export type MessageReason = HoldReason | TerminalReason;
 
 /** Every reason. */
-export const messageReasons: readonly MessageReason[] = [...holdReasons, ...terminalReasons];
+export const messageReasons: readonly MessageReason[] = [
+  ...holdReasons,
+  ...Object.keys(ends) as TerminalReason[],
+];
 
 const anyEnd: readonly MessageState[] = terminalMessageStates;
 
@@ -167,4 +161,19 @@ export function mayFollow(from: MessageState, to: MessageState): boolean {
 /** Lists the states that `to` may follow. */
 export function listPredecessors(to: MessageState): readonly MessageState[] {
   return messageStates.filter((from) => mayFollow(from, to));
+}
+
+/** Says what messages that are held for a reason wait for. */
+export function describeHold(reason: MessageReason | undefined): string {
+  if (isEnd(reason)) return `${ends[reason]} It ends if that is still so some hours later.`;
+  return reason === undefined ? "" : waits[reason];
+}
+
+/** Says why a message ended. */
+export function describeEnd(reason: MessageReason | undefined): string {
+  return isEnd(reason) ? ends[reason] : "";
+}
+
+function isEnd(reason: MessageReason | undefined): reason is TerminalReason {
+  return reason !== undefined && Object.hasOwn(ends, reason);
 }

@@ -6,14 +6,12 @@
 import type { CounterpartyView } from "../../core/chains/reads.ts";
 import { type DueQuery, type HeldQuery, isTerminal, LedgerFault, type MessageRow } from "../ledger/ledger.ts";
 import type { Message } from "../../core/ismp/message.ts";
-import { type Finding, NEVER_MS } from "./decisions/retry_schedule.ts";
-import { type Route, route, toRequest } from "./decisions/route.ts";
-import { type FleetShare, type Leg, type LegRun, type RelayDeps, toRouteInput } from "./leg.ts";
-import { type Candidate, hold, judgeRefused, parseRow, screen, toCandidate } from "./messages.ts";
+import { type Finding, judgeRefused, NEVER_MS } from "./decisions/retry_schedule.ts";
+import { parseHoldSubject, type Route, route, type RouteInput, toRequest } from "./decisions/route.ts";
+import type { FleetShare, Leg, LegRun, RelayDeps } from "./leg.ts";
+import { type Candidate, hold, parseRow, screen, toCandidate } from "./messages.ts";
 import { type Hash256, type Hex, toHex } from "../../core/encoding/bytes.ts";
 import { Allowances, noteBandwidth } from "./limits/bandwidth.ts";
-import { findSpendingStop, isUnfunded } from "./limits/spending.ts";
-import { endDelivered } from "./receipts.ts";
 
 /** Pause before routing a message again that waits for data (the hub's list of modules), ms. */
 const RECHECK_MS = 5_000;
@@ -83,6 +81,23 @@ export function hasMoreDue(leg: Leg, facts: DueInput, read: readonly MessageRow[
     leg.target.id.stateMachine,
   );
   return !now.every(isDue) && listRows(leg, facts).rows.length > 0;
+}
+
+/** Builds the input for routing a message of this leg at the target's time `targetNowSec`. */
+export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
+  const { settings } = leg;
+  return {
+    hub: settings.hub,
+    source: leg.source.id.stateMachine,
+    target: leg.target.id.stateMachine,
+    moduleFilter: settings.moduleFilter,
+    configured: settings.configured,
+    listedModules: settings.listedModules(),
+    takesResponses: leg.target.capabilities.acceptsGetResponses,
+    targetNowSec,
+    isOwnPayment: (commitment) => leg.ledger.withdrawals.findByCommitment(commitment) !== undefined,
+    operatorHolds: leg.ledger.operatorHolds.list().flatMap((text) => parseHoldSubject(text) ?? []),
+  };
 }
 
 /** Routes due rows again, since clocks and configuration change; an unreadable one is held for the operator. */
@@ -160,6 +175,8 @@ export interface Admitted {
   readonly fresh: readonly Candidate[];
   /** Refused before; delivered apart from the fresh ones. */
   readonly refused: readonly Candidate[];
+  /** Senders of whom the hub has refused many messages. */
+  readonly senders: ReadonlySet<Hex>;
   /** All rows that were read for them. */
   readonly rows: readonly MessageRow[];
 }
@@ -168,8 +185,9 @@ export interface Admitted {
 export async function listAdmitted(leg: LegRun, facts: DueInput): Promise<Admitted> {
   if (leg.senderLimits === undefined) {
     const { ready, rows } = listReady(leg, facts);
-    return { fresh: ready, refused: [], rows };
+    return { fresh: ready, refused: [], senders: new Set(), rows };
   }
+  const senders = listRefusedSenders(leg);
   const work = { leg, allowances: new Allowances() };
   await wakeAffordable(work);
   const fresh = await fill(work, { ...facts, refused: "without" });
@@ -177,7 +195,8 @@ export async function listAdmitted(leg: LegRun, facts: DueInput): Promise<Admitt
   const page = listReady(leg, { ...facts, refused: "only", limit: share });
   const refused = await admit(work, page.ready);
   noteWaiting(work);
-  return { fresh: fresh.admitted, refused, rows: [...fresh.rows, ...page.rows] };
+  const rows = [...fresh.rows, ...page.rows];
+  return { fresh: fresh.admitted, refused, senders, rows };
 }
 
 /** Senders of whom the hub has refused many messages. */
@@ -286,20 +305,4 @@ async function admit(
     const refusal = allowances.admit(toHex(senderOf(candidate)), candidate.message);
     return refusal && judgeRefused(leg, refusal);
   });
-}
-
-/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
-const RECEIPTS_PAUSE_MS = 10 * 60_000;
-
-/** Ends the due messages that have a receipt and holds the others; true when there are more. */
-export async function holdUnspendable(leg: LegRun, facts: DueInput): Promise<boolean> {
-  const stop = findSpendingStop(leg);
-  if (stop === undefined && !isUnfunded(leg)) return false; // there is no room, but there will be
-  const { ready, rows } = listReady(leg, facts);
-  const open = await endDelivered(leg, ready);
-  const found: Finding = stop === undefined
-    ? { reason: "unfunded", retryClass: "unfunded" }
-    : { reason: "loss_limit", untilMs: Math.min(stop.untilMs, leg.clock.now() + RECEIPTS_PAUSE_MS) };
-  screen(leg, open, () => found);
-  return hasMoreDue(leg, facts, rows);
 }

@@ -21,7 +21,6 @@ import type { Clock, Randomness } from "../../core/runtime/clock.ts";
 import type { Limit } from "../../core/runtime/limit.ts";
 import type { Wake } from "../../core/runtime/waiting.ts";
 import type { Log } from "../../core/telemetry/log.ts";
-import { parseHoldSubject, type RouteInput } from "./decisions/route.ts";
 
 /** Dependencies shared by the pipeline's workers. */
 export interface RelayDeps {
@@ -138,23 +137,6 @@ export interface LegRun extends Leg {
 /** Formats a leg for logs, e.g. `EVM-1 -> POLKADOT-3367`. */
 export function legName(leg: Pick<Leg, "source" | "target">): string {
   return `${leg.source.id.stateMachine} -> ${leg.target.id.stateMachine}`;
-}
-
-/** Builds the input for routing a message of this leg at the target's time `targetNowSec`. */
-export function toRouteInput(leg: Leg, targetNowSec: bigint): RouteInput {
-  const { settings } = leg;
-  return {
-    hub: settings.hub,
-    source: leg.source.id.stateMachine,
-    target: leg.target.id.stateMachine,
-    moduleFilter: settings.moduleFilter,
-    configured: settings.configured,
-    listedModules: settings.listedModules(),
-    takesResponses: leg.target.capabilities.acceptsGetResponses,
-    targetNowSec,
-    isOwnPayment: (commitment) => leg.ledger.withdrawals.findByCommitment(commitment) !== undefined,
-    operatorHolds: leg.ledger.operatorHolds.list().flatMap((text) => parseHoldSubject(text) ?? []),
-  };
 }
 
 /** Reasons for which a whole leg waits. */

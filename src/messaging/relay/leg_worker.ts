@@ -97,12 +97,12 @@ class LegLoop {
   async #round(leg: LegRun): Promise<number> {
     const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
     this.#noteFreeze(view);
+    // Messages time out even when nothing can be delivered.
+    await expire(leg, view.nowSec);
     const obstacle = await this.#findObstacle(leg);
     if (obstacle !== undefined) return await this.#holdRound(leg, { obstacle, view });
     const known = view.height > 0n ? await this.#deliverKnown(leg, view) : undefined;
     if (known === "more" || await this.#deliverProved(leg, view)) return 0;
-    // Messages time out even when nothing can be delivered.
-    if (known !== "idle") await expire(leg, view.nowSec);
     if (known !== undefined && known !== "idle") return this.#waitForUpdate(known);
     if (!this.#hasStarted) return this.#waitForUpdate("long_wait.source_height");
     this.#notices.done("update");
@@ -137,7 +137,6 @@ class LegLoop {
     const isKnown = view.height > 0n;
     if (isKnown) await this.#start(leg, view);
     const isScanned = !isKnown || await this.#scan(leg, view);
-    await expire(leg, view.nowSec);
     holdBlocked(leg, obstacle);
     if (!isScanned) return 0;
     const fields = { leg: legName(leg), explanation: obstacle.detail };

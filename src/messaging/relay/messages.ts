@@ -20,12 +20,10 @@ import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { decodeLoose } from "../../core/encoding/scale.ts";
 import { toReceiptKey, toReceiver, toRequest } from "./decisions/route.ts";
 import type { RelayContext, RelayDeps, TargetContext } from "./leg.ts";
-import type { RefusalCode } from "../../core/chains/submission.ts";
 import {
   FAILED_MAX_MS,
   type Finding,
   isRefusedForGood,
-  judgeRefusal,
   NEVER_MS,
   nextAttemptMs,
   nextReadingMs,
@@ -134,16 +132,6 @@ export function findOwnPayment(
 ): WithdrawalRow | undefined {
   if (row.kind !== "post" || row.requestSource !== settings.hub) return undefined;
   return ledger.withdrawals.findByCommitment(row.requestCommitment);
-}
-
-/** Message that the target does not accept now. */
-export interface Refused {
-  readonly message: Message;
-  /** `not_executed`: the transaction would succeed, the message would not be handled. */
-  readonly code: RefusalCode | "not_executed";
-  readonly detail: string;
-  /** True: it was not simulated alone, after everything of ours to its module. That decides nothing about it. */
-  readonly isInCompany?: boolean;
 }
 
 /** New state of a row, and why. What is `undefined` stays. */
@@ -259,29 +247,42 @@ const KEPT_RETRY_SEC = 300;
  * message's revert limits it to small batches is retried soon, regardless of its class.
  */
 export function hold(context: TargetContext, row: MessageRow, found: Finding): void {
-  if ("end" in found) return decideForGood(context, row, found);
+  transition(context, row, toTransition(context, row, found));
+}
+
+/** An end, or a wait for good, needs a reading that one hours ago has shown too; until then the message waits. */
+function toTransition(context: TargetContext, row: MessageRow, found: Finding): Transition {
+  if ("retryClass" in found) return schedule(context, row, found);
   if ("untilMs" in found) {
     const { untilMs: nextAttemptAtMs, ...why } = found;
-    return void transition(context, row, { to: "held", ...why, nextAttemptAtMs });
+    return { to: "held", ...why, nextAttemptAtMs };
   }
-  const { retryClass: wanted, notBeforeMs = 0, ...why } = found;
+  const { end, ...why } = found;
+  const again = nextReadingMs(row, { ...why, isEnd: end !== "held", nowMs: context.clock.now() });
+  if (again === undefined && end !== "held") return { to: end, ...why };
+  return { to: "held", ...why, nextAttemptAtMs: again ?? NEVER_MS };
+}
+
+/** Counts an attempt, and schedules the next one. */
+function schedule(
+  context: TargetContext,
+  row: MessageRow,
+  { retryClass: wanted, notBeforeMs = 0, ...why }: Extract<Finding, { retryClass: unknown }>,
+): Transition {
   const attempts = row.attempts + 1;
   const isUnprofitableAlone = why.reason === "unprofitable" && row.batchLimit !== undefined;
   const retryClass = isUnprofitableAlone ? "transient" : wanted;
   const nowMs = context.clock.now();
   const isRefused = retryClass === "hub_refused";
   const failedMaxMs = isRefused || retryClass === "failed" ? findKeptPauseMs(context, row) : undefined;
-  const counts = isRefused ? { attempts, refusals: row.refusals + 1 } : { attempts };
-  if (
-    failedMaxMs === undefined && counts.refusals !== undefined &&
-    isRefusedForGood({ ...row, refusals: counts.refusals, nowMs })
-  ) {
-    const detail = why.detail ?? why.reason;
-    return void transition(context, row, { to: "rejected", reason: "refused_by_hub", detail, ...counts });
+  const refusals = row.refusals + Number(isRefused);
+  const counts = { attempts, refusals };
+  if (isRefused && failedMaxMs === undefined && isRefusedForGood({ ...row, refusals, nowMs })) {
+    return { to: "rejected", reason: "refused_by_hub", detail: why.detail ?? why.reason, ...counts };
   }
   const scheduledMs = nextAttemptMs({
     retryClass,
-    attempts: counts.refusals ?? attempts,
+    attempts: isRefused ? refusals : attempts,
     nowMs,
     retryFrequencySec: context.settings.retryFrequencySec ?? (failedMaxMs && KEPT_RETRY_SEC),
     failedMaxMs,
@@ -294,23 +295,7 @@ export function hold(context: TargetContext, row: MessageRow, found: Finding): v
     ? nextReadingMs(row, { reason: why.reason, isEnd: false, nowMs })
     : undefined;
   const nextAttemptAtMs = Math.max(Math.min(scheduledMs, again ?? NEVER_MS), notBeforeMs);
-  transition(context, row, { to: "held", ...why, ...counts, nextAttemptAtMs });
-}
-
-/** Ends a message, or holds it for good, by a reading that one hours ago has shown too; until then it waits. */
-function decideForGood(
-  context: RelayDeps,
-  row: MessageRow,
-  { end, reason, detail }: Extract<Finding, { end: string }>,
-): void {
-  const again = nextReadingMs(row, { reason, isEnd: end !== "held", nowMs: context.clock.now() });
-  const isHeld = again !== undefined || end === "held";
-  transition(context, row, {
-    to: isHeld ? "held" : end,
-    reason,
-    detail,
-    ...isHeld ? { nextAttemptAtMs: again ?? NEVER_MS } : {},
-  });
+  return { to: "held", ...why, ...counts, nextAttemptAtMs };
 }
 
 /** Judges a candidate; `undefined`: nothing is found that keeps it from being delivered. */
@@ -337,14 +322,4 @@ export function screen(
       return true;
     })
   );
-}
-
-/** What a refusal by the target means for a message. */
-export function judgeRefused(
-  { settings, target }: TargetContext,
-  { code, detail, isInCompany }: Omit<Refused, "message">,
-): Finding {
-  // Judged alone next, by every reading to come.
-  if (isInCompany) return { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 };
-  return { ...judgeRefusal(code, target.id.stateMachine === settings.hub), detail };
 }

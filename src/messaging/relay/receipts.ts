@@ -33,12 +33,11 @@ export async function endDelivered(
   const shown = receipts ??
     await leg.target.reads.fetchReceipts(candidates.map(({ message }) => message), leg.signal);
   const seen = candidates.filter((_, index) => shown[index] !== undefined);
-  if (seen.length === 0) return stillOpen(leg, candidates);
-  const certain = await readCertainReceipts(leg, seen, {});
-  const open = await endConfirmed(leg, candidates, certain.relayerOf);
+  const { relayerOf, unsure } = await readCertainReceipts(leg, seen, {});
+  const open = await endConfirmed(leg, candidates, relayerOf);
   const detail = "its receipt is not confirmed yet";
-  return screen(leg, open, ({ message }) => {
-    const isUnsure = certain.unsure.has(message.commitment);
+  return unsure.size === 0 ? open : screen(leg, open, ({ message }) => {
+    const isUnsure = unsure.has(message.commitment);
     return isUnsure ? { reason: "race", retryClass: "transient", detail } : undefined;
   });
 }
@@ -52,6 +51,7 @@ async function readCertainReceipts(
   { readonly relayerOf: ReadonlyMap<Message, Uint8Array>; readonly unsure: ReadonlySet<Hash256> }
 > {
   const messages = candidates.map(({ message }) => message);
+  if (messages.length === 0) return { relayerOf: new Map(), unsure: new Set() };
   const receipts = await leg.target.certain.fetchCertainReceipts(messages, since, leg.signal);
   const unsure = new Set<Hash256>();
   const relayerOf = new Map<Message, Uint8Array>();

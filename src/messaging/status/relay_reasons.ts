@@ -3,7 +3,7 @@ import { findChainReasons } from "../../core/checks/program_status.ts";
 import { formatDuration } from "../../core/runtime/text_table.ts";
 import { events } from "../../core/telemetry/log.ts";
 import type { FoundReason } from "../../core/telemetry/readiness.ts";
-import { describeHold } from "../commands/next_step.ts";
+import { describeHold } from "../ledger/message_state.ts";
 import type { HoldReason, LedgerFault, MessageReason } from "../ledger/ledger.ts";
 import type { LegStatus, RelayFacts } from "./relay_facts.ts";
 

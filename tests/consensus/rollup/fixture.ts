@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { createTestClient, http } from "viem";
 import { type EvmReader, openEvmReader } from "../../../src/consensus/evm_reader.ts";
-import type { ConsensusProver } from "../../../src/consensus/prover.ts";
+import { type ConsensusProver, ProverFault } from "../../../src/consensus/prover.ts";
 import { EndpointUrl } from "../../../src/core/config/redact.ts";
 import { fetchRollupBlock, type NodePlace } from "../../../devnet/evm/rollup_l1.ts";
 import {
@@ -13,8 +13,7 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
-import { type Fetch } from "../../../src/core/rpc/http_exchange.ts";
-import { platformFetch } from "../../../src/core/rpc/http.ts";
+import type { Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { type Anvil, startAnvil } from "../../../devnet/evm/anvil.ts";
 import { reasonOf, updatesOf } from "../findings.ts";
@@ -22,8 +21,10 @@ import type { RollupDeps } from "../../../src/consensus/rollup/claims.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
 import { rollupRules } from "./rollup_rules.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
+import { scriptedFetch } from "../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 import { MemoryTarget, type Verdict } from "../../support/memory_target.ts";
+import { RpcFault } from "../../../src/core/rpc/call.ts";
 
 /** A signal that is never aborted. */
 export const never: AbortSignal = new AbortController().signal;
@@ -94,7 +95,7 @@ export function readerOf(
   chainId: number,
   urls: readonly string[],
   log: RecordedLog,
-  transport: Fetch = platformFetch,
+  transport: Fetch = scriptedFetch,
 ): EvmReader {
   return openEvmReader({ fetch: transport, clock: systemClock, randomness: seededRandomness(1), log }, {
     stateMachine: evmStateMachine(chainId),
@@ -128,4 +129,27 @@ export async function relay(hub: MemoryTarget, prover: ConsensusProver): Promise
 /** Looks once and expects nothing; the reason. */
 export async function reasonForNothing(prover: ConsensusProver): Promise<string> {
   return reasonOf(await prover.next(never));
+}
+
+/** `nothing: <reason>`, or code, chain and host of the fault. Fails when something is offered. */
+export async function outcomeOf(prover: ConsensusProver): Promise<string> {
+  try {
+    const finding = await prover.next(never);
+    return finding.kind === "nothing"
+      ? `nothing: ${finding.reason}`
+      : assert.fail(`offered ${finding.summary}`);
+  } catch (error) {
+    if (error instanceof ProverFault) return `${error.code} ${error.chain} ${error.endpoint}`;
+    if (error instanceof RpcFault) {
+      const { chain, endpointHost } = error.where;
+      const isInvalid = error.code === "malformed" || error.code === "wrong_chain";
+      return isInvalid ? `bad_data ${chain} ${endpointHost}` : `${error.code} ${endpointHost}`;
+    }
+    throw error;
+  }
+}
+
+/** The host of a node as faults name it. */
+export function hostOf(url: string): string {
+  return new URL(url).host;
 }

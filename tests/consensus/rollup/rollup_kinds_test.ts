@@ -5,9 +5,8 @@ import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
 import { onFixture as onGames, rollupId as optimism } from "../clients/op_stack/fixture.ts";
 import { rollupId as sepolia, startArbitrum } from "../clients/arbitrum/fixture.ts";
 import { type AlterAnswer, alteringFetch } from "../../support/altered_answers.ts";
-import { never, reasonForNothing, relay, type Rollup } from "./fixture.ts";
+import { hostOf, never, outcomeOf, reasonForNothing, relay, type Rollup } from "./fixture.ts";
 import { headerFields, lieAbout, nudge } from "./lies.ts";
-import { hostOf, outcomeOf } from "./outcome.ts";
 import { blacklistedClaimKey } from "../../../src/consensus/clients/arbitrum/spec/update.ts";
 import {
   blacklistedGameKey,

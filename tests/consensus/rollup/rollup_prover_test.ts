@@ -1,13 +1,12 @@
 // What the provers of rollups make of the hub's clients, and what they say before the first poll.
-import { reasonOf } from "../findings.ts";
-import { catchProverFault } from "../prover_faults.ts";
+import { catchProverFault, reasonOf } from "../findings.ts";
 import { opStackState } from "../clients/op_stack/spec/vectors.ts";
 import { arbitrumState } from "../clients/arbitrum/spec/vectors.ts";
 import { consensusClientIds } from "../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { createArbitrumProver } from "../../../src/consensus/clients/arbitrum/client.ts";
 import { createOpStackProver } from "../../../src/consensus/clients/op_stack/client.ts";
-import { type ConsensusProver } from "../../../src/consensus/prover.ts";
+import type { ConsensusProver } from "../../../src/consensus/prover.ts";
 import type { RollupOptions } from "../../../src/consensus/rollup/rollup_prover.ts";
 import { decodeArbitrumState } from "../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import { opStackConsensusStateCodec } from "../../../src/consensus/clients/op_stack/spec/update.ts";
@@ -25,7 +24,7 @@ import { startAnvil } from "../../../devnet/evm/anvil.ts";
 import { MESSAGE_PASSER } from "../../../devnet/evm/rollup_games.ts";
 import { fetchRollupBlock } from "../../../devnet/evm/rollup_l1.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
-import { ScriptedRpc } from "../../support/scripted_rpc.ts";
+import { httpStatus, ScriptedRpc } from "../../support/scripted_rpc.ts";
 import { MemoryTarget } from "../../support/memory_target.ts";
 import { rollupRules } from "./rollup_rules.ts";
 import { l1Id, never, readerOf } from "./fixture.ts";
@@ -51,8 +50,8 @@ async function withOptimism(
     prover(id?: ConsensusStateId, options?: Partial<RollupOptions>): ConsensusProver;
   }) => Promise<void>,
 ): Promise<void> {
-  await using l1 = new ScriptedRpc({ eth_chainId: () => "0xaa36a7" });
-  await using l2 = new ScriptedRpc({ eth_chainId: () => "0xaa37dc" });
+  const l1 = new ScriptedRpc({ eth_chainId: () => "0xaa36a7" });
+  const l2 = new ScriptedRpc({ eth_chainId: () => "0xaa37dc" });
   const hub = new MemoryTarget({ rules: rollupRules });
   const log = new RecordedLog();
   const prover = (id = opt0, options: Partial<RollupOptions> = {}): ConsensusProver =>
@@ -140,10 +139,10 @@ Deno.test("rollup: a block of the L1 that the hub does not hold proves nothing",
 Deno.test("rollup: endpoints of another chain, and those that do not answer, are found before the first poll", async () => {
   await withOptimism(async ({ l1, l2, prover }) => {
     l1.on("eth_chainId", () => "0x1");
-    l2.failAlways({ kind: "status", status: 500 });
+    l2.fault = httpStatus(500);
     const found = (await findings(prover())).join("\n");
-    assert.match(found, /failed: 127\.0\.0\.1:\d+ serves EVM-1, not EVM-11155111/);
-    assert.match(found, /warning: 127\.0\.0\.1:\d+ does not answer: server_error/);
+    assert.match(found, /failed: node-\d+\.test serves EVM-1, not EVM-11155111/);
+    assert.match(found, /warning: node-\d+\.test does not answer: server_error/);
     assert.ok(found.includes(l1.host) && found.includes(l2.host));
   });
 });

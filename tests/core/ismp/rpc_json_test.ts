@@ -20,12 +20,7 @@ import {
   toConsensusStateId,
 } from "../../../src/core/ismp/state_machine.ts";
 import { ismpEventCodec } from "../../../devnet/hub/pallets/ismp_events.ts";
-import {
-  getResponseToJson,
-  integerToJson,
-  ismpEventToJson,
-  parseEvents,
-} from "../../../devnet/hub/rpc/ismp_json.ts";
+import { integerToJson, ismpToJson, parseEvents, taggedToJson } from "../../../devnet/hub/rpc/ismp_json.ts";
 import {
   commitmentsParam,
   proofKeysParam,
@@ -57,7 +52,7 @@ for (const vector of hub.vectors) {
   if (vector.type !== "IsmpEvent") continue;
   Deno.test(`event JSON: ${vector.name} survives`, () => {
     const event = decodeStrict(ismpEventCodec, fromHex(vector.scale), "Event");
-    const json = ismpEventToJson(event);
+    const json = taggedToJson(event);
     equal(parseIsmpEvent(json), event);
     equal(Object.keys(Object(json)), [vector.name.split(".")[1]]);
   });
@@ -66,14 +61,14 @@ for (const vector of hub.vectors) {
 Deno.test("event JSON: field names are those of the node", () => {
   const id = { stateMachine: evmStateMachine(1), consensusStateId: toConsensusStateId("ETH0") };
   const updated: IsmpEvent = { tag: "StateMachineUpdated", value: { stateMachineId: id, latestHeight: 5n } };
-  equal(ismpEventToJson(updated), {
+  equal(taggedToJson(updated), {
     StateMachineUpdated: {
       state_machine_id: { state_id: "EVM-1", consensus_state_id: "ETH0" },
       latest_height: 5,
     },
   });
   const handled: IsmpEvent = { tag: "PostRequestHandled", value: { commitment, relayer: fromHex("0x0a") } };
-  equal(ismpEventToJson(handled), { PostRequestHandled: { commitment, relayer: "0x0a" } });
+  equal(taggedToJson(handled), { PostRequestHandled: { commitment, relayer: "0x0a" } });
 });
 
 Deno.test("request JSON: integers above 2^53 arrive as bigint and keep every digit", () => {
@@ -81,7 +76,7 @@ Deno.test("request JSON: integers above 2^53 arrive as bigint and keep every dig
   ok(request.tag === "PostRequest");
   equal(request.value.timeoutTimestampSec, 0xffffffffffffffffn);
   equal(request.value.nonce, 42n);
-  equal(ismpEventToJson(request), { PostRequest: { ...postJson, body: "0xdeadbeef" } });
+  equal(taggedToJson(request), { PostRequest: { ...postJson, body: "0xdeadbeef" } });
   equal(integerToJson(2n ** 53n - 1n), 9007199254740991);
   equal(integerToJson(2n ** 53n), 9007199254740992n);
 });
@@ -133,7 +128,7 @@ Deno.test("response JSON: absent and empty values both read as absent", () => {
       { key: Uint8Array.of(2), value: Uint8Array.of(3) },
     ],
   };
-  const json = getResponseToJson(response);
+  const json = ismpToJson(response);
   equal(Object(json).values, [{ key: "0x01", value: "" }, { key: "0x02", value: "0x03" }]);
   const empty = { ...Object(json), values: [{ key: "0x01", value: "0x" }] };
   const event = parseIsmpEvent({ GetResponse: empty });

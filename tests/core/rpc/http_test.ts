@@ -1,31 +1,51 @@
 import assert from "node:assert/strict";
 import { translateEvmError } from "../../../src/core/rpc/evm_errors.ts";
 import type { RpcCall, RpcEndpoint, RpcFaultCode } from "../../../src/core/rpc/call.ts";
-import { HttpEndpoint, type HttpEndpointOptions, platformFetch } from "../../../src/core/rpc/http.ts";
+import { HttpEndpoint, type HttpEndpointOptions } from "../../../src/core/rpc/http.ts";
 import { readRetryAfterMs } from "../../../src/core/rpc/http_exchange.ts";
+import type { Clock } from "../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { type Fault, ScriptedError, ScriptedRpc } from "../../support/scripted_rpc.ts";
+import {
+  type Answerer,
+  type Fault,
+  hang,
+  httpStatus,
+  ScriptedError,
+  scriptedFetch,
+  ScriptedRpc,
+  type WireAnswer,
+} from "../../support/scripted_rpc.ts";
 import { catchFault } from "../../support/rpc_faults.ts";
 
 const never = new AbortController().signal;
 const one: readonly RpcCall[] = [{ method: "eth_blockNumber", params: [] }];
 const two: readonly RpcCall[] = [...one, { method: "eth_chainId", params: [] }];
 
-function node(): ScriptedRpc {
-  return new ScriptedRpc({ eth_blockNumber: () => "0x10", eth_chainId: () => "0x1" });
+function endpoint(
+  url: string,
+  options: Partial<HttpEndpointOptions> = {},
+  clock: Clock = systemClock,
+  fetch = scriptedFetch,
+): RpcEndpoint {
+  return new HttpEndpoint({ fetch, clock }, {
+    chain: "EVM-1",
+    translate: translateEvmError,
+    url,
+    ...options,
+  });
 }
 
-function endpoint(url: string, options: Partial<HttpEndpointOptions> = {}): RpcEndpoint {
-  return new HttpEndpoint(
-    { fetch: platformFetch, clock: systemClock },
-    { chain: "EVM-1", translate: translateEvmError, url, ...options },
-  );
+/** A node with these methods beside its height and id, and an endpoint that reaches it. */
+function node(
+  methods: Readonly<Record<string, Answerer>> = {},
+): { readonly rpc: ScriptedRpc; readonly http: RpcEndpoint } {
+  const rpc = new ScriptedRpc({ eth_blockNumber: () => "0x10", eth_chainId: () => "0x1", ...methods });
+  return { rpc, http: endpoint(rpc.url) };
 }
 
 Deno.test("http: one call goes as one object, several as one array, answers in the order of the calls", async () => {
-  await using rpc = node();
-  const http = endpoint(rpc.url);
+  const { rpc, http } = node();
   assert.deepEqual(await http.send(one, { signal: never }), [{ kind: "result", result: "0x10" }]);
   assert.deepEqual(await http.send(two, { signal: never }), [
     { kind: "result", result: "0x10" },
@@ -33,14 +53,12 @@ Deno.test("http: one call goes as one object, several as one array, answers in t
   ]);
   assert.deepEqual(await http.send([], { signal: never }), []);
   assert.deepEqual(rpc.requests.map((request) => request.length), [1, 2]);
+  assert.equal(rpc.lastInit.redirect, "manual");
 });
 
 Deno.test("http: an error of one call is a fault of that call only, with the revert data", async () => {
-  await using rpc = node();
-  rpc.on("eth_call", () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e"));
-  const [first, second] = await endpoint(rpc.url).send([{ method: "eth_call", params: [] }, ...one], {
-    signal: never,
-  });
+  const { rpc, http } = node({ eth_call: () => new ScriptedError(3, "execution reverted", "0x2ad4ae2e") });
+  const [first, second] = await http.send([{ method: "eth_call", params: [] }, ...one], { signal: never });
   assert.equal(second?.kind, "result");
   assert.equal(first?.kind, "fault");
   assert.equal(first.fault.code, "reverted");
@@ -49,81 +67,92 @@ Deno.test("http: an error of one call is a fault of that call only, with the rev
   assert.equal(first.fault.where.endpointHost, rpc.host);
 });
 
+/** Sends something else than the right answers: of one call a single one. */
+function instead(change: (answers: readonly WireAnswer[]) => unknown): Fault {
+  return (calls, answers) => {
+    const changed = change(answers);
+    return Response.json(Array.isArray(changed) && calls.length === 1 ? changed[0] : changed);
+  };
+}
+
+/** Refuses requests of several calls with one error object. */
+function refusing(code: number, message: string): Fault {
+  return instead(() => ({ jsonrpc: "2.0", id: null, error: { code, message } }));
+}
+
+const half: Fault = (_, [answer]) => new Response(JSON.stringify(answer).slice(0, 12));
+/** The connection breaks within the answer. */
+const cut: Fault = (_, [answer]) => {
+  const parts = [new TextEncoder().encode(JSON.stringify(answer).slice(0, 12))];
+  return new Response(
+    new ReadableStream({
+      pull: (controller) => {
+        const part = parts.shift();
+        if (part === undefined) controller.error(new Error("cut"));
+        else controller.enqueue(part);
+      },
+    }),
+  );
+};
+const otherIds = instead((answers) => answers.map((each) => ({ ...each, id: each.id + 1_000_000 })));
+const sameIds = instead((answers) => answers.map((each) => ({ ...each, id: answers[0]?.id })));
+/** Geth answers the first call of a batch that is too long. */
+const tooLongForGeth = instead((answers) => [
+  { jsonrpc: "2.0", id: answers[0]?.id, error: { code: -32600, message: "batch too large" } },
+]);
+
 const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCode, string?])[] = [
-  ["half a JSON text", { kind: "half" }, one, "malformed"],
-  ["a connection that breaks within the answer", { kind: "cut" }, one, "unreachable"],
-  ["a web page", { kind: "page" }, one, "malformed"],
-  ["an answer with another id", { kind: "wrongIds" }, one, "malformed"],
-  ["a batch with other ids", { kind: "wrongIds" }, two, "malformed"],
-  ["a batch with an id twice", { kind: "sameIds" }, two, "malformed"],
-  ["a batch with an answer missing", { kind: "oneMissing" }, two, "malformed"],
-  ["HTTP 500", { kind: "status", status: 500 }, one, "server_error"],
-  ["HTTP 503", { kind: "status", status: 503 }, two, "server_error"],
-  ["HTTP 413", { kind: "status", status: 413 }, two, "too_large"],
-  ["HTTP 401", { kind: "status", status: 401 }, one, "unauthorized"],
-  ["HTTP 403", { kind: "status", status: 403 }, two, "unauthorized"],
-  ["HTTP 404", { kind: "status", status: 404 }, one, "unauthorized"],
-  ["HTTP 405", { kind: "status", status: 405 }, one, "unauthorized"],
-  ["HTTP 418", { kind: "status", status: 418 }, one, "unauthorized"],
-  ["HTTP 400", { kind: "status", status: 400 }, one, "refused"],
-  ["HTTP 400 to a batch", { kind: "status", status: 400 }, two, "missing_method", "batch"],
-  ["a redirect", { kind: "redirect", to: "http://127.0.0.1:1/" }, one, "unauthorized"],
-  ["HTTP 429", { kind: "throttle" }, one, "throttled"],
+  ["half a JSON text", half, one, "malformed"],
+  ["a connection that breaks within the answer", cut, one, "unreachable"],
+  ["a web page", () => new Response("<html><body>Welcome</body></html>"), one, "malformed"],
+  ["an answer with another id", otherIds, one, "malformed"],
+  ["a batch with other ids", otherIds, two, "malformed"],
+  ["a batch with an id twice", sameIds, two, "malformed"],
+  ["a batch with an answer missing", instead((answers) => answers.slice(0, -1)), two, "malformed"],
+  ["HTTP 500", httpStatus(500), one, "server_error"],
+  ["HTTP 503", httpStatus(503), two, "server_error"],
+  ["HTTP 413", httpStatus(413), two, "too_large"],
+  ["HTTP 401", httpStatus(401), one, "unauthorized"],
+  ["HTTP 403", httpStatus(403), two, "unauthorized"],
+  ["HTTP 404", httpStatus(404), one, "unauthorized"],
+  ["HTTP 405", httpStatus(405), one, "unauthorized"],
+  ["HTTP 418", httpStatus(418), one, "unauthorized"],
+  ["HTTP 400", httpStatus(400), one, "refused"],
+  ["HTTP 400 to a batch", httpStatus(400), two, "missing_method", "batch"],
+  ["a redirect", httpStatus(307, { location: "http://127.0.0.1:1/" }), one, "unauthorized"],
+  ["HTTP 429", httpStatus(429), one, "throttled"],
   [
     "an error object to a batch",
-    {
-      kind: "noBatches",
-      error: new ScriptedError(-32600, "batch requests are not supported"),
-    },
+    refusing(-32600, "batch requests are not supported"),
     two,
     "missing_method",
     "batch",
   ],
-  [
-    "a rate limit for a batch as a whole",
-    {
-      kind: "noBatches",
-      error: new ScriptedError(-32005, "rate limit exceeded"),
-    },
-    two,
-    "throttled",
-  ],
-  ["a batch that is too long", { kind: "batchLimit", max: 1 }, two, "too_large"],
-  [
-    "a batch that is too long for Geth, which answers the first call only",
-    { kind: "batchLimit", max: 1, asGeth: true },
-    two,
-    "too_large",
-  ],
+  ["a rate limit for a batch as a whole", refusing(-32005, "rate limit exceeded"), two, "throttled"],
+  ["a batch that is too long", refusing(-32600, "maximum batch size is 1"), two, "too_large"],
+  ["a batch that is too long for Geth", tooLongForGeth, two, "too_large"],
 ];
 
 for (const [what, fault, calls, code, method] of broken) {
   Deno.test(`http: ${what}: ${code}`, async () => {
-    await using rpc = node();
-    rpc.failNext(fault);
-    const thrown = await catchFault(endpoint(rpc.url).send(calls, { signal: never }));
+    const { rpc, http } = node();
+    rpc.fault = fault;
+    const thrown = await catchFault(http.send(calls, { signal: never }));
     assert.equal(thrown.code, code);
     if (method !== undefined) assert.equal(thrown.where.method, method);
   });
 }
 
 Deno.test("http: a null result is a result; an answer with neither result nor error is malformed", async () => {
-  await using rpc = node();
-  rpc.on("eth_getTransactionReceipt", () => null);
-  rpc.on("odd", () => undefined);
-  const answers = await endpoint(rpc.url).send([
-    { method: "eth_getTransactionReceipt", params: [] },
-    { method: "odd", params: [] },
-  ], { signal: never });
+  const { http } = node({ eth_getTransactionReceipt: () => null, odd: () => undefined });
+  const calls = ["eth_getTransactionReceipt", "odd"].map((method) => ({ method, params: [] }));
+  const answers = await http.send(calls, { signal: never });
   assert.deepEqual(answers[0], { kind: "result", result: null });
   assert.equal(answers[1]?.kind === "fault" ? answers[1].fault.code : undefined, "malformed");
 });
 
 function answering(body: string, status: number): RpcEndpoint {
-  return new HttpEndpoint(
-    { fetch: () => Promise.resolve(new Response(body, { status })), clock: systemClock },
-    { chain: "EVM-1", translate: translateEvmError, url: "http://node" },
-  );
+  return endpoint("http://node", {}, systemClock, () => Promise.resolve(new Response(body, { status })));
 }
 
 Deno.test("http: numbers beyond 2^53 arrive exactly", async () => {
@@ -166,16 +195,10 @@ Deno.test("http: Retry-After is read as seconds, a date or Unix time, and is at 
 });
 
 Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call", async () => {
-  await using rpc = node();
-  rpc.failNext({ kind: "hang" });
+  const { rpc } = node();
+  rpc.fault = hang;
   const clock = new FakeClock();
-  const arrived = Promise.withResolvers<void>();
-  const http = new HttpEndpoint(
-    { fetch: (url, init) => (arrived.resolve(), platformFetch(url, init)), clock },
-    { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
-  );
-  const fault = catchFault(http.send(one, { signal: never, timeoutMs: 5000 }));
-  await arrived.promise;
+  const fault = catchFault(endpoint(rpc.url, {}, clock).send(one, { signal: never, timeoutMs: 5000 }));
   await clock.advance(4999);
   assert.equal(clock.pending, 1);
   await clock.advance(1);
@@ -183,13 +206,10 @@ Deno.test("http: an endpoint that hangs is a timeout at the deadline of the call
 });
 
 Deno.test("http: the caller's abort ends the request with the caller's reason and leaves no timer", async () => {
-  await using rpc = node();
-  rpc.failNext({ kind: "hang" });
+  const { rpc } = node();
+  rpc.fault = hang;
   const clock = new FakeClock();
-  const http = new HttpEndpoint(
-    { fetch: platformFetch, clock },
-    { chain: "EVM-1", translate: translateEvmError, url: rpc.url },
-  );
+  const http = endpoint(rpc.url, {}, clock);
   const abort = new AbortController();
   const sent = http.send(one, { signal: abort.signal });
   abort.abort(new Error("shutdown"));
@@ -199,8 +219,7 @@ Deno.test("http: the caller's abort ends the request with the caller's reason an
 });
 
 Deno.test("http: an answer beyond the size limit is too_large", async () => {
-  await using rpc = node();
-  rpc.on("big", () => "x".repeat(5000));
+  const { rpc } = node({ big: () => "x".repeat(5000) });
   const fault = await catchFault(
     endpoint(rpc.url, { maxResponseBytes: 4000 }).send([{ method: "big", params: [] }], { signal: never }),
   );
@@ -208,12 +227,12 @@ Deno.test("http: an answer beyond the size limit is too_large", async () => {
 });
 
 Deno.test("http: user and password travel as a header; nothing of the URL but the host is in a fault", async () => {
-  await using rpc = node();
+  const { rpc } = node();
   const secretUrl =
     `http://alice:s3cretpass@${rpc.host}/v2/9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c?key=topsecretkey1234567890`;
   const http = endpoint(secretUrl);
   await http.send(one, { signal: never });
-  assert.equal(rpc.lastHeaders.get("authorization"), `Basic ${btoa("alice:s3cretpass")}`);
+  assert.equal(new Headers(rpc.lastInit.headers).get("authorization"), `Basic ${btoa("alice:s3cretpass")}`);
 
   const parts = `alice s3cretpass ${
     btoa("alice:s3cretpass")

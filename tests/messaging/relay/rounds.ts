@@ -8,6 +8,7 @@ import { noteExecuted } from "../../../src/messaging/relay/limits/suspension.ts"
 import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
 import { CONFIRM_AFTER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { toRequest } from "../../../src/messaging/relay/decisions/route.ts";
+import { expire } from "../../../src/messaging/relay/receipts.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
@@ -30,6 +31,7 @@ async function scan({ deps, signal }: Relayer, leg: LegRun): Promise<Parameters<
     await startCursor(leg, view);
   }
   await scanLeg(leg, view);
+  await expire(leg, view.nowSec);
   return { view, proofHeight: view.height, consensusProofs: [] };
 }
 

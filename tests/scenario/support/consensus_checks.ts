@@ -15,7 +15,6 @@ import {
 import { blake2Concat, ismpKeys, storagePrefix } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeStrict, u64 } from "../../../src/core/encoding/scale.ts";
 import type { Devnet, DevnetChain } from "../../../devnet/devnet.ts";
-import { grandpaFollowers } from "../../../devnet/updates/feeds.ts";
 import { readerFor } from "../../../devnet/evm/deploy.ts";
 import type { Rejection } from "../../../devnet/hub/hub.ts";
 import { resultHttp } from "../../../devnet/hub/json_rpc_client.ts";
@@ -26,19 +25,14 @@ import {
   readHeads,
   readHostFacts,
 } from "./consensus_hosts.ts";
-import { ownHeaderOf } from "../../../devnet/hub/own_proofs.ts";
-import type { DevnetSubstrateChain } from "../../../devnet/chains/substrate_chains.ts";
-import { type FollowerFacts, followerViolations, readUpdates } from "./follower_checks.ts";
 
 /** The part of a header that the hub stores. */
 export type HeaderFacts = Pick<EvmBlockHeader, "stateRoot" | "timestampSec">;
 
-/** What the hub knows of a chain, beside the chain itself; or a Substrate chain of the hub. */
+/** What the hub knows of a chain, beside the chain itself. */
 export interface ChainFacts {
   /** As the hub names it. */
   readonly chain: string;
-  /** Who knows it. Default the hub. */
-  readonly by?: string;
   readonly stored: readonly StateCommitmentHeight[];
   /** The chain's own headers at those heights; none where it has no such block. */
   readonly headers: ReadonlyMap<bigint, HeaderFacts>;
@@ -56,17 +50,12 @@ export interface RunFacts {
   readonly peakMb: number | undefined;
 }
 
-/** An extrinsic that was refused. */
-export interface RefusalFacts extends Pick<Rejection, "stage" | "code" | "ismp" | "detail"> {
-  /** By whom. Default the hub. */
-  readonly by?: string;
-}
+/** An extrinsic that the hub refused. */
+export type RefusalFacts = Pick<Rejection, "stage" | "code" | "ismp" | "detail">;
 
 /** Everything that is checked. */
 export interface ConsensusFacts {
   readonly chains: readonly ChainFacts[];
-  /** Substrate chains that follow the hub by GRANDPA votes. */
-  readonly told: readonly FollowerFacts[];
   readonly rejections: readonly RefusalFacts[];
   readonly runs: readonly RunFacts[];
   /** EVM hosts, as far as they got updates of the hub. */
@@ -85,17 +74,14 @@ export interface ConsensusLimits {
  */
 export const MAX_MB = 400;
 
-const HUB = "the hub";
-
 /** Everything that is wrong, as sentences. */
 export function consensusViolations(facts: ConsensusFacts, limits: ConsensusLimits = {}): string[] {
   return [
     ...facts.chains.flatMap((chain) => [
       ...untrueHeights(chain),
-      ...fallingHeights(`${chain.chain}: ${chain.by ?? HUB}`, chain.latest),
+      ...fallingHeights(`${chain.chain}: the hub`, chain.latest),
     ]),
     ...facts.chains.flatMap((chain) => [...withoutUpdates(chain, limits)]),
-    ...facts.told.flatMap((chain) => [...followerViolations(chain)]),
     ...refusals(facts),
     ...facts.runs.flatMap((run) => [...runViolations(run)]),
     ...facts.hosts.flatMap(hostViolations),
@@ -109,10 +95,10 @@ export function assertConsensus(facts: ConsensusFacts, limits: ConsensusLimits =
 }
 
 /** Every commitment is that of the chain's own block. */
-function* untrueHeights({ chain, by = HUB, stored, headers }: ChainFacts): Iterable<string> {
+function* untrueHeights({ chain, stored, headers }: ChainFacts): Iterable<string> {
   for (const { height, commitment } of stored) {
     const header = headers.get(height);
-    if (header === undefined) yield `${chain}: ${by} stores block ${height}, and the chain has none`;
+    if (header === undefined) yield `${chain}: the hub stores block ${height}, and the chain has none`;
     else if (header.stateRoot !== commitment.stateRoot) {
       yield `${chain}: state root of block ${height} is wrong`;
     } else if (header.timestampSec !== commitment.timestampSec) {
@@ -123,18 +109,18 @@ function* untrueHeights({ chain, by = HUB, stored, headers }: ChainFacts): Itera
 
 /** The newest height is stored, and it was not the first. */
 function* withoutUpdates(
-  { chain, by = HUB, stored, latest }: ChainFacts,
+  { chain, stored, latest }: ChainFacts,
   limits: ConsensusLimits,
 ): Iterable<string> {
-  if (limits.withoutUpdates?.some((name) => (by === HUB ? chain : by).startsWith(name)) === true) return;
+  if (limits.withoutUpdates?.some((name) => chain.startsWith(name)) === true) return;
   const newest = latest.at(-1);
-  if (newest === undefined || latest.length < 2) yield `${chain}: ${by} learned nothing`;
+  if (newest === undefined || latest.length < 2) yield `${chain}: the hub learned nothing`;
   else if (!stored.some(({ height }) => height === newest)) yield `${chain}: block ${newest} is not stored`;
 }
 
 function* refusals({ rejections }: ConsensusFacts): Iterable<string> {
-  for (const { by = HUB, stage, code, ismp, detail } of rejections) {
-    yield `${by} refused (${stage}): ${code} ${ismp ?? ""} ${detail}`;
+  for (const { stage, code, ismp, detail } of rejections) {
+    yield `the hub refused (${stage}): ${code} ${ismp ?? ""} ${detail}`;
   }
 }
 
@@ -174,50 +160,13 @@ export async function readConsensusFacts(
       latest,
     };
   }));
-  const { substrateChains } = devnet;
   return {
-    chains: [...chains, ...await Promise.all(substrateChains.map((chain) => readFollower(devnet, chain)))],
-    told: await Promise.all(
-      grandpaFollowers(substrateChains).map(async ({ stateMachine, node }): Promise<FollowerFacts> => {
-        return {
-          chain: stateMachine,
-          updates: await readUpdates(node, devnet.hub.identity.consensusStateId),
-        };
-      }),
-    ),
-    rejections: [
-      ...devnet.hub.rejections,
-      ...substrateChains.flatMap(({ stateMachine: by, node }) =>
-        node.rejections.map((rejection): RefusalFacts => ({ ...rejection, by }))
-      ),
-    ],
+    chains,
+    rejections: devnet.hub.rejections,
     runs,
     hosts: await Promise.all(
       devnet.chains.map((chain) => readHostFacts(chain, since.chains.get(chain.stateMachine) ?? 0n)),
     ),
-  };
-}
-
-/** What a Substrate chain has learned of the hub since its first block. */
-async function readFollower(
-  { hub }: Devnet,
-  { stateMachine, node }: DevnetSubstrateChain,
-): Promise<ChainFacts> {
-  // As above.
-  const first = String(await resultHttp(node.httpUrl, "chain_getBlockHash", [1]));
-  const latest = await readLatest(node.httpUrl, hub.identity, first);
-  const stored = await readStored(node.httpUrl, hub.identity);
-  const headers = stored.flatMap(({ height }): [bigint, HeaderFacts][] => {
-    const own = height > BigInt(hub.best.number) ? undefined : ownHeaderOf(hub.header(Number(height)));
-    // Of the hub others keep what proves its messages.
-    return own === undefined ? [] : [[height, { ...own, stateRoot: own.childTrieRoot }]];
-  });
-  return {
-    chain: stateMachineIdKey(hub.identity),
-    by: stateMachine,
-    stored,
-    headers: new Map(headers),
-    latest,
   };
 }
 

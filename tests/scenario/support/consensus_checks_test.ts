@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { ClientUpdate, FollowerFacts } from "./follower_checks.ts";
 import {
   assertConsensus,
   type ChainFacts,
@@ -20,13 +19,6 @@ const chain: ChainFacts = {
   latest: [3n, 5n],
 };
 const run: RunFacts = { name: "relayer 1", errors: [], secrets: [], peakMb: 200 };
-const update: ClientUpdate = {
-  block: 9,
-  extrinsics: 1,
-  before: { height: 20, setId: 3n },
-  after: { height: 28, setId: 4n },
-};
-const told: FollowerFacts = { chain: "SUBSTRATE-abcd", updates: [update] };
 const delivery: HostDelivery = {
   hash: "0xd1",
   block: 20n,
@@ -45,7 +37,6 @@ const host: HostFacts = {
 };
 const good: ConsensusFacts = {
   chains: [chain],
-  told: [told],
   rejections: [],
   runs: [run],
   hosts: [host],
@@ -59,10 +50,6 @@ const refusal = {
 
 function withChain(changes: Partial<ChainFacts>): ConsensusFacts {
   return { ...good, chains: [{ ...chain, ...changes }] };
-}
-
-function withUpdate(changes: Partial<ClientUpdate>): ConsensusFacts {
-  return { ...good, told: [{ ...told, updates: [update, { ...update, ...changes }] }] };
 }
 
 function withRun(changes: Partial<RunFacts>): ConsensusFacts {
@@ -105,37 +92,6 @@ const violated: readonly [what: string, facts: ConsensusFacts, said: RegExp, lim
     "a refusal",
     { ...good, rejections: [refusal] },
     /refused \(pool\): BadProof consensus_proof_verification_failed signature/,
-  ],
-  [
-    "a refusal of a Substrate chain",
-    { ...good, rejections: [{ ...refusal, by: "SUBSTRATE-abcd" }] },
-    /SUBSTRATE-abcd refused \(pool\): BadProof/,
-  ],
-  [
-    "updates that a Substrate chain did not get",
-    { ...good, chains: [chain, { ...chain, by: "SUBSTRATE-abcd", latest: [5n] }] },
-    /SUBSTRATE-abcd learned nothing/,
-    { withoutUpdates: ["EVM-97"] },
-  ],
-  [
-    "an update that moved nothing on",
-    withUpdate({ after: update.before }),
-    /block 9 has an update, and the client went from 20 to/,
-  ],
-  [
-    "an update that moved back",
-    withUpdate({ after: { height: 19, setId: 3n } }),
-    /block 9 has an update, and the client went from 20 to/,
-  ],
-  [
-    "a set that was left out",
-    withUpdate({ after: { height: 28, setId: 5n } }),
-    /block 9 led from set 3 to 5 by 1 updates/,
-  ],
-  [
-    "a set that came back",
-    withUpdate({ after: { height: 28, setId: 2n } }),
-    /block 9 led from set 3 to 2 by 1 updates/,
   ],
   ["an error", withRun({ errors: ["No update"] }), /relayer 1 printed an error: No update/],
   ["a secret", withRun({ secrets: ["q7"] }), /printed a secret: q7/],
@@ -185,8 +141,6 @@ for (const [what, facts, said, limits] of violated) {
 Deno.test("consensus checks: what is as it should be passes, and so does what a scenario allows", () => {
   assert.deepEqual(consensusViolations(good), []);
   assert.deepEqual(consensusViolations(withChain({ latest: [] }), { withoutUpdates: ["EVM-97/"] }), []);
-  const withoutUpdates = { ...good, chains: [{ ...chain, by: "SUBSTRATE-abcd", latest: [] }] };
-  assert.deepEqual(consensusViolations(withoutUpdates, { withoutUpdates: ["SUBSTRATE-abcd"] }), []);
   assert.deepEqual(consensusViolations(withDelivery({ isReverted: false, effects: [] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [10n, 11n, 12n] })), []);
   assert.deepEqual(consensusViolations(withHost({ epochs: [], heights: [], sets: [10n, 10n] })), []);

@@ -48,11 +48,7 @@ export async function runCommand(
   args: readonly string[],
   changes: ConfigChanges = {},
 ): Promise<CommandResult> {
-  return await commandResult(await startCommand(relayer, args, changes));
-}
-
-/** Waits for the end of the command. */
-async function commandResult(process: RelayerProcess): Promise<CommandResult> {
+  const process = await startCommand(relayer, args, changes);
   const code = await process.exitCode();
   const texts = process.lines.map(({ text }) => text);
   return {

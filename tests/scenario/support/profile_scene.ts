@@ -30,8 +30,6 @@ const LEAD_BLOCKS = 6;
 const BACKLOG_BLOCKS = 25;
 /** The same where a node keeps few states: more than those. */
 const FORGOTTEN_BLOCKS = 45;
-/** Time between two polls at what has arrived. */
-const EVERY_MS = 1000;
 /** Fee of each message. */
 const FEE = 2n * TOKEN;
 
@@ -80,7 +78,7 @@ export async function playProfiles(devnet: Devnet, { evm, hub }: ProfileCast): P
     await behind.untilMet();
     const sent = [...early, ...await sendBoth(scene, MESSAGES / 2)];
     await scene.untilDelivered(sent);
-    await untilClaimed(relayer, sent);
+    await relayer.untilClaims(sent);
     assert.deepEqual(
       [a, b].map((chain) => creditOf(devnet, chain, "relayer")),
       credit.map((before) => before + BigInt(MESSAGES) * FEE),
@@ -192,16 +190,6 @@ async function sendBoth({ devnet }: Scene, count: number): Promise<readonly Sent
     sendPing(devnet, { from: "A", to: "B", count, fee: FEE }),
     sendPing(devnet, { from: "B", to: "A", count, fee: FEE }),
   ])).flat();
-}
-
-/** Waits until each delivery on its destination is claimed. */
-async function untilClaimed(relayer: SceneRelayer, sent: readonly SentMessage[]): Promise<void> {
-  const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
-  await waitUntil(`${sent.length} deliveries are claimed`, async () => {
-    const { deliveries } = await relayer.ledger();
-    const rows = deliveries.filter(({ commitment, dest }) => wanted.has(`${commitment} ${dest}`));
-    return rows.length === sent.length && rows.every(({ claimState }) => claimState === "claimed");
-  }, { everyMs: EVERY_MS });
 }
 
 /** Has all credit paid out by the command, through the same nodes. */

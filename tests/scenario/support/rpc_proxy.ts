@@ -2,6 +2,7 @@
  * A proxy in front of one JSON-RPC endpoint that counts what passes and misbehaves on request: HTTP and WebSocket on
  * the same port. Start reading at {@link startRpcProxy}.
  */
+import { type AlterAnswer, alteringFetch } from "../../support/altered_answers.ts";
 import { serveLocally, type TestServer } from "../../support/test_server.ts";
 import { KeptPort } from "../../../devnet/kept_port.ts";
 import { answerLagging } from "../../../devnet/profiles/lagging_node.ts";
@@ -30,6 +31,8 @@ export type ProxyMode =
    */
   | { readonly kind: "truncate"; readonly what: "transfer" | "json" | "batch" }
   | { readonly kind: "delay"; readonly delayMs: number }
+  /** HTTP only: passes on what is not so. */
+  | { readonly kind: "alter"; readonly alter: AlterAnswer }
   /** HTTP only: answers as a node that is so many blocks behind; transactions reach the real one. */
   | { readonly kind: "lag"; readonly blocks: number };
 
@@ -108,11 +111,6 @@ export class RpcProxy implements AsyncDisposable {
   /** Everything since the start or the last {@link clear}, in order of arrival. */
   get requests(): readonly ProxiedRequest[] {
     return this.#requests;
-  }
-
-  /** Number of HTTP requests. */
-  get httpRequests(): number {
-    return this.#requests.filter(({ transport }) => transport === "http").length;
   }
 
   /** Number of JSON-RPC calls, batches taken apart; of one method if named. */
@@ -198,6 +196,8 @@ export class RpcProxy implements AsyncDisposable {
       case "delay":
         await pause(mode.delayMs, this.#modeChange.signal);
         return await this.#forward(body);
+      case "alter":
+        return await alteringFetch(mode.alter)(this.#upstream, { method: "POST", headers: JSON_TYPE, body });
       case "lag":
         return await this.#answerBehind(body, BigInt(mode.blocks));
       case "throttle":

@@ -188,6 +188,23 @@ export class SceneRelayer {
     }, { deadlineMs, everyMs: 400 });
   }
 
+  /** What the database holds of the deliveries of messages on their destinations, but for the hub, which pays nothing. */
+  async deliveriesOf(sent: readonly SentMessage[]): Promise<LedgerSnapshot["deliveries"]> {
+    const wanted = new Set(sent.map(({ commitment, request }) => `${commitment} ${request.dest}`));
+    return (await this.ledger()).deliveries.filter(({ commitment, dest }) =>
+      dest !== this.#scene.hub && wanted.has(`${commitment} ${dest}`)
+    );
+  }
+
+  /** Waits until the delivery of each message on its destination is in this state of its claim. */
+  async untilClaims(sent: readonly SentMessage[], state = "claimed"): Promise<void> {
+    const count = sent.filter(({ request }) => request.dest !== this.#scene.hub).length;
+    await waitUntil(`${this.role}: ${count} deliveries ${state}`, async () => {
+      const rows = await this.deliveriesOf(sent);
+      return rows.length === count && rows.every(({ claimState }) => claimState === state);
+    }, { everyMs: 400 });
+  }
+
   /** Waits until nothing is open any more: no row on its way, no transaction that is not in a block. */
   async untilSettled(deadlineMs = DEADLINE_MS): Promise<void> {
     await waitUntil(`${this.role}: everything settled`, async () => {

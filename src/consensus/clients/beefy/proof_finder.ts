@@ -2,6 +2,7 @@
  * Search for the next proofs of one host: the sources are asked in turn, and their proofs are verified on the host's
  * own state. Source: docs/protocol/hub-consensus.md sections 5.10 and 5.11.
  */
+import { onError } from "../../../core/encoding/coded_error.ts";
 import { BeefyError } from "../../../core/beefy/commitment.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
 import { RpcFault } from "../../../core/rpc/call.ts";
@@ -102,13 +103,10 @@ export class ProofFinder {
     { state }: UsableHostView,
     { proofs, endpoint }: Extract<ProofsForHost, { kind: "proofs" }>,
   ): Promise<readonly BatchedProof[]> {
-    try {
-      return await runInSlices(verifyInOrder(state, proofs));
-    } catch (error) {
-      if (!(error instanceof BeefyError)) throw error;
-      const detail = `a proof of the hub does not verify on the host's state (${error.code})`;
-      throw new ProverFault("bad_data", { chain: this.#chain, endpoint, detail }, { cause: error });
-    }
+    return await runInSlices(verifyInOrder(state, proofs)).catch(onError(BeefyError, (cause): never => {
+      const detail = `a proof of the hub does not verify on the host's state (${cause.code})`;
+      throw new ProverFault("bad_data", { chain: this.#chain, endpoint, detail }, { cause });
+    }));
   }
 
   #found(found: FoundProofs): FoundProofs {

@@ -1,4 +1,5 @@
 /** Light client of BSC-type chains, as the registry lists it. */
+import { recover } from "../../../core/encoding/coded_error.ts";
 import { mapError } from "../../spec/client_error.ts";
 import { checkEvmEndpoints } from "../../checks/evm_endpoints.ts";
 import { type ChainClient, toProverOptions } from "../../client.ts";
@@ -286,10 +287,6 @@ const unrecoverableTexts = {
 } as const;
 
 function readTurnLength(network: BscNetwork, header: EvmBlockHeader): number | undefined {
-  try {
-    return parseExtraData(network, header).announcement?.turnLength ?? 1;
-  } catch (error) {
-    if (error instanceof ExtraDataError) return undefined;
-    throw error;
-  }
+  const read = (): number => parseExtraData(network, header).announcement?.turnLength ?? 1;
+  return recover(ExtraDataError, read, () => undefined);
 }

@@ -2,6 +2,7 @@
  * Finds the update that a plan asks for: scans the blocks for suitable votes, fetches the headers that the first
  * suitable vote names, and verifies the result by the hub's rules. Source: docs/protocol/evm-consensus.md section 9.4.
  */
+import { recover } from "../../../core/encoding/coded_error.ts";
 import type { VerifiedUpdate } from "../../spec/header_commitment.ts";
 import {
   BscError,
@@ -110,12 +111,7 @@ function verify(
   update: BscUpdate,
   hub: BscHubView,
 ): VerifiedUpdate<BscConsensusState> | BscError {
-  try {
-    return verifyBscUpdate(trusted, update, hub);
-  } catch (error) {
-    if (error instanceof BscError) return error;
-    throw error;
-  }
+  return recover(BscError, () => verifyBscUpdate(trusted, update, hub), (error) => error);
 }
 
 /** Splits the range into parts, from the end at which the search begins. */
@@ -205,12 +201,8 @@ function isSignedTarget({ from, to }: SignedTargets, target: bigint): boolean {
 }
 
 function readVote(network: BscNetwork, header: EvmBlockHeader): VoteAttestation | VoteRefusal {
-  try {
-    return parseExtraData(network, header).attestation ?? "no_vote";
-  } catch (cause) {
-    if (cause instanceof ExtraDataError) return "malformed_extra_data";
-    throw cause;
-  }
+  const read = (): VoteAttestation | VoteRefusal => parseExtraData(network, header).attestation ?? "no_vote";
+  return recover(ExtraDataError, read, () => "malformed_extra_data");
 }
 
 function refuseSource({ purpose }: BscSearch, source: bigint, first: bigint): VoteRefusal | undefined {

@@ -3,6 +3,7 @@
  * end a proof, with a justification that the client's strict verifier accepts. Source: docs/protocol/hub-consensus.md
  * section 4.4.
  */
+import { recover } from "../../../core/encoding/coded_error.ts";
 import type { Hash256 } from "../../../core/encoding/bytes.ts";
 import {
   forcesChange,
@@ -202,16 +203,11 @@ function changesSet(header: RelayBlock["header"]): boolean {
 
 /** Reads the number of the lowest block that was voted for, which is signed; undefined when it is unreadable. */
 function targetOf(justification: Uint8Array): number | undefined {
-  try {
-    const { precommits } = decodeGrandpaJustification(justification).commit;
-    return precommits.reduce<number | undefined>(
-      (lowest, { targetNumber }) => Math.min(lowest ?? targetNumber, targetNumber),
-      undefined,
-    );
-  } catch (error) {
-    if (error instanceof GrandpaError) return undefined;
-    throw error;
-  }
+  const decoded = recover(GrandpaError, () => decodeGrandpaJustification(justification), () => undefined);
+  return decoded?.commit.precommits.reduce<number | undefined>(
+    (lowest, { targetNumber }) => Math.min(lowest ?? targetNumber, targetNumber),
+    undefined,
+  );
 }
 
 /** Beginning of a node's finality proof. Headers follow, as many as the node likes: they are fetched one by one. */

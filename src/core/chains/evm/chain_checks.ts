@@ -1,22 +1,33 @@
-/** Checks of an EVM chain for the operator: endpoints, host, what each side knows of the other, and the account. */
+/**
+ * Checks of an EVM chain: of its endpoints, its host, what each side knows of the other, and the account. Source:
+ * docs/protocol/messaging.md section 4.
+ */
+import { onError } from "../../encoding/coded_error.ts";
 import { about, type CheckJob, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { formatDecimal } from "../../encoding/bytes.ts";
 import { signedMessage } from "../../ismp/signed_messages.ts";
-import { type StateMachine, type StateMachineId, stateMachineIdKey } from "../../ismp/state_machine.ts";
-import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import {
+  type StateMachine,
+  type StateMachineId,
+  stateMachineIdKey,
+  toParaId,
+} from "../../ismp/state_machine.ts";
 import { type ChainCheckContext, type ChainChecks, formatAge } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
-import { checkEndpoints } from "./endpoint_checks.ts";
+import { type ChainIdReport, checkEndpoints, judgeChainIds } from "./endpoint_checks.ts";
 import { EvmContext } from "./evm_context.ts";
 import { EvmGas } from "./fees.ts";
-import { EvmHubClient } from "./hub_client.ts";
+import { batchCallSupport, EvmHubClient, isSupported } from "./hub_client.ts";
 import type { ProofProbe } from "./proofs.ts";
-import { contractCode } from "./queries.ts";
 import { SignerFault } from "./remote_account.ts";
 import { EvmReplacement } from "./replacement.ts";
-import { callOne } from "./rpc_batch.ts";
-import { checkChain } from "./start_check.ts";
+import { feeTokenDecimals, type HostParams, hostReads } from "../../evm/host_reads.ts";
+import { type CallConditions, RpcFault } from "../../rpc/call.ts";
+import type { RpcEndpointSet } from "../../rpc/endpoint_set.ts";
+import type { FindingCode } from "../../checks/findings.ts";
+import * as ask from "./queries.ts";
+import { callAll, orFault, probeAll } from "./rpc_batch.ts";
 
 /** Gas of a delivery of one message with a proof; those of larger batches use less per message. */
 const DELIVERY_GAS = 300_000n;
@@ -32,17 +43,23 @@ export function planEvmChecks(
 ): ChainChecks {
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
-  let answering: Promise<EvmContext> | undefined;
+  let found: ReturnType<typeof checkChain> | undefined;
+  const find = (signal: AbortSignal): ReturnType<typeof checkChain> =>
+    found ??= checkChain(context, hub, signal, REQUEST_TIMEOUT_MS);
   // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
-  const findAnswering = (signal: AbortSignal): Promise<EvmContext> =>
-    answering ??= findAnsweringEndpoint(context.at, signal).then((endpoint) =>
-      new EvmContext({ ...context.at, endpoints: endpoint })
-    );
+  const findAnswering = async (signal: AbortSignal): Promise<EvmContext | undefined> => {
+    const { best } = await find(signal);
+    return best && new EvmContext({ ...context.at, endpoints: best });
+  };
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const answered = (
     check: CheckJob["check"],
     run: (own: EvmContext, signal: AbortSignal) => Promise<readonly CheckRow[]>,
-  ): CheckJob => job(check, async (signal) => await run(await findAnswering(signal), signal));
+  ): CheckJob =>
+    job(check, async (signal) => {
+      const own = await findAnswering(signal);
+      return own === undefined ? [] : await run(own, signal);
+    });
   const jobs: readonly (CheckJob | undefined)[] = [
     job("endpoint", (signal) =>
       checkEndpoints(endpoints, {
@@ -55,7 +72,7 @@ export function planEvmChecks(
         simulateFrom: context.signs ? sender : undefined,
       }, signal)),
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
-    answered("host", (own, signal) => checkChain(own, hub, signal)),
+    job("host", async (signal) => (await find(signal)).rows),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
     answered("state_proof", async (_, signal) => {
       const height = await fetchKnownHeight(signal);
@@ -71,7 +88,7 @@ export function planEvmChecks(
   return {
     jobs: jobs.filter((each) => each !== undefined),
     fetchRouterPrice: async (signal) =>
-      await new EvmGas(await findAnswering(signal)).fetchRouterPrice(signal),
+      await new EvmGas(await findAnswering(signal) ?? context).fetchRouterPrice(signal),
   };
 }
 
@@ -95,30 +112,6 @@ async function checkBalance(own: EvmContext, signal: AbortSignal): Promise<reado
     gas.fetchGasQuote(signal),
   ]);
   return [judgeBalance(chain, { account, balanceWei, gasPriceWei })];
-}
-
-/**
- * Finds the first endpoint that answers for the right chain and, where there is one, has the host's contract: others
- * are not synced. @throws {RpcFault} of the preferred one.
- */
-async function findAnsweringEndpoint(
-  { endpoints, host }: Pick<EvmContext["at"], "endpoints" | "host">,
-  signal: AbortSignal,
-): Promise<RpcEndpointSet> {
-  const conditions = { signal, timeoutMs: REQUEST_TIMEOUT_MS };
-  let unsynced: RpcEndpointSet | undefined;
-  const attempts = endpoints.each().map(async (endpoint) => {
-    if (await callOne(endpoint, contractCode(host), conditions) !== "0x") return endpoint;
-    unsynced ??= endpoint;
-    throw new Error("No contract at the host's address");
-  });
-  try {
-    return await Promise.any(attempts);
-  } catch (error) {
-    if (unsynced !== undefined) return unsynced;
-    const [first] = error instanceof AggregateError ? error.errors : [error];
-    throw first;
-  }
 }
 
 /** Row about the hub's light client in the host. */
@@ -207,11 +200,168 @@ export async function checkSigner(
   // About the signer's host: that it is away is a reason of the chain, which ends when it signs again.
   const { ok, failed } = about(chain, endpoint);
   if (account === readOnlyAccount) return ok("signer", "no signer: nothing is sent to this chain");
-  try {
-    if (endpoint !== undefined) await account.sign(PROBE, signal);
-    return ok("signer", `${address} signs`);
-  } catch (error) {
-    if (!(error instanceof SignerFault)) throw error;
-    return failed("signer", `${address}: ${error.where.method}: ${error.found}`, error.advice);
+  const signs = ok("signer", `${address} signs`);
+  if (endpoint === undefined) return signs;
+  return await account.sign(PROBE, signal).then(
+    () => signs,
+    onError(
+      SignerFault,
+      ({ where, found, advice }) => failed("signer", `${address}: ${where.method}: ${found}`, advice),
+    ),
+  );
+}
+
+/** Timeout of each endpoint at the start: one that hangs must not use up the time of the whole check. */
+const START_TIMEOUT_MS = 10_000;
+
+/** What was found of a chain. */
+interface ChainFindings {
+  readonly rows: readonly CheckRow[];
+  /** Set of the endpoint that the rows about contracts are from; `undefined`: none serves the chain. */
+  readonly best?: RpcEndpointSet;
+}
+
+/** Answers of one endpoint; a fault stands for the answer it failed to return. */
+interface EndpointAnswers extends ChainIdReport {
+  /** A set of one. */
+  readonly endpoint: RpcEndpointSet;
+  readonly code: string | RpcFault;
+  readonly params: HostParams | RpcFault;
+  readonly hubHeight: bigint | RpcFault;
+}
+
+/**
+ * Queries every endpoint once, and the host's contracts once more. @param timeoutMs of each endpoint
+ * @throws {RpcFault} when no endpoint answers at all: then nothing can be said about the configuration.
+ */
+export async function checkChain(
+  context: EvmContext,
+  hub: StateMachineId,
+  signal: AbortSignal,
+  timeoutMs = START_TIMEOUT_MS,
+): Promise<ChainFindings> {
+  const { id: { stateMachine: chain }, chainId, endpoints } = context.at;
+  const conditions = { signal, timeoutMs };
+  const answers = await Promise.all(
+    endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, conditions)),
+  );
+  const silent = answers.flatMap(({ id }) => id instanceof RpcFault ? [id] : []);
+  if (silent.length === answers.length) throw allSilent(silent);
+  const own = answers.filter(({ id }) => id === BigInt(chainId));
+  const rows = [...judgeChainIds(answers, { chain, chainId: BigInt(chainId), key: "rpc_urls" })];
+  const [best] = own.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
+  if (best === undefined) return { rows };
+  if (best.code !== "0x") rows.push(...own.flatMap((each) => unsyncedRow(context, each)));
+  rows.push(...hostRows(context, best, hub));
+  if (!(best.params instanceof RpcFault)) {
+    context.hostParams.note(best.params);
+    rows.push(...await contractRows(context, { params: best.params, endpoint: best.endpoint }, signal));
   }
+  return { rows, best: best.endpoint };
+}
+
+/** What speaks against the answers of an endpoint: it may be the only one that is not synced, or busy. */
+function doubts({ params, code }: EndpointAnswers, hub: StateMachineId): number {
+  if (!(params instanceof RpcFault)) return params.hyperbridge === hub.stateMachine ? 0 : 1;
+  return code === "0x" ? 3 : 2;
+}
+
+/** Row about an endpoint without the host's contract, which another one has. */
+function unsyncedRow(
+  { at: { id: { stateMachine: chain }, host } }: EvmContext,
+  { host: endpoint, code }: EndpointAnswers,
+): readonly CheckRow[] {
+  if (code !== "0x") return [];
+  const found = `no contract at ismp_host ${host} yet, others have it`;
+  return [about(chain, endpoint).warning("head", found, "wait until the node is synced, or remove it")];
+}
+
+async function askEndpoint(
+  context: EvmContext,
+  { endpoint, hub }: { readonly endpoint: RpcEndpointSet; readonly hub: StateMachineId },
+  conditions: CallConditions,
+): Promise<EndpointAnswers> {
+  const { host } = context.at;
+  const [id, code, params, hubHeight] = await probeAll(endpoint, [
+    ask.chainId,
+    ask.contractCode(host),
+    context.hostParams.query,
+    ask.contractRead(host, hostReads.latestStateMachineHeight, toParaId(hub.stateMachine)),
+  ], conditions);
+  return { endpoint, host: endpoint.hosts.join(), id, code, params, hubHeight };
+}
+
+/** Creates one fault that names every endpoint. */
+function allSilent(silent: readonly RpcFault[]): RpcFault {
+  const [first, ...others] = silent;
+  if (first === undefined) throw new Error("A chain without endpoints");
+  if (others.length === 0) return first;
+  const endpointHost = silent.map(({ where }) => where.endpointHost).join(", ");
+  return new RpcFault(first.code, { ...first.where, endpointHost }, {
+    detail: silent.map(({ where, code, detail }) => `${where.endpointHost}: ${detail ?? code}`).join("; "),
+    retryAfterMs: first.retryAfterMs,
+  });
+}
+
+function hostRows(
+  { at: { id: { stateMachine: chain }, host } }: EvmContext,
+  { params, code, hubHeight, host: asked }: EndpointAnswers,
+  hub: StateMachineId,
+): readonly CheckRow[] {
+  const failed = (event: FindingCode, found: string): readonly CheckRow[] => [
+    about(chain).failed(event, `${found} (asked ${asked})`),
+  ];
+  if (code === "0x") return failed("host_not_found", `no contract at ismp_host ${host}`);
+  if (params instanceof RpcFault) {
+    if (isTransient(params)) throw params;
+    return failed("host_invalid", `the contract at ismp_host ${host} is no ISMP host`);
+  }
+  if (params.hyperbridge !== hub.stateMachine) {
+    const found = `host ${host} belongs to the hub ${params.hyperbridge}, not to ${hub.stateMachine}`;
+    return failed("host_wrong_hub", found);
+  }
+  const isKnown = params.stateMachines.includes(BigInt(toParaId(hub.stateMachine)));
+  if (isKnown && hubHeight !== 0n) return [];
+  const found = `host ${host} does not accept ${hub.stateMachine}; nothing can be delivered to this chain`;
+  return [about(chain).warning("hub_not_accepted", found)];
+}
+
+/** True for faults that say nothing about the contract. */
+function isTransient({ code }: RpcFault): boolean {
+  return code !== "reverted" && code !== "malformed" && code !== "refused";
+}
+
+/** Asks the endpoint that the host's parameters are from: another one may not be synced. */
+async function contractRows(
+  context: EvmContext,
+  { params, endpoint }: { readonly params: HostParams; readonly endpoint: RpcEndpointSet },
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const { id: { stateMachine: chain }, host } = context.at;
+  const { ok, failed } = about(chain);
+  const { handler, feeToken, hyperbridge } = params;
+  const [code, decimals, support] = await callAll(endpoint, [
+    ask.contractCode(handler),
+    orFault(ask.readable(ask.contractRead(feeToken, feeTokenDecimals))),
+    orFault(batchCallSupport(handler)),
+  ], { signal });
+  if (code === "0x") {
+    return [failed("handler_not_found", `no contract at the host's handler ${handler}`)];
+  }
+  if (decimals instanceof RpcFault && isTransient(decimals)) throw decimals;
+  const rows = [
+    typeof decimals === "number"
+      ? ok(
+        "host",
+        `host ${host} of ${hyperbridge}, handler ${handler}, fee token ${feeToken} with ${decimals} decimals`,
+      )
+      : failed("fee_token_unreadable", `the decimals of the host's fee token ${feeToken} cannot be read`),
+  ];
+  const hasBatchCall = !(support instanceof RpcFault) && isSupported(support);
+  if (!(support instanceof RpcFault)) context.batchingHandlers.set(handler, hasBatchCall);
+  if (!hasBatchCall) {
+    const found = `handler ${handler} has no batchCall; consensus updates cannot ride with messages`;
+    rows.push(ok("batch_call_unavailable", found));
+  }
+  return rows;
 }

@@ -19,7 +19,7 @@ import type { ChainEvent, ChainEvents, EventPosition } from "../reads.ts";
 import type { Replacement } from "../replacement.ts";
 import { keyAccount, readOnlyAccount, signMessage } from "./account.ts";
 import { EvmCertainReads } from "./certain_reads.ts";
-import { planEvmChecks } from "./chain_checks.ts";
+import { checkChain, planEvmChecks } from "./chain_checks.ts";
 import { EvmContext, EvmPart } from "./evm_context.ts";
 import { createEvmEndpointSet, type EvmEndpointSetDeps } from "./evm_endpoint_set.ts";
 import { EvmFees, EvmGas } from "./fees.ts";
@@ -44,7 +44,6 @@ import { callOne } from "./rpc_batch.ts";
 import type { Log as HostLog } from "./rpc_schemas.ts";
 import { EvmSender } from "./sender.ts";
 import { EvmSimulator } from "./simulation.ts";
-import { checkChain } from "./start_check.ts";
 
 /** EVM chain: it has every part that a chain may have. */
 export interface EvmChain extends Chain {
@@ -174,7 +173,7 @@ export function assembleEvmChain(
     hubClient: new EvmHubClient(context),
     gates: new EvmGates(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
-    check: (hub, signal) => checkChain(context, hub, signal),
+    check: async (hub, signal) => (await checkChain(context, hub, signal)).rows,
     signMessage: (message, signal) => signMessage(context.at.account, message, signal),
     // HTTP connections belong to the runtime.
     close: () => Promise.resolve(),

@@ -3,6 +3,7 @@
  * hub stores for the block. How state is proved is up to a {@link SlotProver}. Source: docs/protocol/evm-host.md section
  * 5; polytope-labs/hyperbridge: modules/pallets/relayer/src/accumulate.rs.
  */
+import { onError } from "../../encoding/coded_error.ts";
 import { about, type CheckRow, REQUEST_TIMEOUT_MS } from "../../checks/check_row.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
@@ -55,13 +56,10 @@ export class EvmProofs extends EvmPart implements ChainProofs {
       return fromHex(requestSenderSlot(message.commitment));
     });
     const stateRoot = await target.reads.fetchStateRoot({ id, height }, signal);
-    let proof: StateProof;
-    try {
-      proof = await this.#prover.prove({ keys: slots, height, stateRoot }, signal);
-    } catch (error) {
-      const isHostMissing = error instanceof UnprovableKeyError && error.code === "account_not_present";
-      throw isHostMissing ? this.#absentAt(height, "no host") : error;
-    }
+    const proof = await this.#prover.prove({ keys: slots, height, stateRoot }, signal)
+      .catch(onError(UnprovableKeyError, (error): never => {
+        throw error.code === "account_not_present" ? this.#absentAt(height, "no host") : error;
+      }));
     const absent = messages.find((_, index) =>
       proof.readNumber(toHex(slots[index] ?? new Uint8Array())) === 0n
     );

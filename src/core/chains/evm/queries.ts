@@ -2,6 +2,7 @@
  * Queries of EVM nodes: each is a JSON-RPC call and the reader of its answer. Source: ethereum/execution-apis
  * (src/eth/execute.yaml for eth_simulateV1); EIP-1186 (proofs); ethereum/go-ethereum: eth/tracers (traces).
  */
+import { recover } from "../../encoding/coded_error.ts";
 import { formatTransactionRequest, type RpcTransactionRequest } from "viem";
 import * as z from "zod";
 import { type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
@@ -29,14 +30,7 @@ export interface Query<T> {
 export function readable<T>({ call, read }: Query<T>): Query<T | undefined> {
   return {
     call,
-    read: (result) => {
-      try {
-        return read(result);
-      } catch (error) {
-        if (error instanceof SchemaError) return undefined;
-        throw error;
-      }
-    },
+    read: (result) => recover(SchemaError, () => read(result), () => undefined),
   };
 }
 

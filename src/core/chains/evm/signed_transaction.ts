@@ -1,4 +1,5 @@
 /** Transactions as the bytes that are signed, sent, and read from the database again. Pure. */
+import { recover } from "../../encoding/coded_error.ts";
 import { parseTransaction, serializeTransaction } from "viem";
 import { concatBytes, fromHex, type Hex, toHex } from "../../encoding/bytes.ts";
 import { type Address, toAddress } from "../../evm/address.ts";
@@ -95,13 +96,10 @@ function readPrice(
 
 /** True when the bytes are exactly this transaction, signed by `sender`. */
 function isOwn({ transaction, signature }: SignedTransaction, raw: Uint8Array, sender: Address): boolean {
-  try {
-    return toHex(encodeSigned(transaction, signature)) === toHex(raw) &&
-      toHex(recoverEvmAddress(messageOf(transaction).digest, signature)) === sender;
-  } catch (error) {
-    if (error instanceof SignatureError) return false;
-    throw error;
-  }
+  if (toHex(encodeSigned(transaction, signature)) !== toHex(raw)) return false;
+  const recoverAddress = (): Uint8Array => recoverEvmAddress(messageOf(transaction).digest, signature);
+  const found = recover(SignatureError, recoverAddress, () => undefined);
+  return found !== undefined && toHex(found) === sender;
 }
 
 function toWord(hex: Hex): Uint8Array {

@@ -1,4 +1,5 @@
 /** Checks of a Substrate chain: what its node must be and have, the state that it keeps, and its offchain index. */
+import { recover } from "../../encoding/coded_error.ts";
 import {
   about,
   type CheckJob,
@@ -219,14 +220,14 @@ function checkIdentity(
     const found = `the node does not report its state machine (${reason}); is it an ISMP chain?`;
     return [failed("state_machine_unreadable", found)];
   }
-  try {
-    const found = decodeStrict(stateMachineCodec, answer, "StateMachine");
-    const help = `set rpc_ws to a node of ${configured}, or state_machine to ${found}`;
-    return found === configured ? [] : [failed("endpoint_wrong_chain", `the node is of ${found}; ${help}`)];
-  } catch (error) {
-    if (!(error instanceof ScaleError)) throw error;
+  const read = (): string => decodeStrict(stateMachineCodec, answer, "StateMachine");
+  const found = recover(ScaleError, read, () => undefined);
+  if (found === configured) return [];
+  if (found === undefined) {
     return [failed("state_machine_unreadable", "the node reports a state machine of an unknown kind")];
   }
+  const help = `set rpc_ws to a node of ${configured}, or state_machine to ${found}`;
+  return [failed("endpoint_wrong_chain", `the node is of ${found}; ${help}`)];
 }
 
 function checkMethods(

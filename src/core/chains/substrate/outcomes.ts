@@ -6,7 +6,7 @@ import type { Codec } from "scale-ts";
 import { dropOldest } from "../../runtime/slices.ts";
 import { equalBytes, type Hash256 } from "../../encoding/bytes.ts";
 import { messageHandledCodec, stateMachineUpdatedCodec } from "../../ismp/event.ts";
-import { resultOf, RpcFault } from "../../rpc/call.ts";
+import { keepFault, resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { BlockRef, Outcomes, SignedSubmission } from "../submission.ts";
 import type { UpdateOutcome } from "../consensus_target.ts";
@@ -155,19 +155,16 @@ export class SubstrateOutcomes implements Outcomes {
     // The block was found by its height, so it is on the chain of the final block.
     const isFinal = block.height <= finalHeight;
     const parent = blocks.find(({ height }) => height === block.height - 1n)?.hash;
-    try {
-      const result = await this.#resultOf({ ...block, parent }, hash, signal);
-      return { kind: "included", block, isFinal, ...result };
-    } catch (fault) {
-      if (!(fault instanceof RpcFault) || !isFinal) throw fault;
-      if (fault.code === "too_large") this.#noteUnreadable(block, fault);
-      else if (fault.code === "pruned") {
-        this.node.log.info("endpoint_limited.events", { block: block.height, extrinsic: hash });
-      } else if (fault.code === "malformed") {
-        this.node.log.warn("messages_skipped.undecodable", { block: block.height, error: fault });
-      } else throw fault;
-      return { kind: "unknown" };
-    }
+    const result = await this.#resultOf({ ...block, parent }, hash, signal).catch(keepFault);
+    if (!(result instanceof RpcFault)) return { kind: "included", block, isFinal, ...result };
+    if (!isFinal) throw result;
+    if (result.code === "too_large") this.#noteUnreadable(block, result);
+    else if (result.code === "pruned") {
+      this.node.log.info("endpoint_limited.events", { block: block.height, extrinsic: hash });
+    } else if (result.code === "malformed") {
+      this.node.log.warn("messages_skipped.undecodable", { block: block.height, error: result });
+    } else throw result;
+    return { kind: "unknown" };
   }
 
   /** Reads the blocks that were not read before, and finds the height of the final block: one round trip. */

@@ -7,7 +7,7 @@ import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { Message } from "../../ismp/message.ts";
 import { type ProofKeys, stateMachineProofCodec } from "../../ismp/proof.ts";
 import { childTrieKeys } from "../../ismp/storage_keys.ts";
-import { mapError } from "../../encoding/coded_error.ts";
+import { mapError, recover } from "../../encoding/coded_error.ts";
 import { ScaleError } from "../../encoding/scale.ts";
 import { calls, type TypedCall } from "../../rpc/substrate_calls.ts";
 import type {
@@ -189,14 +189,11 @@ export class SubstrateProofs implements ChainProofs {
    */
   #readRelayer(value: Uint8Array | undefined): Uint8Array | undefined {
     const signer = decodeValue(this.node, value, requestReceiptCodec, "RequestReceipts");
-    try {
-      return signer && storedSigner(signer);
-    } catch (error) {
-      if (!(error instanceof ScaleError)) throw error;
+    return recover(ScaleError, () => signer && storedSigner(signer), () => {
       const cost = "its signer counts as another relayer";
       this.node.log.warn("unknown_met", { what: "a signature in a receipt", cost });
       return signer;
-    }
+    });
   }
 }
 

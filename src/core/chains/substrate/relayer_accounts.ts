@@ -1,4 +1,5 @@
 /** Storage of the hub's pallet Relayer: balances, nonces, minimums, rewards and claims. Plain reads. */
+import { recover } from "../../encoding/coded_error.ts";
 import { type Hash256, toHex } from "../../encoding/bytes.ts";
 import type { StateMachine } from "../../ismp/state_machine.ts";
 import { relayerKeys } from "../../ismp/storage_keys.ts";
@@ -92,15 +93,12 @@ export class SubstrateRelayerAccounts implements RelayerAccounts, HubRewards {
   }
 
   #readModule(encoded: Uint8Array): Uint8Array | undefined {
-    try {
-      return decodeStrict(bytes, encoded, "ModuleId");
-    } catch (error) {
-      if (!(error instanceof ScaleError)) throw error;
+    return recover(ScaleError, () => decodeStrict(bytes, encoded, "ModuleId"), () => {
       this.node.log.warn("unknown_met", {
         what: `rewarded module ${toHex(encoded.slice(0, 64))}`,
         cost: "its reward does not count",
       });
       return undefined;
-    }
+    });
   }
 }

@@ -1,4 +1,5 @@
 /** Hub: a Substrate chain that also knows the other chains, and keeps accounts for relayers. */
+import { recover } from "../../encoding/coded_error.ts";
 import { equalBytes, toHex } from "../../encoding/bytes.ts";
 import { decodeStrict, ScaleError } from "../../encoding/scale.ts";
 import {
@@ -280,14 +281,9 @@ class SubstrateCounterparties implements Counterparties {
 async function fetchKnownIds(node: SubstrateNode, signal: AbortSignal): Promise<readonly StateMachineId[]> {
   const { prefix } = ismpKeys.latestStateMachineHeight;
   const keys = await node.client.call(calls.keysPaged(prefix, MAX_HINTED), signal);
-  return keys.flatMap((key) => {
-    try {
-      return [decodeStrict(stateMachineIdCodec, key.slice(prefix.length + 16), "StateMachineId")];
-    } catch (error) {
-      if (error instanceof ScaleError) return [];
-      throw error;
-    }
-  });
+  const read = (key: Uint8Array): StateMachineId =>
+    decodeStrict(stateMachineIdCodec, key.slice(prefix.length + 16), "StateMachineId");
+  return keys.flatMap((key) => recover(ScaleError, () => read(key), () => []));
 }
 
 function hintFor(wanted: StateMachineId, known: readonly StateMachineId[]): string {

@@ -3,6 +3,7 @@
  * (`--rpc-max-response-size`): `System.Events` has the commitments of the messages, whose bodies are fetched in parts. Source:
  * polytope-labs/hyperbridge: modules/pallets/ismp/src/lib.rs (`Event`), modules/pallets/ismp/rpc/src/lib.rs.
  */
+import { mapError, recover } from "../../encoding/coded_error.ts";
 import type { Hash256 } from "../../encoding/bytes.ts";
 import { type Codec, hash256, ScaleError, Struct, u64 } from "../../encoding/scale.ts";
 import {
@@ -154,16 +155,15 @@ export class BlockEventReader {
       throw client.fault("pruned", "state_getStorage", `no events of block ${height}`);
     }
     const runtime = await runtimes.ofVersion(version, signal, parent);
-    try {
-      return { runtime, events: runtime.decodeEvents(stored) };
-    } catch (fault) {
-      if (!(fault instanceof RuntimeFault) || fault.code !== "bad_events") throw fault;
-      throw client.fault(
+    const events = mapError(RuntimeFault, () => runtime.decodeEvents(stored), (fault) => {
+      if (fault.code !== "bad_events") return fault;
+      return client.fault(
         "malformed",
         "state_getStorage",
         `System.Events of block ${height}: ${fault.detail}`,
       );
-    }
+    });
+    return { runtime, events };
   }
 
   /** The fields of an event. @throws {ScaleError} when they have another form. */
@@ -173,13 +173,10 @@ export class BlockEventReader {
 
   /** Reads the fields of an event; `undefined`, with a warning, when they have another form. */
   readFields<T>(event: RuntimeEvent, codec: Codec<T>, block: bigint): T | undefined {
-    try {
-      return this.decode(event, codec);
-    } catch (error) {
-      if (!(error instanceof ScaleError)) throw error;
+    return recover(ScaleError, () => this.decode(event, codec), () => {
       this.warn(event, block);
       return undefined;
-    }
+    });
   }
 
   /** Names an event that cannot be read. */

@@ -3,6 +3,7 @@
  * read, and messages are delivered to it, by Ethereum's RPC; its state is proved by its Substrate node, since it is not
  * in Ethereum's trie. Start reading at {@link createSubstrateEvmChain}.
  */
+import { mapError } from "../../encoding/coded_error.ts";
 import { about, type CheckRow, keepsOut } from "../../checks/check_row.ts";
 import { DEFAULT_MAX_CONCURRENT_QUERIES, type SubstrateEvmValues } from "../../config/chains.ts";
 import { fromHex, type Hash256, type Hex, toHex } from "../../encoding/bytes.ts";
@@ -200,16 +201,13 @@ export class ContractProver implements SlotProver {
 
   /** Reads from a proof; one that does not verify is reported. @throws {RpcFault} @throws {UnprovableKeyError} */
   #verified<T>({ wanted }: ProofTask, read: () => T): T {
-    try {
-      return read();
-    } catch (cause) {
-      if (!(cause instanceof EvmProofError)) throw cause;
+    return mapError(EvmProofError, read, (cause) => {
       if (UNPROVABLE.has(cause.code)) {
-        throw new UnprovableKeyError("account_not_present", undefined, { cause });
+        return new UnprovableKeyError("account_not_present", undefined, { cause });
       }
       const detail = reportFalseProof(this.context.at.log, wanted, { endpoint: this.client.host, cause });
-      throw this.client.fault("malformed", this.method, detail);
-    }
+      return this.client.fault("malformed", this.method, detail);
+    });
   }
 }
 

@@ -3,6 +3,7 @@
  * scrypt. Source: polkadot-js/common: packages/keyring/src/pair/{encode,decode,defaults}.ts,
  * packages/util-crypto/src/{json,scrypt}. Pure.
  */
+import { readOrUndefined } from "../../encoding/coded_error.ts";
 import { xsalsa20poly1305 } from "@noble/ciphers/salsa";
 import { scrypt } from "@noble/hashes/scrypt.js";
 import { u32 } from "scale-ts";
@@ -107,12 +108,9 @@ function known(kind: string): string {
 
 /** Base64 or, in old files, hex. */
 function decodeBytes(text: string): Uint8Array | undefined {
-  try {
-    return text.startsWith("0x") ? Uint8Array.fromHex(text.slice(2)) : Uint8Array.fromBase64(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return readOrUndefined(() =>
+    text.startsWith("0x") ? Uint8Array.fromHex(text.slice(2)) : Uint8Array.fromBase64(text)
+  );
 }
 
 function deriveKey(head: Uint8Array, password: string): Uint8Array | undefined {
@@ -126,11 +124,7 @@ function deriveKey(head: Uint8Array, password: string): Uint8Array | undefined {
 
 /** `undefined`: the tag does not fit, so the password is another one, or a byte was changed. */
 function decrypt(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
-  try {
-    return xsalsa20poly1305(key, nonce).decrypt(sealed);
-  } catch {
-    return undefined;
-  }
+  return readOrUndefined(() => xsalsa20poly1305(key, nonce).decrypt(sealed));
 }
 
 function readPair(plain: Uint8Array, address: string | undefined): OpenedKeystore {

@@ -12,7 +12,7 @@ import { equalBytes, type Hash256 } from "../../../core/encoding/bytes.ts";
 import type { WithdrawalProof } from "../../../core/ismp/fees.ts";
 import { withdrawMessage } from "../../../core/ismp/signed_messages.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
+import { onFault, RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
 import type { DeliveryRow } from "../../ledger/ledger.ts";
 import { type FeeContext, findKey } from "../fee_context.ts";
@@ -234,27 +234,22 @@ async function proveClaim(context: FeeContext, group: ClaimGroup, signal: AbortS
   const { commitments, sourceHeight, destHeight } = group;
   const source = chainOf(context, group.source);
   const dest = chainOf(context, group.dest);
-  try {
-    const [fees, receipts] = await Promise.all([
-      context.hub.reads.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
-        .then((root) =>
-          source.proofs.proveFees(commitments, { height: sourceHeight, stateRoot: root }, signal)
-        ),
-      context.hub.reads.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
-        .then((root) =>
-          dest.proofs.proveReceipts(commitments, { height: destHeight, stateRoot: root }, signal)
-        ),
-    ]);
-    const proof = {
-      commitments,
-      sourceProof: { height: { id: source.id, height: sourceHeight }, proof: fees.proof },
-      destProof: { height: { id: dest.id, height: destHeight }, proof: receipts.proof },
-    };
-    return { kind: "proved", proof, relayers: receipts.relayers, fees: fees.fees };
-  } catch (error) {
-    if (!(error instanceof RpcFault) || !ABOUT_A_ROW.has(error.code)) throw error;
-    return { kind: "refused", refusal: { code: "bad_proof", detail: error.message } };
+  const proved = await Promise.all([
+    context.hub.reads.fetchStateRoot({ id: source.id, height: sourceHeight }, signal)
+      .then((stateRoot) => source.proofs.proveFees(commitments, { height: sourceHeight, stateRoot }, signal)),
+    context.hub.reads.fetchStateRoot({ id: dest.id, height: destHeight }, signal)
+      .then((stateRoot) => dest.proofs.proveReceipts(commitments, { height: destHeight, stateRoot }, signal)),
+  ]).catch(onFault((fault) => fault, ...ABOUT_A_ROW));
+  if (proved instanceof RpcFault) {
+    return { kind: "refused", refusal: { code: "bad_proof", detail: proved.message } };
   }
+  const [fees, receipts] = proved;
+  const proof = {
+    commitments,
+    sourceProof: { height: { id: source.id, height: sourceHeight }, proof: fees.proof },
+    destProof: { height: { id: dest.id, height: destHeight }, proof: receipts.proof },
+  };
+  return { kind: "proved", proof, relayers: receipts.relayers, fees: fees.fees };
 }
 
 /** Signs the permission to credit another account; `undefined` when the delivering account is credited. */

@@ -6,7 +6,7 @@ import { equalBytes, type Hash256, toHash256, toHex } from "../../../core/encodi
 import { decodeStrict } from "../../../core/encoding/scale.ts";
 import { postRequestCodec } from "../../../core/ismp/message.ts";
 import type { StateMachine } from "../../../core/ismp/state_machine.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { onFault } from "../../../core/rpc/call.ts";
 import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, feeWorker } from "../fee_context.ts";
 import { findErrorName, type HubCallEnd, isAboutChain } from "../hub_calls.ts";
@@ -117,19 +117,17 @@ export class RewardRounds {
   async #claim(claim: RewardClaim, offered: bigint, signal: AbortSignal): Promise<void> {
     const context = this.#context;
     const { row } = claim;
-    try {
-      const isSent = await claimReward(context, claim, signal);
-      if (isSent) context.log.info("claim_sent.reward", { ...rewardFields(row), offered });
-    } catch (error) {
+    const isSent = await claimReward(context, claim, signal).catch(onFault((error) => {
       signal.throwIfAborted();
-      if (!(error instanceof RpcFault)) throw error;
       // The chain does not answer: retried later, not counted as a failure of the reward.
       const nextAttemptAtMs = context.clock.now() + REWARD_INTERVAL_MS / 10;
       context.ledger.transaction(() =>
         void context.ledger.rewards.update(row, { state: "pending", nextAttemptAtMs })
       );
       context.log.debug("read_failed.rewards", { ...rewardFields(row), error });
-    }
+      return false;
+    }));
+    if (isSent) context.log.info("claim_sent.reward", { ...rewardFields(row), offered });
   }
 }
 

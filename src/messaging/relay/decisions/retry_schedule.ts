@@ -6,6 +6,8 @@
  */
 import type { RefusalCode } from "../../../core/chains/submission.ts";
 import { equalBytes } from "../../../core/encoding/bytes.ts";
+import type { Message } from "../../../core/ismp/message.ts";
+import type { StateMachine, StateMachineId } from "../../../core/ismp/state_machine.ts";
 import type { MessageReason } from "../../ledger/ledger.ts";
 import type { MessageChange } from "../../ledger/messages.ts";
 
@@ -88,10 +90,28 @@ const refusals: Readonly<Record<RefusalCode | "not_executed", Finding>> = {
   unspecified: FAILED,
 };
 
-/** Judges one refusal; `targetIsHub` because the hub's refusals are mostly temporary and retries cost nothing. */
-export function judgeRefusal(code: RefusalCode | "not_executed", targetIsHub: boolean): Finding {
-  const found = refusals[code];
-  return targetIsHub && found === FAILED ? { reason: "hub_refused", retryClass: "hub_refused" } : found;
+/** Message that the target does not accept now. */
+export interface Refused {
+  readonly message: Message;
+  /** `not_executed`: the transaction would succeed, the message would not be handled. */
+  readonly code: RefusalCode | "not_executed";
+  readonly detail: string;
+  /** True: it was not simulated alone, after everything of ours to its module. That decides nothing about it. */
+  readonly isInCompany?: boolean;
+}
+
+/** What a refusal means for a message; those of the hub are mostly temporary, and retries cost nothing there. */
+export function judgeRefused(
+  { settings, target }: {
+    readonly settings: { readonly hub: StateMachine };
+    readonly target: { readonly id: Pick<StateMachineId, "stateMachine"> };
+  },
+  { code, detail, isInCompany }: Omit<Refused, "message">,
+): Finding {
+  // Judged alone next, by every reading to come.
+  if (isInCompany) return { reason: "reverted", retryClass: "transient", detail, batchLimit: 1 };
+  const isOfHub = target.id.stateMachine === settings.hub && refusals[code] === FAILED;
+  return { ...isOfHub ? { reason: "hub_refused", retryClass: "hub_refused" } : refusals[code], detail };
 }
 
 /** True for a revert that blames no message: the host would have refused any, or the proof in front of them. */

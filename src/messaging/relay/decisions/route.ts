@@ -3,6 +3,7 @@
  * Rules: docs/protocol/messaging.md section 8.1; polytope-labs/hyperbridge:
  * tesseract/messaging/messaging (filtering of events).
  */
+import { recover } from "../../../core/encoding/coded_error.ts";
 import { fromHex, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import type { GetRequest, Message, PostRequest } from "../../../core/ismp/message.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../../../core/ismp/state_machine.ts";
@@ -203,10 +204,5 @@ export function formatHoldSubject(subject: HoldSubject): string {
 
 function parseEnd(text: string): { readonly chain: StateMachine | undefined } | undefined {
   if (text === "*") return { chain: undefined };
-  try {
-    return { chain: parseStateMachine(text) };
-  } catch (error) {
-    if (!(error instanceof IdentifierError)) throw error;
-    return undefined;
-  }
+  return recover(IdentifierError, () => ({ chain: parseStateMachine(text) }), () => undefined);
 }

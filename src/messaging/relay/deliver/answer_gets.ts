@@ -3,6 +3,7 @@
  * read, at exactly the block that was asked for, and submits both to the hub, which creates the response.
  * Source: docs/protocol/messaging.md section 12.1; polytope-labs/hyperbridge: modules/pallets/state-coprocessor.
  */
+import { onError } from "../../../core/encoding/coded_error.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import { type MessageProof, UnprovableKeyError } from "../../../core/chains/proofs.ts";
 import type { MessageRow } from "../../ledger/ledger.ts";
@@ -73,13 +74,12 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
   }
   const waits = await heightIsNotReady(work, dest, first.height);
   if (waits !== undefined) return holdAll(work, waits);
-  let values: Uint8Array;
-  try {
-    const stateRoot = await leg.target.reads.fetchStateRoot({ id: dest.id, height: first.height }, signal);
-    values = await dest.proofs.proveState(collectKeys(requests), { height: first.height, stateRoot }, signal);
-  } catch (error) {
-    if (!(error instanceof UnprovableKeyError)) throw error;
-    const { message: detail } = error;
+  const { height } = first;
+  const values = await leg.target.reads.fetchStateRoot({ id: dest.id, height }, signal)
+    .then((stateRoot) => dest.proofs.proveState(collectKeys(requests), { height, stateRoot }, signal))
+    .catch(onError(UnprovableKeyError, (error) => error));
+  if (values instanceof UnprovableKeyError) {
+    const { message: detail } = values;
     return await answerSeparately(work, { reason: "proof_unavailable", detail, end: "held" });
   }
   const proof = await proveRequests(work);
@@ -93,7 +93,7 @@ async function answerGroup(work: GetGroupInput): Promise<void> {
     answer: {
       requests,
       source: { height: proof.height, proof: proof.proof },
-      response: { height: { id: dest.id, height: first.height }, proof: values },
+      response: { height: { id: dest.id, height }, proof: values },
       address: leg.target.relayer ?? new Uint8Array(),
     },
   };

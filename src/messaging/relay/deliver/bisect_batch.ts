@@ -11,11 +11,9 @@ import type {
 } from "../../../core/chains/submission.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { onFault, RpcFault, type RpcFaultCode } from "../../../core/rpc/call.ts";
-import { mapLimited } from "../../../core/runtime/limit.ts";
 import { partsOf } from "../../../core/runtime/slices.ts";
-import { ABOUT_THE_CHAIN } from "../decisions/retry_schedule.ts";
+import { ABOUT_THE_CHAIN, type Refused } from "../decisions/retry_schedule.ts";
 import type { LegRun } from "../leg.ts";
-import type { Refused } from "../messages.ts";
 
 /** Batch to bisect: messages proved at one height, those of one kind together, behind the same consensus proofs. */
 export interface BisectInput {
@@ -145,12 +143,8 @@ async function bisectOnce(
     return { accepted: [], refused: refuseAll(messages, refusal) };
   }
   // Both at once: the chain bounds the simulations, and slow ones add up otherwise.
-  const bisectHalf = (half: readonly Message[], signal: AbortSignal): Promise<BisectResult> =>
-    bisectOnce({ ...leg, signal }, { ...work, messages: half });
-  const parts = await mapLimited(partsOf(messages, Math.ceil(messages.length / 2)), {
-    max: 2,
-    signal: leg.signal,
-  }, bisectHalf);
+  const halves = partsOf(messages, Math.ceil(messages.length / 2));
+  const parts = await Promise.all(halves.map((half) => bisectOnce(leg, { ...work, messages: half })));
   return {
     accepted: parts.flatMap((part) => part.accepted),
     refused: parts.flatMap((part) => part.refused),

@@ -3,6 +3,7 @@
  * its leg, and so is the exclusion: its row is read again after signing, and a message is in one transaction at a time
  * (docs/architecture/messaging.md, I5).
  */
+import { onError } from "../../../core/encoding/coded_error.ts";
 import { type Hash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Message } from "../../../core/ismp/message.ts";
 import { Allowances } from "../limits/bandwidth.ts";
@@ -55,13 +56,11 @@ export async function deliverByHand(
   row: MessageRow,
   options: { readonly isDryRun: boolean },
 ): Promise<HandDelivery> {
-  try {
-    return await attempt(leg, row, options);
-  } catch (error) {
-    if (!(error instanceof NotSent)) throw error;
-    const { outcome, message: text, transaction } = error;
-    return { outcome, text, ...transaction && { transaction } };
-  }
+  return await attempt(leg, row, options).catch(
+    onError(NotSent, ({ outcome, message: text, transaction }) => (
+      { outcome, text, ...transaction && { transaction } }
+    )),
+  );
 }
 
 async function attempt(

@@ -3,31 +3,25 @@
  * While one batch is signed and sent, the next one is simulated and the one after it proved.
  */
 import type { CounterpartyView } from "../../../core/chains/reads.ts";
-import type { Hex } from "../../../core/encoding/bytes.ts";
-import { toHex } from "../../../core/encoding/bytes.ts";
+import { type Hash256, type Hex, toHex } from "../../../core/encoding/bytes.ts";
 import { Limit, workAhead } from "../../../core/runtime/limit.ts";
-import { NEVER_MS } from "../decisions/retry_schedule.ts";
-import {
-  type Admitted,
-  type DueInput,
-  hasMoreDue,
-  holdUnspendable,
-  listAdmitted,
-  listRefusedSenders,
-} from "../due_messages.ts";
+import { type DueInput, hasMoreDue, listAdmitted, listRefusedSenders } from "../due_messages.ts";
 import type { LegRun } from "../leg.ts";
-import { countCallBytes, countRoom, hasRoom, roomForMessages } from "../limits/capacity.ts";
+import { countCallBytes, countRoom, hasRoom, judgeSize, roomForMessages } from "../limits/capacity.ts";
 import { judgeCompetitors, readBatchLimit } from "../limits/competitors.ts";
+import { findUnspendable } from "../limits/spending.ts";
 import {
   findStrangers,
+  isAlone,
   judgeAlone,
   judgeGates,
   judgeSuspended,
   listReceiversUnderWay,
   receiverOf,
 } from "../limits/suspension.ts";
-import { type Candidate, judgeRefused, screen } from "../messages.ts";
-import { endDelivered, expire } from "../receipts.ts";
+import { judgeRefused } from "../decisions/retry_schedule.ts";
+import { type Candidate, screen } from "../messages.ts";
+import { endDelivered } from "../receipts.ts";
 import { findDeliverable, type ProvenSteps, proveSteps } from "./bisect_batch.ts";
 import { confirmUnknown, filterProfitable, judgeBytes } from "./profitability.ts";
 import { send, type SendInput } from "./send.ts";
@@ -65,27 +59,39 @@ const AHEAD = 2;
  * proofs are sent once, with one batch.
  */
 export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<DeliveryRound> {
-  await expire(leg, facts.view.nowSec);
+  const round = { leg, facts };
+  const size = judgeSize(leg, facts.consensusProofs);
+  const maxBytes = roomForMessages(leg, facts.consensusProofs);
   const room = countRoom(leg);
+  const maxCount = Math.min(leg.target.limits.maxMessagesPerStep, readBatchLimit(leg));
+  const race = judgeCompetitors(leg);
+  const unspendable = findUnspendable(leg);
+  if (room === 0 && unspendable === undefined) return { sent: 0, hasMore: false }; // there will be room
+  const max = facts.consensusProofs.length > 0 ? 1 : Math.max(1, room);
   // GET requests are answered, not delivered: see answer_gets.ts.
   const due: DueInput = { ...facts, isWanted: (kind) => kind !== "get" };
-  if (room === 0) return { sent: 0, hasMore: await holdUnspendable(leg, due) };
-  const max = facts.consensusProofs.length > 0 ? 1 : room;
-  const { fresh, refused, rows } = await listAdmitted(leg, { ...due, batches: max });
-  const [gates, bytes] = await Promise.all([judgeGates(leg, fresh), judgeBytes(leg, fresh)]);
-  const [suspended, race] = [judgeSuspended(leg, fresh), judgeCompetitors(leg)];
-  const going = screen(leg, fresh, gates, suspended, bytes, race);
+  const { fresh, refused, senders, rows } = await listAdmitted(leg, { ...due, batches: max });
   // What waits itself keeps no message from going alone.
-  const admitted = screen(leg, going, judgeAlone(leg, going));
-  const batches = packBatches({ leg, facts }, { fresh: admitted, refused }).slice(0, max);
-  const senders = listRefusedSenders(leg);
+  const listed = [...fresh, ...refused].toSorted((one, other) =>
+    Number(isAlone(one)) - Number(isAlone(other))
+  );
+  const open = unspendable === undefined ? listed : await endDelivered(leg, listed);
+  const [bytes, gates] = await Promise.all([judgeBytes(leg, open), judgeGates(leg, open)]);
+  const [suspended, alone, strangers] = [
+    judgeSuspended(leg, open),
+    judgeAlone(leg, open),
+    findStrangers(leg, open),
+  ];
+  const admitted = screen(leg, open, () => unspendable, gates, suspended, bytes, race, size, alone);
+  const apart = new Map([...strangers, ...refused.map(({ row }) => [row.commitment, "refused"] as const)]);
+  const batches = packBatches(facts, { admitted, apart, maxCount, maxBytes }).slice(0, max);
   const stages: Stages = { proving: new Limit(1), simulating: new Limit(1), refused: senders };
   let sent = 0;
   // The rows of a batch that is being prepared are in no other batch: nothing is lost when it is dropped.
   for await (
-    const prepared of workAhead(batches, AHEAD, (next) => prepareNext({ leg, facts }, stages, next))
+    const prepared of workAhead(batches, AHEAD, (next) => prepareNext(round, stages, next))
   ) {
-    const result = await sendPrepared({ leg, facts }, prepared);
+    const result = await sendPrepared(round, prepared);
     sent += result.sent;
     if (result.isOutdated) return { sent, hasMore: false };
     if (!hasRoom(leg)) break;
@@ -93,44 +99,30 @@ export async function deliverDue(leg: LegRun, facts: DeliveryInput): Promise<Del
   return { sent, hasMore: hasMoreDue(leg, due, rows) };
 }
 
-/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
-const OTHER_NODE_MS = 3_600_000;
-
-/** Packs candidates into batches, the most urgent first; what fits into none is held. */
+/** Packs candidates into batches, the most urgent first; what fits into none waits. */
 function packBatches(
-  { leg, facts }: Round,
-  { fresh, refused }: Pick<Admitted, "fresh" | "refused">,
+  { consensusProofs, hasMoreToCome = false }: DeliveryInput,
+  { admitted, apart, ...limits }: {
+    readonly admitted: readonly Candidate[];
+    /** With whom strangers, and what the hub has refused, travel apart from the others. */
+    readonly apart: ReadonlyMap<Hash256, string>;
+    readonly maxCount: number;
+    readonly maxBytes: number;
+  },
 ): readonly (readonly Candidate[])[] {
-  const { consensusProofs, hasMoreToCome = false } = facts;
-  const { maxMessagesPerStep, maxCallBytes } = leg.target.limits;
-  const limits = {
-    maxCount: Math.min(maxMessagesPerStep, readBatchLimit(leg)),
-    maxBytes: roomForMessages(leg, consensusProofs),
-  };
-  const strangers = findStrangers(leg, fresh);
-  // Members of batches that failed, strangers, and what the hub has refused travel apart from the others.
-  const groupOf = (candidate: Candidate): PackingGroup => {
-    const { batchLimit: maxCount, commitment, kind } = candidate.row;
-    const apart = refused.includes(candidate) ? "refused" : strangers.get(commitment);
+  const groupOf = ({ row: { batchLimit: maxCount, commitment, kind } }: Candidate): PackingGroup => {
+    const company = apart.get(commitment);
     // Requests and responses share a transaction only where both pay for the proofs in front of them.
     const kindName = consensusProofs.length > 0 ? "" : kind;
-    const name = `${maxCount ?? ""} ${kindName} ${apart ?? ""}`;
-    return { name, maxCount, isLast: maxCount === 1 || apart !== undefined };
+    // Members of batches that failed travel apart, too.
+    const name = `${maxCount ?? ""} ${kindName} ${company ?? ""}`;
+    return { name, maxCount, isLast: maxCount === 1 || company !== undefined };
   };
-  const fits = (candidate: Candidate): boolean => countCallBytes(candidate) <= limits.maxBytes;
-  const listed = [...fresh, ...refused];
-  screen(leg, listed.filter((candidate) => !fits(candidate)), (candidate) => {
-    const bytes = countCallBytes(candidate);
-    // Next to a large proof there is less room: then the proof is sent ahead.
-    if (consensusProofs.length > 0 && bytes <= maxCallBytes) return undefined;
-    const detail = `needs about ${bytes} bytes, the chain accepts ${limits.maxBytes}`;
-    const untilMs = bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS;
-    return { reason: "too_large", detail, untilMs };
-  });
-  const batches = packGroups(listed.filter(fits), { bytesOf: countCallBytes, groupOf }, limits);
+  const fitting = admitted.filter((candidate) => countCallBytes(candidate) <= limits.maxBytes);
+  const batches = packGroups(fitting, { bytesOf: countCallBytes, groupOf }, limits);
   // Messages that are being read will fill the others: fewer transactions cost less.
   const isWorthIt = (batch: readonly Candidate[], index: number): boolean =>
-    !hasMoreToCome || index === 0 || batch.length >= maxMessagesPerStep;
+    !hasMoreToCome || index === 0 || batch.length >= limits.maxCount;
   return batches.filter(isWorthIt);
 }
 

@@ -7,7 +7,7 @@
 import { type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { NativePrice } from "../../../core/evm/native_price.ts";
 import type { Message } from "../../../core/ismp/message.ts";
-import { RpcFault } from "../../../core/rpc/call.ts";
+import { keepFault, RpcFault } from "../../../core/rpc/call.ts";
 import type { DecisionRow } from "../../ledger/ledger.ts";
 import {
   type BatchDecision,
@@ -25,8 +25,8 @@ import { toReceiptKey, toRequest } from "../decisions/route.ts";
 import type { FeeReader, LegProfit, LegRun, TargetContext } from "../leg.ts";
 import { countCallBytes } from "../limits/capacity.ts";
 import { readBatchLimit } from "../limits/competitors.ts";
-import { type Candidate, findOwnPayment, type Judge, type Refused, screen } from "../messages.ts";
-import type { Finding } from "../decisions/retry_schedule.ts";
+import { type Candidate, findOwnPayment, type Judge, screen } from "../messages.ts";
+import type { Finding, Refused } from "../decisions/retry_schedule.ts";
 import type { ProvenBatch } from "./bisect_batch.ts";
 
 /** A message with its revenue. */
@@ -78,18 +78,16 @@ async function readFees(
     );
   await Promise.all([...Map.groupBy(candidates, chainOf)].map(async ([chain, members]) => {
     if (chain === undefined) return; // other requests of the hub have no fee
-    try {
-      const keys = members.map(({ message }) => toReceiptKey(message));
-      const { units, decimals } = await chain.fees.fetchFees(keys, signal);
-      for (const [index, { row }] of members.entries()) {
-        const payment = findOwnPayment(context, row);
-        const paid = payment?.amount ?? units[index];
-        const fee18 = paid === undefined ? undefined : toFee18(paid, decimals);
-        fees.set(row.commitment, payment && fee18 !== undefined ? paymentBudget18(fee18) : fee18);
-      }
-    } catch (error) {
-      if (!(error instanceof RpcFault)) throw error;
-      log.debug("read_failed.fees", { chain: target.id.stateMachine, error });
+    const keys = members.map(({ message }) => toReceiptKey(message));
+    const found = await chain.fees.fetchFees(keys, signal).catch(keepFault);
+    if (found instanceof RpcFault) {
+      return log.debug("read_failed.fees", { chain: target.id.stateMachine, error: found });
+    }
+    for (const [index, { row }] of members.entries()) {
+      const payment = findOwnPayment(context, row);
+      const paid = payment?.amount ?? found.units[index];
+      const fee18 = paid === undefined ? undefined : toFee18(paid, found.decimals);
+      fees.set(row.commitment, payment && fee18 !== undefined ? paymentBudget18(fee18) : fee18);
     }
   }));
   return fees;
@@ -126,20 +124,22 @@ export async function filterProfitable(
     offers.every(({ isOwnPayment }) => isOwnPayment);
   // The required profit is the margin for price changes until it is signed.
   const maxGasPriceWei = isOwnMoney || profit.minimumPercent !== 0 ? coveringPriceWei(bound) : undefined;
-  const revenueOf = new Map(revenues.map((revenue) => [revenue.message, revenue]));
   const gone = new Set(await findGoneRequests(leg, profit, revenues.filter(({ isGone }) => isGone)));
   leg.ledger.transaction(() => {
     noteOffers(leg, offers);
     leg.ledger.decisions.note(leg.target.id.stateMachine, toDecisions(decided, price));
   });
-  const heldOf = new Map(decided.hold.map((verdict) => [verdict.id, verdict]));
-  const candidates = screen(leg, work.candidates, ({ row, message }) => {
-    if (gone.has(message)) {
-      return { reason: "request_gone", detail: "the source no longer knows the request", end: "gone" };
-    }
-    const verdict = heldOf.get(row.commitment);
-    return verdict && judgeUnpaid(leg, work.part, { verdict, revenue: revenueOf.get(message) });
-  });
+  const unpaid = new Map(
+    decided.hold.map((verdict) => [verdict.id, judgeUnpaid(leg, work.part, verdict, revenues)]),
+  );
+  const candidates = screen(
+    leg,
+    work.candidates,
+    ({ row, message }) =>
+      gone.has(message)
+        ? { reason: "request_gone", detail: "the source no longer knows the request", end: "gone" }
+        : unpaid.get(row.commitment),
+  );
   return { candidates, maxGasPriceWei };
 }
 
@@ -256,14 +256,16 @@ export function toDecisions(
 function judgeUnpaid(
   context: TargetContext,
   { simulation }: ProvenBatch,
-  { verdict, revenue }: { readonly verdict: HeldVerdict; readonly revenue: Revenue | undefined },
+  verdict: HeldVerdict,
+  revenues: readonly Revenue[],
 ): Finding {
   const { requiredUsd18, feeUsd18: offeredUsd18 } = verdict.numbers;
   const isFailed = verdict.reason === "unprofitable";
   const isBlind = isFailed && simulation.isBlind === true;
   // It may pay in a larger batch. The limit grows with time: what was packed under a lower one may be smaller.
   const isCutShort = readBatchLimit(context) < context.target.limits.maxMessagesPerStep;
-  const isUnpriced = revenue?.isRewarded === true && context.settings.hubTokenPrice27 === undefined;
+  const isUnpriced = context.settings.hubTokenPrice27 === undefined &&
+    revenues.some(({ row, isRewarded }) => isRewarded && row.commitment === verdict.id);
   return {
     // Prices recover on their own, fees do not. Where nothing traces, nobody knows what it costs.
     reason: isBlind ? "untraceable" : verdict.reason,

@@ -6,10 +6,11 @@ import type { BroadcastResult, SignedSubmission, SigningInput } from "../../../c
 import { toHex } from "../../../core/encoding/bytes.ts";
 import type { MessageRow, SubmissionKind } from "../../ledger/ledger.ts";
 import { inFlightLimit, MAX_IN_FLIGHT } from "../limits/competitors.ts";
-import { findSpendingStop, isUnfunded, keepOn, noteFunded, noteRefusedFunds } from "./spending.ts";
-import { hold, transition } from "../messages.ts";
+import { findUnspendable, keepOn, noteFunded, noteRefusedFunds } from "./spending.ts";
+import { hold, type Judge, transition } from "../messages.ts";
 import { type Leg, legName, type RelayDeps, type TargetContext } from "../leg.ts";
 import { readCompetition } from "./competitors.ts";
+import { NEVER_MS } from "../decisions/retry_schedule.ts";
 import { keepFault, RpcFault } from "../../../core/rpc/call.ts";
 import * as z from "zod";
 import {
@@ -25,7 +26,7 @@ export function hasRoom(context: TargetContext): boolean {
 
 /** Number of further transactions to the target that may be made now; 0 while the result of a broadcast is unknown. */
 export function countRoom(context: TargetContext): number {
-  if (isUnfunded(context) || findSpendingStop(context) !== undefined) return 0;
+  if (findUnspendable(context) !== undefined) return 0;
   const waiting = context.ledger.submissions.listInFlight(context.target.id.stateMachine)
     .filter(({ kind }) => !HUB_CALLS.includes(kind));
   const isOneAtATime = context.clock.now() - (oneInFlight.read(context) ?? -Infinity) < REMEMBERED_MS;
@@ -64,6 +65,23 @@ export function roomForMessages(
 /** Computes the bytes that a message adds to call data: its parts, rounded up to ABI words. */
 export function countCallBytes({ row }: { readonly row: { readonly encoded: Uint8Array } }): number {
   return row.encoded.length + 640;
+}
+
+/** Pause of a message larger than what a node accepted last, ms: another node may accept it. */
+const OTHER_NODE_MS = 3_600_000;
+
+/** Judges messages for which a transaction with these proofs has no room, whatever else it carries. */
+export function judgeSize(leg: Leg, proofs: readonly Uint8Array[]): Judge {
+  const { maxCallBytes } = leg.target.limits;
+  const maxBytes = roomForMessages(leg, proofs);
+  return (candidate) => {
+    const bytes = countCallBytes(candidate);
+    // Next to a large proof there is less room: then the proof is sent ahead.
+    if (bytes <= maxBytes || (proofs.length > 0 && bytes <= maxCallBytes)) return undefined;
+    const detail = `needs about ${bytes} bytes, the chain accepts ${maxBytes}`;
+    const untilMs = bytes > maxCallBytes ? NEVER_MS : leg.clock.now() + OTHER_NODE_MS;
+    return { reason: "too_large", detail, untilMs };
+  };
 }
 
 /** Records that a node refused a transaction as too large. Call it within a ledger transaction. */

@@ -20,7 +20,7 @@ import { findOwnPayment } from "../messages.ts";
 import * as z from "zod";
 import { DAY_MS, lossBoundWei, type PlannedCost } from "../../../core/pricing/loss_bound.ts";
 import { waitNoticeMs } from "../../../core/runtime/waiting.ts";
-import { UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
+import { type Finding, UNFUNDED_PAUSE_MS } from "../decisions/retry_schedule.ts";
 
 /** Cost of a mined transaction, and the price of the native token at that time. */
 export interface Paid {
@@ -232,6 +232,18 @@ export function findSpendingStop(
   return found !== undefined && context.clock.now() < found.untilMs ? { untilMs: found.untilMs } : undefined;
 }
 
+/** Interval for reading the receipts of messages that wait for the end of a loss limit, ms. */
+const RECEIPTS_PAUSE_MS = 10 * 60_000;
+
+/** Finds why nothing may be spent on the target now; `undefined`: it may. */
+export function findUnspendable(context: TargetContext): Finding | undefined {
+  const stop = findSpendingStop(context);
+  if (stop !== undefined) {
+    return { reason: "loss_limit", untilMs: Math.min(stop.untilMs, context.clock.now() + RECEIPTS_PAUSE_MS) };
+  }
+  return isUnfunded(context) ? { reason: "unfunded", retryClass: "unfunded" } : undefined;
+}
+
 /** Compares the losses of the last day with the limit, and stops or resumes spending. */
 export async function reviewLoss(
   context: Settling,
@@ -315,7 +327,7 @@ export function noteRefusedFunds(context: TargetContext, refusal: Refusal): bool
 }
 
 /** True while nothing should be signed for the target. */
-export function isUnfunded(context: TargetContext): boolean {
+function isUnfunded(context: TargetContext): boolean {
   const found = unfunded.read(context);
   if (found === undefined) return false;
   const leftMs = found.untilMs - context.clock.now();

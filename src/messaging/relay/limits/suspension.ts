@@ -324,16 +324,21 @@ export function receiverOf({ message }: Pick<Candidate, "message">): string {
   return toHex(toReceiver(message));
 }
 
-/** Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. */
+/** True for a message that failed in company, and is judged alone. */
+export function isAlone({ row }: Candidate): boolean {
+  return row.state === "held" && row.batchLimit === 1;
+}
+
+/**
+ * Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. Those
+ * that go with others must have been judged before.
+ */
 export function judgeAlone(leg: LegRun, candidates: readonly Candidate[]): Judge | undefined {
-  const isAlone = ({ row }: Candidate): boolean => row.state === "held" && row.batchLimit === 1;
   if (!candidates.some(isAlone)) return undefined;
-  const others = candidates.filter((candidate) => !isAlone(candidate));
-  const busy = new Set([...listReceiversUnderWay(leg), ...others.map(receiverOf)]);
+  const busy = new Set(listReceiversUnderWay(leg));
   const untilMs = leg.clock.now() + leg.pollIntervalMs;
   return (candidate) => {
-    if (!isAlone(candidate)) return undefined;
-    const isTurn = !busy.has(receiverOf(candidate));
+    const isTurn = !isAlone(candidate) || !busy.has(receiverOf(candidate));
     busy.add(receiverOf(candidate));
     return isTurn ? undefined : { reason: candidate.row.reason ?? "reverted", untilMs };
   };

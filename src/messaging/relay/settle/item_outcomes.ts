@@ -192,8 +192,15 @@ export function scheduleRetry(context: TargetContext, why: Undelivered): void {
     return;
   }
   const soon = { reason: "reverted", detail, nextAttemptAtMs: nowMs + pauseMs } as const;
-  const isOfChain = isRevertOfChain(why.code);
-  if (!isOfChain && why.members > 1) {
+  const reverts = countReverts(context, message);
+  if (isRevertOfChain(why.code)) {
+    return hold(context, { ...message, attempts: reverts }, {
+      reason: "reverted",
+      retryClass: "transient",
+      detail,
+    });
+  }
+  if (why.members > 1) {
     // Any of the members may be the cause.
     return void transition(context, message, {
       to: "ready",
@@ -202,20 +209,17 @@ export function scheduleRetry(context: TargetContext, why: Undelivered): void {
     });
   }
   // The reason is found: messages that were unprofitable in small batches may use large ones again.
-  if (!isOfChain) {
-    context.ledger.messages.liftBatchLimits(message.source, message.target, "unprofitable");
-  }
+  context.ledger.messages.liftBatchLimits(message.source, message.target, "unprofitable");
   const isStranger = findStrangers(context, toCandidate(message)).size > 0;
   // Its module cannot help that it comes too late. One message of a proven pair says nothing about the others.
-  const isFailure = !isOfChain && why.code !== "timed_out" && why.code !== "duplicate";
+  const isFailure = why.code !== "timed_out" && why.code !== "duplicate";
   const notBeforeMs = isFailure && isStranger
     ? noteNotExecuted(context, { row: message, transaction: why.row.submission.hash })
     : undefined;
-  if (notBeforeMs === undefined && countReverts(context, message) < PROMPT_ATTEMPTS) {
+  if (notBeforeMs === undefined && reverts < PROMPT_ATTEMPTS) {
     return void transition(context, message, { to: "held", ...soon, attempts: message.attempts + 1 });
   }
-  const ownFault = message.target === context.settings.hub ? "hub_refused" : "failed";
-  const retryClass = isOfChain ? "transient" : ownFault;
+  const retryClass = message.target === context.settings.hub ? "hub_refused" : "failed";
   hold(context, message, { reason: "reverted", retryClass, detail, notBeforeMs });
 }
 

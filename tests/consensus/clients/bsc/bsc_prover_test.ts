@@ -1,13 +1,22 @@
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
+import { resultHttp } from "../../../../devnet/hub/json_rpc_client.ts";
 import { BscProver, type BscProverDeps } from "../../../../src/consensus/clients/bsc/client.ts";
 import type { ConsensusProver, ProverFinding } from "../../../../src/consensus/prover.ts";
 import { decodeBscState, decodeBscUpdate } from "../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import type { EvmBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import type { BscChainOptions } from "../../../../devnet/evm/bsc_validators.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { BSC0, bscTarget, MemoryBscChain } from "./bsc_chain.ts";
+import { type BscChainOptions, bscHeaderRule } from "../../../../devnet/evm/bsc_validators.ts";
+import { catchProverFault } from "../../findings.ts";
+import { BSC0, bscTarget, chapel, MemoryBscChain } from "./bsc_chain.ts";
+import { openEvmReader } from "../../../../src/consensus/evm_reader.ts";
+import { EndpointUrl } from "../../../../src/core/config/redact.ts";
+import { platformFetch } from "../../../../src/core/rpc/http.ts";
+import { systemRandomness } from "../../../../src/core/runtime/clock.ts";
+import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
+import { startAnvil } from "../../../../devnet/evm/anvil.ts";
+import { startHeaderRewriter } from "../../../../devnet/evm/header_rewriter.ts";
+import { RecordedLog } from "../../../support/recorded_log.ts";
 
 const signal = new AbortController().signal;
 const EPOCH = 40n;
@@ -297,4 +306,29 @@ Deno.test("the check of a BSC chain compares epoch length and chain id", async (
     "serves EVM-56, not EVM-97",
   ]);
   assert.match(epochs?.found ?? "", /epoch_length is 1000 .* 40 on the hub/);
+});
+
+Deno.test("updates built from the headers of a node over HTTP are accepted, across an epoch", async () => {
+  await using node = await startAnvil({ chainId: 97 });
+  const rule = bscHeaderRule({
+    network: chapel,
+    epochLength: 20n,
+    setOf: (epoch) => [1, 2, 3 + Number(epoch)],
+  });
+  await using shown = await startHeaderRewriter({ upstream: node.rpcUrl, rule });
+  const reader = openEvmReader(
+    { fetch: platformFetch, clock: systemClock, randomness: systemRandomness, log: new RecordedLog() },
+    { stateMachine: parseStateMachine("EVM-97"), urls: [new EndpointUrl(shown.rpcUrl)] },
+  );
+  const hub = bscTarget(new MemoryBscChain({ epochLength: 20n }), 20n);
+  const prover = proverOf(hub, reader, { epochLength: 20n, intervalMs: 1_000 });
+  assert.deepEqual(await prover.check(signal), []);
+  const initial = await prover.fetchInitialState(signal);
+  hub.state = decodeBscState(initial.state);
+  await resultHttp(node.rpcUrl, "anvil_mine", ["0x21"]);
+  const found = await prover.next(signal);
+  assert.ok(found.kind === "updates");
+  hub.take(found.proofs);
+  assert.equal(hub.state.finalizedHeight, 31n);
+  assert.equal(hub.state.currentEpoch, 1n);
 });

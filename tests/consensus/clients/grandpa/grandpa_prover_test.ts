@@ -1,3 +1,4 @@
+import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { consensusDigestCodec, timestampDigestCodec } from "../../../../src/core/ismp/host_state.ts";
@@ -10,8 +11,7 @@ import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp
 import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { startRelayChain } from "../../../../devnet/relay/relay_chain.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { reasonOf, updatesOf } from "../../findings.ts";
+import { catchProverFault, reasonOf, updatesOf } from "../../findings.ts";
 import { Fixture, never, onFixture } from "./fixture.ts";
 
 /** A test of this file, so that reports name it. */
@@ -279,11 +279,17 @@ test("GRANDPA prover: clients that are missing, of another kind or frozen, and c
     node.produceBlock();
     await change;
   };
-  await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, undefined));
+  await produce(
+    node.governance.change(({ overlay }) =>
+      consensusSettings.grandpaStateMachine.remove(overlay, fixture.hubId.stateMachine)
+    ),
+  );
   assert.match((await prover.check(never))[0]?.found ?? "", /SupportedStateMachines/);
   fixture.advance();
   assert.equal((await prover.next(never)).kind, "nothing");
-  await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, 6000n));
+  await produce(
+    node.governance.change(consensusSettings.grandpaStateMachine.to(6000n, fixture.hubId.stateMachine)),
+  );
   assert.equal((await fixture.follow(prover)).length, 1);
 
   await produce(node.freezeClient(stateId));
@@ -313,7 +319,7 @@ test("GRANDPA prover: a standalone chain is proved by its own headers, parachain
     const prover = fixture.prover({ stateMachine, paraIds });
     const initial = await prover.fetchInitialState(never);
     await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
-    await produce(node.governance.setGrandpaStateMachine(stateMachine, 6000n));
+    await produce(node.governance.change(consensusSettings.grandpaStateMachine.to(6000n, stateMachine)));
     assert.deepEqual(await prover.check(never), []);
     fixture.passSessions(1);
     fixture.advance();

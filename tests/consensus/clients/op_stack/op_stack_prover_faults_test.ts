@@ -6,9 +6,8 @@ import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { startAnvil } from "../../../../devnet/evm/anvil.ts";
 import { gameTypes } from "../../../../devnet/evm/rollup_games.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
-import { hostOf, outcomeOf } from "../../rollup/outcome.ts";
+import { hostOf, never, outcomeOf, relay } from "../../rollup/fixture.ts";
 import { updatesOf } from "../../findings.ts";
-import { never, relay } from "../../rollup/fixture.ts";
 import { onFixture } from "./fixture.ts";
 
 /** A test of this file, so that reports name it. */

@@ -1,3 +1,4 @@
+import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import assert from "node:assert/strict";
 import { GrandpaProver } from "../../../../src/consensus/clients/grandpa/grandpa_prover.ts";
@@ -11,8 +12,7 @@ import { clientOf } from "../../../../devnet/hub/initial_clients.ts";
 import { grandpaStateOf } from "../../../../devnet/updates/substrate_oracle_chain.ts";
 import { parachainClientId } from "../../../../devnet/hub/pallets/consensus_clients.ts";
 import { connectRelay } from "../../../../devnet/relay/relay_reader.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { outcomeOf, reasonOf, turned, updatesOf } from "../../findings.ts";
+import { catchProverFault, outcomeOf, reasonOf, turned, updatesOf } from "../../findings.ts";
 import { Fixture, never, SIBLING } from "./fixture.ts";
 
 Deno.test("parachain prover: a sibling follows the hub, with the roots and the time of its headers", async () => {
@@ -154,7 +154,7 @@ Deno.test("parachain prover: what only governance can fix is reported: for the h
   const look = await prover.next(never);
   assert.match(reasonOf(look), text);
   assert.ok(look.kind === "nothing" && (look.againInMs ?? 0) > prover.intervalMs);
-  const listed = fixture.hub.governance.followParachain(SIBLING);
+  const listed = fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, SIBLING));
   fixture.advance();
   await listed;
   assert.deepEqual(await prover.check(never), []);
@@ -164,7 +164,9 @@ Deno.test("parachain prover: what only governance can fix is reported: for the h
   const [warning] = await ignorant.ofHub().check(never);
   assert.equal(warning?.result, "warning");
   assert.match(warning?.found ?? "", /^KUSAMA-2000 does not list parachain 4009/);
-  const follow = ignorant.chain.node.governance.followParachain(4009);
+  const follow = ignorant.chain.node.governance.change(
+    consensusSettings.followedParachain.to(undefined, 4009),
+  );
   ignorant.advance();
   await follow;
   assert.match((await ignorant.ofHub().check(never))[0]?.found ?? "", /keeps no blocks of the relay chain/);
@@ -231,7 +233,9 @@ Deno.test("a chain follows the hub by what its client takes, also when governanc
   assert.match(byHead.summary, /^head in relay block/);
   await fixture.submit(node, byHead);
   const initial = await grandpaStateOf(fixture.relay, fixture.hub.identity);
-  await produce(node.governance.setGrandpaStateMachine(fixture.hubId.stateMachine, 6000n));
+  await produce(
+    node.governance.change(consensusSettings.grandpaStateMachine.to(6000n, fixture.hubId.stateMachine)),
+  );
   await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
   fixture.advance(3);
   fixture.relay.produceBlocks(3);

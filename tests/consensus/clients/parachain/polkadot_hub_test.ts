@@ -1,5 +1,6 @@
+import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
-import { type Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import type { Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import assert from "node:assert/strict";
@@ -7,8 +8,7 @@ import type { IsmpHostReader } from "../../../../src/consensus/clients/parachain
 import type { ChainIdReport } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
-import { catchProverFault } from "../../prover_faults.ts";
-import { reasonOf, updatesOf } from "../../findings.ts";
+import { catchProverFault, reasonOf, updatesOf } from "../../findings.ts";
 import { Fixture, never, POLKADOT_HUB, polkadotHubHeader, SIBLING, SLOT_MS } from "./fixture.ts";
 
 const FOLLOWING = { followed: [1000, SIBLING], slotMs: SLOT_MS };
@@ -113,9 +113,9 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
     await change;
   };
   await told(/^KUSAMA-4009 does not list parachain 1000 in IsmpParachain\.Parachains: .*add_parachain/);
-  await govern(fixture.hub.governance.followParachain(1000));
+  await govern(fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, 1000)));
   await told(/^KUSAMA-4009 has no slot duration of parachain 1000 .*IsmpParachain\.set_slot_duration/);
-  await govern(fixture.hub.governance.setSlotDuration(1000, SLOT_MS));
+  await govern(fixture.hub.governance.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
   assert.deepEqual(await prover.check(never), []);
   await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
   const { code, detail } = await catchProverFault(prover.fetchInitialState(never));

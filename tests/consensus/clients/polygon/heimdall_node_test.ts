@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { runChecks } from "../../../../src/core/checks/check_row.ts";
-import { RpcFault } from "../../../../src/core/rpc/call.ts";
+import { catchFault } from "../../../support/rpc_faults.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
 import { checkHeimdallNode } from "../../../../src/consensus/clients/polygon/heimdall_node.ts";
 import { hashValidators } from "../../../../src/consensus/clients/polygon/spec/comet_header.ts";
@@ -8,16 +8,6 @@ import { FakeClock } from "../../../support/fake_clock.ts";
 import { AMOY, MemoryPolygon } from "./polygon_chain.ts";
 
 const { signal } = new AbortController();
-
-async function faultOf(work: Promise<unknown>): Promise<RpcFault> {
-  try {
-    await work;
-  } catch (error) {
-    assert.ok(error instanceof RpcFault, String(error));
-    return error;
-  }
-  throw new Error("The read succeeded");
-}
 
 function grown(options: ConstructorParameters<typeof MemoryPolygon>[0] = {}): MemoryPolygon {
   const chain = new MemoryPolygon(options);
@@ -55,10 +45,10 @@ Deno.test("all pages of a set are read", async () => {
 
 Deno.test("blocks that a node lacks are told apart", async () => {
   const { node } = grown({ lowest: 4n });
-  assert.equal((await faultOf(node.fetchSignedHeader(9n, signal))).code, "lagging");
-  assert.equal((await faultOf(node.fetchSignedHeader(3n, signal))).code, "pruned");
-  assert.equal((await faultOf(node.fetchValidators(3n, signal))).code, "pruned");
-  assert.equal((await faultOf(node.fetchMilestone(3n, signal))).code, "pruned");
+  assert.equal((await catchFault(node.fetchSignedHeader(9n, signal))).code, "lagging");
+  assert.equal((await catchFault(node.fetchSignedHeader(3n, signal))).code, "pruned");
+  assert.equal((await catchFault(node.fetchValidators(3n, signal))).code, "pruned");
+  assert.equal((await catchFault(node.fetchMilestone(3n, signal))).code, "pruned");
 });
 
 type Answer = { readonly [name: string]: Answer };
@@ -92,7 +82,7 @@ for (const [what, method, lie, told] of lies) {
     const chain = grown();
     chain.alter = (asked, result) => asked === method ? lie(Object(result)) : result;
     const { node } = chain;
-    const fault = await faultOf(
+    const fault = await catchFault(
       method === "commit"
         ? node.fetchSignedHeader(5n, signal)
         : method === "validators"
@@ -107,7 +97,7 @@ for (const [what, method, lie, told] of lies) {
 Deno.test("a node of another chain is not used", async () => {
   const chain = new MemoryPolygon({ borChainId: 137 });
   chain.heimdall.addBlock();
-  const fault = await faultOf(chain.node.fetchSignedHeader(1n, signal));
+  const fault = await catchFault(chain.node.fetchSignedHeader(1n, signal));
   assert.deepEqual([fault.code, fault.reaction], ["wrong_chain", "retry"]);
 });
 

@@ -1,7 +1,6 @@
 /** Polygon in memory: a Heimdall chain behind its JSON-RPC, Bor's headers, and a hub that follows them. */
-import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { type Hash256, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
-import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 import { type EvmBlockHeader, hashBlockHeader } from "../../../../src/core/evm/block_header.ts";
 import { consensusClientIds } from "../../../../src/core/ismp/consensus_clients.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
@@ -30,10 +29,10 @@ import {
 import { ClientTarget } from "../../../support/client_target.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
+import { emptyHeader } from "../bsc/bsc_chain.ts";
 
 /** The chain of the tests. */
 export const AMOY = parseStateMachine("EVM-80002");
-import { emptyHeader } from "../bsc/bsc_chain.ts";
 
 /** Name of the client on the hub. */
 export const POLY = toConsensusStateId("POLY");

@@ -4,7 +4,7 @@ import { PolygonProver } from "../../../../src/consensus/clients/polygon/client.
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { usualSigners } from "../../../../devnet/heimdall/heimdall_chain.ts";
 import type { HeimdallSigner } from "../../../../devnet/heimdall/signers.ts";
-import { catchProverFault } from "../../prover_faults.ts";
+import { catchProverFault, reasonOf } from "../../findings.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
 import {
   borHeader,
@@ -26,12 +26,6 @@ async function look({ chain, hub, prover }: Scene): Promise<ProverFinding> {
   const found = await prover.next(signal);
   if (found.kind === "updates") hub.take(found.proofs);
   return found;
-}
-
-/** The reason of a finding that is none. */
-function reasonOf(found: ProverFinding): string {
-  assert.ok(found.kind === "nothing");
-  return found.reason;
 }
 
 /** A new set every three blocks from block 12 on: two of six leave, and two come. */

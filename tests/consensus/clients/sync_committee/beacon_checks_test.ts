@@ -56,12 +56,10 @@ const cases: readonly (readonly [string, Partial<NodeBehaviour>, readonly [strin
 ];
 
 Deno.test("sync committee prover: the start finds out what its beacon nodes serve, and says what would be better", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following();
   for (const [name, behaviour, expected] of cases) {
     fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
-    const findings = await prover.check(never);
+    const findings = await fixture.following.check(never);
     equal(findings.map(({ result }) => result), expected === undefined ? [] : [expected[0]], name);
     if (expected !== undefined) match(findings[0]?.found ?? "", expected[1], name);
     for (const { found } of findings) match(found, /^beacon node honest/);

@@ -2,13 +2,17 @@ import { deepStrictEqual as equal, rejects, throws } from "node:assert/strict";
 import { RpcFault, type RpcFaultCode } from "../../../../src/core/rpc/call.ts";
 import { RestEndpoint } from "../../../../src/consensus/rest/rest_endpoint.ts";
 import { BeaconEndpointSet } from "../../../../src/consensus/clients/sync_committee/beacon_endpoint_set.ts";
-import type { BeaconNode } from "../../../../src/consensus/clients/sync_committee/beacon_node.ts";
-import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
+import { BeaconNode } from "../../../../src/consensus/clients/sync_committee/beacon_node.ts";
+import {
+  ethereumMainnet,
+  sepolia,
+} from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
 import { catchFault } from "../../../support/rpc_faults.ts";
+import type { Hash256 } from "../../../../src/core/encoding/bytes.ts";
 
 const never = new AbortController().signal;
 const route = "things";
@@ -132,4 +136,25 @@ Deno.test("beacon endpoint set: an error that is no endpoint fault is rethrown",
   const defect = new TypeError("defect");
   await rejects(endpointSetOf(["a", "b"]).ask({ route }, () => Promise.reject(defect), never), defect);
   throws(() => endpointSetOf([]), RangeError);
+});
+
+const hashOf = (digit: string): Hash256 => `0x${digit.repeat(64)}`;
+
+function nodeWith(answer: () => Response): BeaconNode {
+  const deps = { fetch: () => Promise.resolve(answer()), clock: new FakeClock() };
+  const endpoint = new RestEndpoint(deps, { url: "http://node.test", chain: "EVM-1" });
+  return new BeaconNode(endpoint, { network: ethereumMainnet, signal: never });
+}
+
+Deno.test("beacon node: the leaves of a state proof are read", async () => {
+  const leaves = [hashOf("1"), hashOf("2")];
+  const json = { version: "fulu", data: { type: "compactMulti", leaves, descriptor: "0x28f8" } };
+  equal(await nodeWith(() => Response.json(json)).fetchStateProof("7", "0x28f8"), leaves);
+  const bad = { ...json, data: { ...json.data, leaves: ["0x11"] } };
+  await rejects(nodeWith(() => Response.json(bad)).fetchStateProof("7", "0x28f8"), { code: "malformed" });
+});
+
+Deno.test("beacon node: a period without an update is absence, not a lie", async () => {
+  await rejects(nodeWith(() => Response.json([])).fetchPeriodUpdate(7n), { code: "not_found" });
+  await rejects(nodeWith(() => Response.json({})).fetchPeriodUpdate(7n), { code: "malformed" });
 });

@@ -151,6 +151,18 @@ export class Fixture implements AsyncDisposable {
     return new Fixture(anvil, beacon, hub);
   }
 
+  /** The same, with a client on the hub that a prover at these hosts follows. */
+  static async following(
+    hosts: readonly string[] = ["honest"],
+    options: Partial<BeaconOptions> = {},
+    hub = beaconTarget(),
+  ): Promise<Fixture & { readonly following: ConsensusProver }> {
+    const fixture = await Fixture.start(options, hub);
+    const following = fixture.prover(hosts);
+    await fixture.startClient(following);
+    return Object.assign(fixture, { following });
+  }
+
   /** Names of hosts behind which the same chain is; each may be made to misbehave. */
   prover(hosts: readonly string[] = ["honest"]): ConsensusProver {
     const chain = evmStateMachine(sepolia.chainId);

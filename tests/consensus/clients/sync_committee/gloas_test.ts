@@ -1,8 +1,7 @@
 /** Sepolia's way through Gloas, and what is not served or not followed on it. */
 import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
 import type { NodeBehaviour } from "../../../../devnet/beacon/beacon.ts";
-import { ProverFault } from "../../../../src/consensus/prover.ts";
-import type { ConsensusProver } from "../../../../src/consensus/prover.ts";
+import { type ConsensusProver, ProverFault } from "../../../../src/consensus/prover.ts";
 import { checkBeaconEndpoints } from "../../../../src/consensus/clients/sync_committee/beacon_checks.ts";
 import { sepolia } from "../../../../src/consensus/clients/sync_committee/spec/beacon_network.ts";
 import { runChecks } from "../../../../src/core/checks/check_row.ts";
@@ -148,9 +147,7 @@ Deno.test("gloas: an update that another relayer's has outdated is no sign of a 
 });
 
 Deno.test("gloas: a scheduled fork that this version does not know is a warning of the check and of the log", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following();
   const epoch = Math.floor(fixture.beacon.head.slot / 32) + 13 * 225;
   const withHeze = (path: string, body: unknown): unknown => {
     if (!path.endsWith("/config/spec")) return body;
@@ -177,9 +174,8 @@ Deno.test("gloas: a scheduled fork that this version does not know is a warning 
 });
 
 Deno.test("gloas: a node that contradicts a known fork is named, one without a schedule is not", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover(["liar"]);
-  await fixture.startClient(fixture.prover());
+  await using fixture = await Fixture.following(["liar"]);
+  const prover = fixture.following;
   await fixture.beacon.mine(4);
   fixture.spoil("liar", {
     json: (path, body) => {
@@ -206,9 +202,8 @@ const unservedUpdates = [
 for (const { status, hasServed } of unservedUpdates) {
   const name = `${status}${hasServed ? ", served before" : ""}`;
   Deno.test(`sync committee prover: without light_client/updates (${name}) the period changes by a state`, async () => {
-    await using fixture = await Fixture.start();
-    const prover = fixture.prover(["gateway"]);
-    await fixture.startClient(fixture.prover());
+    await using fixture = await Fixture.following(["gateway"]);
+    const prover = fixture.following;
     if (hasServed) {
       await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
       await fixture.follow(prover);
@@ -231,8 +226,7 @@ for (const { status, hasServed } of unservedUpdates) {
 }
 
 Deno.test("sync committee prover: a stuck node does not hide missed periods whose updates the other denies", async () => {
-  await using fixture = await Fixture.start();
-  await fixture.startClient(fixture.prover());
+  await using fixture = await Fixture.following();
   const path = "/eth/v1/beacon/light_client/finality_update";
   const old: unknown = await (await fetch(fixture.beacon.url + path)).json();
   fixture.spoil("stuck", { json: (asked, body) => asked === path ? old : body });
@@ -242,8 +236,7 @@ Deno.test("sync committee prover: a stuck node does not hide missed periods whos
 });
 
 Deno.test("sync committee prover: a node that shows no finalized header is named, and does not keep the chain out", async () => {
-  await using fixture = await Fixture.start();
-  await fixture.startClient(fixture.prover());
+  await using fixture = await Fixture.following();
   await fixture.beacon.mine(96);
   fixture.spoil("gateway", { status: (path) => path.endsWith("/headers/finalized") ? 404 : undefined });
   const prover = fixture.prover(["gateway"]);

@@ -20,21 +20,17 @@ function wrongAbout(route: RegExp, field: string): Mischief {
   };
 }
 
-/** A fixture with a client, in which there is something new. */
-async function newsFor(hosts: readonly string[], options: Parameters<typeof Fixture.start>[0] = {}): Promise<{
-  readonly fixture: Fixture;
-  readonly prover: ReturnType<Fixture["prover"]>;
-}> {
-  const fixture = await Fixture.start(options);
-  const prover = fixture.prover(hosts);
-  await fixture.startClient(prover);
+/** A fixture whose client has something new to follow. */
+async function newsFor(
+  ...options: Parameters<typeof Fixture.following>
+): ReturnType<typeof Fixture.following> {
+  const fixture = await Fixture.following(...options);
   await fixture.beacon.mine(4);
-  return { fixture, prover };
+  return fixture;
 }
 
 Deno.test("sync committee prover: a lie about any field of a finality update is found, and the node is named", async () => {
-  const { fixture, prover } = await newsFor(["honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor();
   const truth = await (await fetch(`${fixture.beacon.url}/eth/v1/beacon/light_client/finality_update`))
     .json();
   const used = leafPaths(truth, 1).filter((field) =>
@@ -51,12 +47,11 @@ Deno.test("sync committee prover: a lie about any field of a finality update is 
       field,
     );
   }
-  equal((await fixture.follow(prover)).length, 1);
+  equal((await fixture.follow(fixture.following)).length, 1);
 });
 
 Deno.test("sync committee prover: a source that lies is named, and the next one serves", async () => {
-  const { fixture } = await newsFor(["honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor();
   const lie = wrongAbout(/\/proof\/state\//, "data.leaves.1");
   fixture.spoil("liar", lie);
   const finding = await fixture.prover(["liar"]).next(never);
@@ -81,9 +76,8 @@ function turned(bytes: Uint8Array, at: number): Uint8Array {
 }
 
 Deno.test("sync committee prover: a lie in the beginning of a state or in a bootstrap is found", async () => {
-  const { fixture, prover } = await newsFor(["liar", "honest"], { without: ["lodestarProof"] });
-  await using _ = fixture;
-  equal((await fixture.follow(prover)).length, 1); // now the summaries are known
+  await using fixture = await newsFor(["liar", "honest"], { without: ["lodestarProof"] });
+  equal((await fixture.follow(fixture.following)).length, 1); // now the summaries are known
   const lies: readonly (readonly [string, Mischief])[] = [
     ["prefix", { bytes: (_path, bytes) => turned(bytes, 2_736_660) }],
     ["bootstrap", wrongAbout(/bootstrap/, "data.current_sync_committee_branch.3")],
@@ -93,36 +87,34 @@ Deno.test("sync committee prover: a lie in the beginning of a state or in a boot
     await fixture.beacon.mine(4);
     fixture.spoil("liar", lie);
     fixture.log.lines.length = 0;
-    match((await fixture.follow(prover))[0]?.summary ?? "", /by state prefix of honest/, name);
+    match((await fixture.follow(fixture.following))[0]?.summary ?? "", /by state prefix of honest/, name);
     ok(refused(fixture).every((host) => host === "liar"));
     fixture.clock.advance(700_000);
   }
 });
 
 Deno.test("sync committee prover: a false committee, or one of another period, is not taken", async () => {
-  const { fixture, prover } = await newsFor(["liar", "honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor(["liar", "honest"]);
   await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
   fixture.spoil("liar", wrongAbout(/updates/, "0.data.next_sync_committee.pubkeys.7"));
-  match((await fixture.follow(prover))[0]?.summary ?? "", /committee of period/);
+  match((await fixture.follow(fixture.following))[0]?.summary ?? "", /committee of period/);
   equal(refused(fixture), ["liar"]);
   await fixture.beacon.advanceToPeriod(fixture.beacon.period + 4);
   const lies = ["attested_header.beacon.slot", "next_sync_committee_branch.0", "finality_branch.1"];
   for (const field of lies) {
     fixture.spoil("liar", wrongAbout(/updates/, `0.data.${field}`));
     fixture.log.lines.length = 0;
-    const [update] = await fixture.follow(prover, 1).catch(() => []);
+    const [update] = await fixture.follow(fixture.following, 1).catch(() => []);
     ok(update === undefined || update.kind === "updates");
     ok(refused(fixture).includes("liar"), field);
     fixture.clock.advance(700_000);
   }
-  await fixture.follow(prover);
+  await fixture.follow(fixture.following);
   equal(fixture.hub.state.lightClientState.statePeriod, BigInt(fixture.beacon.period));
 });
 
 Deno.test("sync committee prover: a node that claims missed periods has to show them", async () => {
-  const { fixture, prover } = await newsFor(["liar", "honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor(["liar", "honest"]);
   fixture.spoil("liar", {
     json: (path, body) => {
       if (path.includes("finality_update")) changeAt(body, ["data", "signature_slot"], () => "9999999999");
@@ -130,13 +122,12 @@ Deno.test("sync committee prover: a node that claims missed periods has to show 
     },
   });
   fixture.asked.length = 0;
-  equal((await fixture.follow(prover)).length, 1);
+  equal((await fixture.follow(fixture.following)).length, 1);
   ok(fixture.asked.every(({ path }) => !path.includes("debug")));
 });
 
 Deno.test("sync committee prover: blocks and states that lie are found without light client routes too", async () => {
-  const { fixture } = await newsFor(["honest"], { without: ["lightClient"] });
-  await using _ = fixture;
+  await using fixture = await newsFor(["honest"], { without: ["lightClient"] });
   const lies: readonly (readonly [string, Mischief])[] = [
     ["signature", wrongAbout(/blinded_blocks/, "data.message.body.sync_aggregate.sync_committee_signature")],
     ["header", wrongAbout(/headers/, "data.header.message.state_root")],
@@ -156,8 +147,7 @@ Deno.test("sync committee prover: blocks and states that lie are found without l
 });
 
 Deno.test("sync committee prover: a syncing, a refusing and a dead node are left out", async () => {
-  const { fixture } = await newsFor(["honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor();
   for (const status of [503, 500, 429, 404, 401, 400]) {
     fixture.spoil("ill", { status: () => status });
     equal((await fixture.prover(["ill", "honest"]).next(never)).kind, "updates", String(status));
@@ -173,18 +163,16 @@ Deno.test("sync committee prover: a syncing, a refusing and a dead node are left
 });
 
 Deno.test("sync committee prover: a node whose finality stands is left for one that continues", async () => {
-  const { fixture, prover } = await newsFor(["frozen", "honest"]);
-  await using _ = fixture;
-  equal((await fixture.follow(prover)).length, 1);
+  await using fixture = await newsFor(["frozen", "honest"]);
+  equal((await fixture.follow(fixture.following)).length, 1);
   const old = await (await fetch(`${fixture.beacon.url}/eth/v1/beacon/light_client/finality_update`)).json();
   fixture.spoil("frozen", { json: (path, body) => path.includes("finality_update") ? old : body });
   await fixture.beacon.mine(4);
-  equal((await fixture.follow(prover)).length, 1);
+  equal((await fixture.follow(fixture.following)).length, 1);
 });
 
 Deno.test("sync committee prover: a node that finds states by slot only is asked by slot", async () => {
-  const { fixture } = await newsFor(["honest"], { without: ["lightClient"] });
-  await using _ = fixture;
+  await using fixture = await newsFor(["honest"], { without: ["lightClient"] });
   fixture.spoil("slots", { status: (path) => /(proof|debug)\/.*\/0x/.test(path) ? 404 : undefined });
   const prover = fixture.prover(["slots"]);
   match((await fixture.follow(prover))[0]?.summary ?? "", /by whole state of slots, whole state of slots/);
@@ -210,8 +198,7 @@ function ofLaterFork(name: string): Mischief {
 }
 
 Deno.test("sync committee prover: a fork that the hub does not know is reported as that, and no node is accused", async () => {
-  const { fixture } = await newsFor(["honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor();
   fixture.spoil("new", ofLaterFork("heze"));
   fixture.spoil("newer", ofLaterFork("heze"));
   for (const hosts of [["new"], ["new", "newer"]]) {
@@ -227,8 +214,7 @@ Deno.test("sync committee prover: a fork that the hub does not know is reported 
 });
 
 Deno.test("sync committee prover: routes that fail because they do not exist are learned, and others serve", async () => {
-  const { fixture } = await newsFor(["honest"]);
-  await using _ = fixture;
+  await using fixture = await newsFor();
   for (const status of [500, 502, 504]) {
     const host = `poor${status}`;
     fixture.spoil(host, { status: (path) => path.includes("light_client") ? status : undefined });
@@ -260,9 +246,8 @@ async function pollUntilFound(
 }
 
 Deno.test("sync committee prover: a missed period whose best update is of a lost state is made up for by its last block", async () => {
-  const { fixture, prover } = await newsFor(["archive"]);
-  await using _ = fixture;
-  await fixture.follow(prover);
+  await using fixture = await newsFor(["archive"]);
+  await fixture.follow(fixture.following);
   const missed = fixture.beacon.period + 1;
   // The best update is the one that most have signed: an early one.
   fixture.beacon.change({ signers: 512 });
@@ -275,7 +260,7 @@ Deno.test("sync committee prover: a missed period whose best update is of a lost
   const { slot, state_root: root } = best.data.finalized_header.beacon;
   const lost = new RegExp(`/(${slot}|${root})(/|[?]|$)`);
   fixture.spoil("archive", { status: (asked) => lost.test(asked) ? 404 : undefined });
-  const [first] = await fixture.follow(prover);
+  const [first] = await fixture.follow(fixture.following);
   match(first?.summary ?? "", /by whole state of archive, whole state of archive/);
   equal(fixture.hub.state.lightClientState.statePeriod, BigInt(missed + 2));
 });

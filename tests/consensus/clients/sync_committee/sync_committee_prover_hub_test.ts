@@ -1,5 +1,5 @@
 import { deepStrictEqual as equal, match, ok, rejects } from "node:assert/strict";
-import { catchProverFault } from "../../prover_faults.ts";
+import { catchProverFault } from "../../findings.ts";
 import { decodeBeaconConsensusState } from "../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { beaconConsensusStateCodec } from "../../../../src/consensus/clients/sync_committee/spec/update.ts";
 import { beaconTarget, changeAt, eth0, Fixture, type HubRuntime, never } from "./fixture.ts";
@@ -31,11 +31,9 @@ Deno.test("sync committee prover: the initial state is that of the finalized blo
 });
 
 Deno.test("sync committee prover: a hub that is ahead, or gains nothing, is left alone", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following();
   const reasonOf = async (): Promise<string> => {
-    const finding = await prover.next(never);
+    const finding = await fixture.following.next(never);
     return finding.kind === "nothing" ? finding.reason : finding.summary;
   };
   equal(await reasonOf(), "the hub knows the newest finalized epoch");
@@ -45,9 +43,9 @@ Deno.test("sync committee prover: a hub that is ahead, or gains nothing, is left
   fixture.hub.height = 1000n;
   equal(await reasonOf(), "the hub knows height 1000 already");
   fixture.hub.height = undefined;
-  await fixture.follow(prover);
+  await fixture.follow(fixture.following);
   await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
-  await fixture.follow(prover);
+  await fixture.follow(fixture.following);
   const { height } = fixture.hub;
   // Another relayer was quicker by a period than this one's beacon node.
   const state = fixture.hub.state;
@@ -59,46 +57,40 @@ Deno.test("sync committee prover: a hub that is ahead, or gains nothing, is left
 });
 
 Deno.test("sync committee prover: a change of the committee is submitted though the height is known", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following();
   await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
   fixture.hub.height = 10_000n;
-  const finding = await prover.next(never);
+  const finding = await fixture.following.next(never);
   ok(finding.kind === "updates");
   equal(finding.height, undefined);
   match(finding.summary, /^finalized slot \d+, committee of period \d+ \(by state proof of honest\)$/);
 });
 
 Deno.test("sync committee prover: too few signers are waited out", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following();
   fixture.beacon.change({ signers: 341 });
   await fixture.beacon.mine(4);
-  const light = await prover.next(never);
+  const light = await fixture.following.next(never);
   ok(light.kind === "nothing" && light.againInMs === 12_000);
   match(light.reason, /too few members/);
   fixture.beacon.change({ without: ["lightClient"] });
-  const reference = await prover.next(never);
+  const reference = await fixture.following.next(never);
   // Blocks before these had enough signers, and no newer finality.
   ok(reference.kind === "nothing");
   match(reference.reason, /knows the newest finalized epoch/);
   fixture.beacon.change({ without: [], signers: 342 });
   await fixture.beacon.mine(1);
-  equal((await fixture.follow(prover)).length, 1);
+  equal((await fixture.follow(fixture.following)).length, 1);
 });
 
 Deno.test("sync committee prover: the layout that the hub read last is tried first", async () => {
   const hub = beaconTarget({ layout: "variant" });
-  await using fixture = await Fixture.start({}, hub);
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following(["honest"], {}, hub);
   await fixture.beacon.mine(4);
-  equal((await fixture.follow(prover)).length, 1);
+  equal((await fixture.follow(fixture.following)).length, 1);
   equal(hub.tried.length, 3);
   await fixture.beacon.mine(4);
-  equal((await fixture.follow(prover)).length, 1);
+  equal((await fixture.follow(fixture.following)).length, 1);
   equal(hub.tried.length, 4);
   equal(fixture.log.events("info"), ["runtime_changed.update_layout"]);
 });
@@ -106,16 +98,14 @@ Deno.test("sync committee prover: the layout that the hub read last is tried fir
 Deno.test("sync committee prover: a hub that changes its layout gets updates in the new one", async () => {
   const runtime: HubRuntime = { layout: "flat" };
   const hub = beaconTarget(runtime);
-  await using fixture = await Fixture.start({}, hub);
-  const prover = fixture.prover();
-  await fixture.startClient(prover);
+  await using fixture = await Fixture.following(["honest"], {}, hub);
   await fixture.beacon.mine(4);
-  await fixture.follow(prover);
+  await fixture.follow(fixture.following);
   equal(hub.tried.length, 1);
   for (const changed of ["split", "variant"] as const) {
     runtime.layout = changed;
     await fixture.beacon.mine(4);
-    equal((await fixture.follow(prover)).length, 1);
+    equal((await fixture.follow(fixture.following)).length, 1);
   }
 });
 
@@ -132,9 +122,7 @@ Deno.test("sync committee prover: a client of another chain is reported, and one
 });
 
 Deno.test("sync committee prover: the check finds nodes of other networks and such that do not answer", async () => {
-  await using fixture = await Fixture.start();
-  const prover = fixture.prover(["honest", "other", "dead"]);
-  await fixture.startClient(fixture.prover());
+  await using fixture = await Fixture.following(["honest", "other", "dead"]);
   fixture.spoil("other", {
     json: (path, body) => {
       if (path.endsWith("/genesis")) {
@@ -144,9 +132,9 @@ Deno.test("sync committee prover: the check finds nodes of other networks and su
     },
   });
   fixture.spoil("dead", { status: () => 502 });
-  const findings = await prover.check(never);
+  const findings = await fixture.following.check(never);
   equal(findings.map(({ result }) => result), ["failed", "warning"]);
   match(findings[0]?.found ?? "", /is of another network/);
   ok(findings.every((row) => !JSON.stringify(row).includes("key-")));
-  await prover.close();
+  await fixture.following.close();
 });

@@ -4,9 +4,15 @@ import { CallBundles } from "../../../../src/core/chains/evm/evm_endpoint_set.ts
 import type { Hex } from "../../../../src/core/encoding/bytes.ts";
 import { type RpcAnswer, type RpcCall, RpcFault } from "../../../../src/core/rpc/call.ts";
 import { translateEvmError } from "../../../../src/core/rpc/evm_errors.ts";
-import { HttpEndpoint, platformFetch } from "../../../../src/core/rpc/http.ts";
+import { HttpEndpoint } from "../../../../src/core/rpc/http.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { type Answerer, ScriptedError, ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import {
+  type Answerer,
+  httpStatus,
+  ScriptedError,
+  scriptedFetch,
+  ScriptedRpc,
+} from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 
 const contract: Hex = `0x${"c0".repeat(20)}`;
@@ -22,7 +28,7 @@ const echo: Answerer = ([call]) => {
   return data === "0xdead" ? new ScriptedError(3, "execution reverted: no", "0xbad0") : data;
 };
 
-interface Scene extends AsyncDisposable {
+interface Scene {
   readonly rpc: ScriptedRpc;
   readonly clock: FakeClock;
   /** Endpoints that turned out not to run bundles. */
@@ -37,7 +43,7 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
   const rpc = new ScriptedRpc({ eth_call: echo, eth_blockNumber: () => "0x10", ...methods });
   const clock = new FakeClock();
   const refused: string[] = [];
-  const http = new HttpEndpoint({ fetch: platformFetch, clock }, {
+  const http = new HttpEndpoint({ fetch: scriptedFetch, clock }, {
     url: rpc.url,
     chain: "EVM-1",
     translate: translateEvmError,
@@ -56,7 +62,6 @@ function scene(methods: Readonly<Record<string, Answerer>> = {}): Scene {
       seen = rpc.requests.length;
       return sizes;
     },
-    [Symbol.asyncDispose]: () => rpc[Symbol.asyncDispose](),
   };
 }
 
@@ -65,7 +70,7 @@ function outcome(answer: RpcAnswer): unknown {
 }
 
 Deno.test("bundling: the reads at each block are a call, and every answer is at its place", async () => {
-  await using node = scene();
+  const node = scene();
   const answers = await node.send(
     read("0x01"),
     HEIGHT,
@@ -79,14 +84,14 @@ Deno.test("bundling: the reads at each block are a call, and every answer is at 
 });
 
 Deno.test("bundling: a hundred reads are one call, more are several", async () => {
-  await using node = scene();
+  const node = scene();
   const datas = Array.from({ length: 201 }, (_, index): Hex => `0x${index.toString(16).padStart(4, "0")}`);
   assert.deepEqual(await node.send(...datas.map((data) => read(data))), datas);
   assert.deepEqual(node.sizes(), [3]);
 });
 
 Deno.test("bundling: what is more than a read of a contract stays as it is, and so does a read alone", async () => {
-  await using node = scene();
+  const node = scene();
   const simulated: RpcCall = {
     method: "eth_call",
     params: [{ from: contract, to: contract, data: "0x01" }, "latest"],
@@ -98,7 +103,7 @@ Deno.test("bundling: what is more than a read of a contract stays as it is, and 
 });
 
 Deno.test("bundling: a read that reverts is asked by itself, for the node's own word on it", async () => {
-  await using node = scene();
+  const node = scene();
   assert.deepEqual(await node.send(read("0x01"), read("0xdead"), read("0x02")), ["0x01", "reverted", "0x02"]);
   assert.deepEqual(node.sizes(), [1, 1]);
   assert.deepEqual(node.rpc.calls[1]?.params, read("0xdead").params);
@@ -117,7 +122,7 @@ for (const [what, answer] of refusals) {
   Deno.test(`bundling: a node that ${what} is asked for each, for ten minutes`, async () => {
     const single: Answerer = (params, rpc) =>
       Object(params[0]).to === undefined ? answer(params, rpc) : echo(params, rpc);
-    await using node = scene({ eth_call: single });
+    const node = scene({ eth_call: single });
     node.rpc.runsBundles = "by script";
     const ask = (): Promise<readonly unknown[]> => node.send(read("0x01"), HEIGHT, read("0x02"));
     for (let round = 0; round < 2; round++) assert.deepEqual(await ask(), ["0x01", "0x10", "0x02"]);
@@ -130,33 +135,32 @@ for (const [what, answer] of refusals) {
 }
 
 Deno.test("bundling: a gateway that refuses a whole request for its bundle is asked for each", async () => {
-  await using node = scene();
-  node.rpc.onBatch((calls) =>
+  const node = scene();
+  node.rpc.fault = (calls) =>
     calls.some(({ params }) => Object(params[0]).data !== undefined && Object(params[0]).to === undefined)
-      ? { kind: "noBatches", error: new ScriptedError(-32602, "Invalid params") }
-      : undefined
-  );
+      ? Response.json({ jsonrpc: "2.0", id: null, error: { code: -32602, message: "Invalid params" } })
+      : undefined;
   const ask = (): Promise<readonly unknown[]> => node.send(read("0x01"), HEIGHT, read("0x02"));
   for (let round = 0; round < 2; round++) assert.deepEqual(await ask(), ["0x01", "0x10", "0x02"]);
   assert.deepEqual(node.sizes(), [2, 3, 3]);
 });
 
 Deno.test("bundling: what the node says of the block is the answer to each read of the bundle", async () => {
-  await using node = scene({ eth_call: () => new ScriptedError(-32000, "header not found") });
+  const node = scene({ eth_call: () => new ScriptedError(-32000, "header not found") });
   assert.deepEqual(await node.send(read("0x01", "0x99"), read("0x02", "0x99")), ["pruned", "pruned"]);
   assert.deepEqual(node.sizes(), [1]);
   assert.deepEqual(node.refused, []);
 });
 
 Deno.test("bundling: a node on which reads fail in a bundle and alone is no node without bundles", async () => {
-  await using node = scene({ eth_call: () => new ScriptedError(-32000, "the database is closed") });
+  const node = scene({ eth_call: () => new ScriptedError(-32000, "the database is closed") });
   assert.deepEqual(await node.send(read("0x01"), read("0x02")), ["refused", "refused"]);
   assert.deepEqual(node.refused, []);
 });
 
 Deno.test("bundling: a request that does not arrive is a fault, and is not sent again in another form", async () => {
-  await using node = scene();
-  node.rpc.failAlways({ kind: "status", status: 502 });
+  const node = scene();
+  node.rpc.fault = httpStatus(502);
   await assert.rejects(
     node.send(read("0x01"), read("0x02")),
     (fault) => fault instanceof RpcFault && fault.code === "server_error",

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Certain } from "../../../../src/core/chains/reads.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import { type Answerer, httpStatus, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
 import { blockHash, chainAt, node, post, zeros } from "./scripted_node.ts";
 
@@ -77,23 +77,23 @@ for (const [what, plans, { height, atSec }, expected, later = expected] of rows)
   Deno.test(`certain reads: ${what}`, async () => {
     const clock = new FakeClock();
     const nowSec = Math.floor(clock.now() / 1_000);
-    const nodes = plans.map((plan) => nodeAt(plan?.[0] ?? 1, nowSec + (plan?.[1] ?? 0), plan?.[2] ?? "0x"));
-    plans.forEach((plan, index) => {
-      if (plan === undefined) nodes[index]?.failAlways({ kind: "status", status: 502 });
+    const nodes = plans.map((plan) => {
+      if (plan === undefined) return Object.assign(node(), { fault: httpStatus(502) });
+      const [height, atSec, word] = plan;
+      return nodeAt(height, nowSec + atSec, word);
     });
     const { chain } = chainAt(nodes, {}, clock);
     const since = { height, timeSec: atSec === undefined ? undefined : BigInt(nowSec + atSec) };
     assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], since, never), [expected]);
     await clock.advance(700_000);
     assert.deepEqual(await chain.certain.fetchCertainReceipts([post(1n)], since, never), [later]);
-    for (const each of nodes) await each[Symbol.asyncDispose]();
   });
 }
 
 Deno.test("certain reads: two endpoints are asked at a block that both have, and must agree", async () => {
-  await using one = nodeAt(0x30, 500, zeros(2));
-  await using two = nodeAt(0x2e, 490, receipt);
-  await using three = nodeAt(0x2f, 495, zeros(2));
+  const one = nodeAt(0x30, 500, zeros(2));
+  const two = nodeAt(0x2e, 490, receipt);
+  const three = nodeAt(0x2f, 495, zeros(2));
   const { certain: reads } = chainAt([one, two, three]).chain;
   assert.deepEqual(await reads.fetchCertainReceipts([post(1n)], {}, never), [unsure]);
   const tags = [one, two].map((rpc) => rpc.calls.find(({ method }) => method === "eth_call")?.params[1]);
@@ -101,7 +101,7 @@ Deno.test("certain reads: two endpoints are asked at a block that both have, and
 });
 
 Deno.test("certain reads: behind one URL a node that is behind refuses the block by its number, so nothing ends", async () => {
-  await using mixed = nodeAt(0x30, 500, zeros(2));
+  const mixed = nodeAt(0x30, 500, zeros(2));
   mixed.on("eth_call", () => new ScriptedError(-32000, "header not found"));
   const { chain } = chainAt([mixed]);
   assert.deepEqual(await chain.certain.fetchCertainFees([post(1n).commitment], { height: 0x20n }, never), [
@@ -110,7 +110,7 @@ Deno.test("certain reads: behind one URL a node that is behind refuses the block
 });
 
 Deno.test("certain reads: behind one URL the values that a node refused are asked for again, the others are kept", async () => {
-  await using mixed = nodeAt(0x30, 500, receipt);
+  const mixed = nodeAt(0x30, 500, receipt);
   mixed.runsBundles = false;
   let asked = 0;
   mixed.on("eth_call", () => ++asked % 3 === 1 ? receipt : new ScriptedError(-32000, "header not found"));
@@ -122,15 +122,12 @@ Deno.test("certain reads: behind one URL the values that a node refused are aske
 });
 
 Deno.test("certain reads: behind one URL a bundle that a node which is behind refused is asked for again", async () => {
-  await using mixed = nodeAt(0x30, 500, receipt);
-  let bundles = 0;
-  mixed.onBatch((calls) => {
-    const isBehind = calls.some(({ method }) => method === "eth_call") && ++bundles < 3;
-    return isBehind ? { kind: "error", error: new ScriptedError(-32000, "header not found") } : undefined;
-  });
+  const mixed = nodeAt(0x30, 500, receipt);
+  let asked = 0;
+  mixed.on("eth_call", () => ++asked <= 6 ? new ScriptedError(-32000, "header not found") : receipt);
   const { chain } = chainAt([mixed]);
   const messages = [post(1n), post(2n), post(3n)];
   const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
   assert.deepEqual(told, messages.map(() => delivered));
-  assert.equal(mixed.calls.filter(({ method }) => method === "eth_call").length, 3);
+  assert.equal(mixed.countOf("eth_call"), 3);
 });

@@ -6,7 +6,6 @@ import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
 import type {
   Delivery,
   SignedSubmission,
-  Simulation,
   SubmissionOutcome,
 } from "../../../../src/core/chains/submission.ts";
 import {
@@ -24,8 +23,7 @@ import {
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
 import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
-import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
-import { platformFetch } from "../../../../src/core/rpc/http.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import type { Clock } from "../../../../src/core/runtime/clock.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
 import { DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
@@ -34,6 +32,7 @@ import { advanceHub } from "../../../../devnet/evm/host_admin.ts";
 import { deployIsmpHost, type DeployOptions, type IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { waitUntil } from "../../../../devnet/waiting.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
+import { scriptedFetch } from "../../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 
 /** A signal that is never aborted. */
@@ -57,7 +56,7 @@ export function chainUnderTest(
   urls: readonly string[],
   options: Partial<EvmChainOptions> & Pick<EvmChainOptions, "ismpHost" | "stateMachine">,
   clock: Clock = systemClock,
-  transport: Fetch = platformFetch,
+  transport: Fetch = scriptedFetch,
 ): ChainUnderTest {
   const log = new RecordedLog();
   const requests = { count: 0 };
@@ -83,7 +82,7 @@ export function chainOf(
   host: IsmpHost,
   urls: readonly string[] = [host.rpcUrl],
   options: Partial<EvmChainOptions> = {},
-  transport: Fetch = platformFetch,
+  transport?: Fetch,
 ): ChainUnderTest {
   const place = { ismpHost: host.addresses.host, stateMachine: evmStateMachine(host.chainId) };
   return chainUnderTest(urls, { ...place, ...options }, systemClock, transport);
@@ -111,28 +110,6 @@ export function onFixture(
   options: Partial<DeployOptions> = {},
 ): () => Promise<void> {
   return () => withHost(31_400, (host) => work({ host, ...chainOf(host) }), options);
-}
-
-/** The simulation of a delivery that the chain takes. */
-export async function accepted(
-  chain: Chain,
-  delivery: Delivery,
-): Promise<Extract<Simulation, { kind: "accepted" }>> {
-  const simulation = await chain.simulator.simulate(delivery, never);
-  if (simulation.kind !== "accepted") throw new Error(`Refused: ${simulation.refusal.detail}`);
-  return simulation;
-}
-
-/** A delivery that the chain takes, signed. */
-export async function signed(chain: Chain, delivery: Delivery): Promise<SignedSubmission> {
-  const hints = { nonceAtLeast: undefined };
-  const result = await chain.sender.sign(
-    delivery,
-    { simulation: await accepted(chain, delivery), ...hints },
-    never,
-  );
-  if (result.kind !== "signed") throw new Error(`Not signed: ${JSON.stringify(result)}`);
-  return result.submission;
 }
 
 /** anvil mines at once, but shows the receipt a moment later. */

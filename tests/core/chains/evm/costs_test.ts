@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { decodeFunctionData, parseAbi } from "viem";
 import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
-import { catchFault } from "../../../support/rpc_faults.ts";
-import { accepted, never } from "./chain_fixture.ts";
-import { blockHash, chainAt, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
+import { never } from "./chain_fixture.ts";
+import { blockHash, chainOn, deliveryOfPosts, node, readHost, sign } from "./scripted_node.ts";
+import { accepted } from "../../../support/chain_calls.ts";
 
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
 const oracleAbi = parseAbi([
@@ -75,8 +75,7 @@ const mined: readonly [string, OperatorFee, Readonly<Record<string, unknown>>, b
 
 for (const [what, operatorFee, receipt, dataCostWei, gasPriceWei = 100n] of mined) {
   Deno.test(`costs: what a mined transaction cost is what its receipt and the oracle say, ${what}`, async () => {
-    await using rpc = opNode(operatorFee, receipt);
-    const { chain } = chainAt([rpc]);
+    const { chain } = chainOn(opNode(operatorFee, receipt));
     const delivery = deliveryOfPosts(1);
     const simulation = await accepted(chain, delivery);
     const outcome = await chain.outcomes.fetchOutcome(await sign(chain, { simulation }, delivery), never);
@@ -90,8 +89,7 @@ for (const [what, operatorFee, receipt, dataCostWei, gasPriceWei = 100n] of mine
 
 Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at every fork and when it is replaced", async () => {
   for (const fee of [isthmus, jovian]) {
-    await using rpc = opNode(fee);
-    const { chain } = chainAt([rpc]);
+    const { chain } = chainOn(opNode(fee));
     const delivery = deliveryOfPosts(1);
     const simulation = await accepted(chain, delivery);
     const submission = await sign(chain, { simulation }, delivery);
@@ -106,9 +104,7 @@ Deno.test("costs: a transaction is bounded by what its whole gas limit costs, at
 
 Deno.test("costs: one answer does not decide for good whether a chain is one of the OP stack", async () => {
   let hasOracle = false;
-  await using rpc = opNode(jovian, {}, () => hasOracle ? "answers" : "none");
-  const clock = new FakeClock();
-  const { chain } = chainAt([rpc], {}, clock);
+  const { chain, clock } = chainOn(opNode(jovian, {}, () => hasOracle ? "answers" : "none"));
   const simulate = async (): Promise<bigint | string> => {
     const result = await chain.simulator.simulate(deliveryOfPosts(1), never);
     return result.kind === "accepted" ? result.dataCostWei : result.kind;
@@ -118,13 +114,12 @@ Deno.test("costs: one answer does not decide for good whether a chain is one of 
   await clock.advance(10 * 60_000);
   assert.ok(await simulate() as bigint > CONSTANT, "a node that was wrong once");
   hasOracle = false;
-  assert.equal((await catchFault(simulate())).code, "malformed", "never taken for nothing at once");
+  await assert.rejects(simulate(), faultWith("malformed"), "never taken for nothing at once");
   assert.equal(await simulate(), 0n);
 });
 
 Deno.test("costs: elsewhere nothing is asked beside the price once the chain is known", async () => {
-  await using rpc = node();
-  const { chain } = chainAt([rpc]);
+  const { chain, rpc } = chainOn();
   await chain.gas.fetchGasQuote(never);
   const before = rpc.calls.length;
   await chain.gas.fetchGasQuote(never);
@@ -135,9 +130,10 @@ Deno.test("costs: elsewhere nothing is asked beside the price once the chain is 
 Deno.test("costs: what an oracle of the OP stack does not say just now is a fault, never nothing", async () => {
   for (const [silent, code] of [["gasPrice", "server_error"], ["getL1Fee", "server_error"]] as const) {
     let isSilent = true;
-    await using rpc = opNode(jovian, {}, (name) => isSilent && name === silent ? "fails" : "answers");
-    const { chain } = chainAt([rpc]);
-    assert.equal((await catchFault(chain.simulator.simulate(deliveryOfPosts(1), never))).code, code);
+    const { chain } = chainOn(
+      opNode(jovian, {}, (name) => isSilent && name === silent ? "fails" : "answers"),
+    );
+    await assert.rejects(chain.simulator.simulate(deliveryOfPosts(1), never), faultWith(code));
     isSilent = false;
     assert.ok((await accepted(chain, deliveryOfPosts(1))).dataCostWei > CONSTANT);
   }

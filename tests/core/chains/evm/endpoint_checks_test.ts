@@ -5,16 +5,23 @@ import type { HostConsensusView } from "../../../../src/core/chains/hub_client.t
 import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { checkEndpoints } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
+import type { ChainCheckContext } from "../../../../src/core/chains/chain_checks.ts";
 import { type CheckRow, runChecks } from "../../../../src/core/checks/check_row.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
-import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
+import {
+  type Answerer,
+  hang,
+  httpStatus,
+  ScriptedError,
+  scriptedFetch,
+  type ScriptedRpc,
+} from "../../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
-import { chainUnderTest, hub } from "./chain_fixture.ts";
-import { host, node } from "./scripted_node.ts";
+import { hub } from "./chain_fixture.ts";
+import { chainAt, chainOn, host, node } from "./scripted_node.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 
 const never = new AbortController().signal;
@@ -25,7 +32,7 @@ async function check(
   { blocksPerQuery, tookMs = 0 }: { readonly blocksPerQuery?: bigint; readonly tookMs?: number } = {},
 ): Promise<ReadonlyMap<string, readonly CheckRow[]>> {
   const endpoints = createEvmEndpointSet(
-    { fetch: platformFetch, clock: systemClock, randomness: seededRandomness(1) },
+    { fetch: scriptedFetch, clock: systemClock, randomness: seededRandomness(1) },
     { stateMachine: evmStateMachine(1), urls: nodes.map(({ url }) => new EndpointUrl(url)) },
   );
   let nowMs = NOW_MS;
@@ -63,31 +70,19 @@ function resultsOf(rows: ReadonlyMap<string, readonly CheckRow[]>, of: string): 
 }
 
 Deno.test("endpoints: a sound one is in order in every row", async () => {
-  await using sound = node(SOUND);
+  const sound = node(SOUND);
   const rows = await check([sound]);
   assert.deepEqual([...rows.values()].flat().filter(({ result }) => result !== "ok"), []);
-  assert.deepEqual([...rows.keys()], [
-    "endpoint",
-    "chain_id",
-    "head",
-    "finalized",
-    "batch",
-    "logs",
-    "simulation",
-    "clock",
-  ]);
+  const checks = "endpoint chain_id head finalized batch logs simulation clock";
+  assert.equal([...rows.keys()].join(" "), checks);
 });
 
 Deno.test("endpoints: silence is a warning beside others, and a failure alone, with what to do", async () => {
-  await using sound = node(SOUND);
-  await using silent = node();
-  for (
-    const [status, advice] of [[503, /check the node/], [
-      401,
-      /check the key in the URL and the plan/,
-    ]] as const
-  ) {
-    silent.failAlways({ kind: "status", status });
+  const sound = node(SOUND);
+  const silent = node();
+  const advices = [[503, /check the node/], [401, /check the key in the URL and the plan/]] as const;
+  for (const [status, advice] of advices) {
+    silent.fault = httpStatus(status);
     assert.deepEqual(resultsOf(await check([silent]), "endpoint"), ["failed"]);
     const [row] = (await check([silent, sound])).get("endpoint") ?? [];
     assert.equal(row?.result, "warning");
@@ -102,9 +97,9 @@ const heads: readonly (readonly [string, number, number, string])[] = [
 ];
 for (const [what, height, ageSec, result] of heads) {
   Deno.test(`endpoints: heads are compared by blocks and by time: ${what} behind: ${result}`, async () => {
-    await using newest = node({ ...SOUND, ...headAt(1_010, 0) });
-    await using stranger = node({ ...SOUND, ...headAt(9_999, -60), eth_chainId: () => "0x2" });
-    await using behind = node({ ...SOUND, ...headAt(height, ageSec) });
+    const newest = node({ ...SOUND, ...headAt(1_010, 0) });
+    const stranger = node({ ...SOUND, ...headAt(9_999, -60), eth_chainId: () => "0x2" });
+    const behind = node({ ...SOUND, ...headAt(height, ageSec) });
     const rows = await check([behind, newest, stranger]);
     assert.deepEqual(resultsOf(rows, "head"), [result, "ok"]);
     assert.deepEqual(resultsOf(rows, "chain_id"), ["ok", "ok", "warning"]);
@@ -136,7 +131,7 @@ const lacks: readonly (readonly [
 ];
 for (const [what, of, answers, result, options] of lacks) {
   Deno.test(`endpoints: what one lacks is named: ${what}: ${result}`, async () => {
-    await using lacking = node({ ...SOUND, ...answers });
+    const lacking = node({ ...SOUND, ...answers });
     assert.deepEqual(resultsOf(await check([lacking], options), of), [result]);
   });
 }
@@ -154,13 +149,8 @@ function narrow(blocks: number): Readonly<Record<string, Answerer>> {
 
 Deno.test("endpoints: what one that throttles does not answer is unknown, not missing", async () => {
   const throttled: Answerer = () => new ScriptedError(429, "Too Many Requests");
-  await using busy = node({
-    ...SOUND,
-    eth_getLogs: throttled,
-    debug_traceCall: throttled,
-    eth_simulateV1: throttled,
-  });
-  const rows = await check([busy]);
+  const busy = { eth_getLogs: throttled, debug_traceCall: throttled, eth_simulateV1: throttled };
+  const rows = await check([node({ ...SOUND, ...busy })]);
   for (const kind of ["logs", "simulation"]) {
     const [row] = rows.get(kind) ?? [];
     assert.equal(row?.result, "warning");
@@ -171,8 +161,10 @@ Deno.test("endpoints: what one that throttles does not answer is unknown, not mi
 
 Deno.test("endpoints: how many calls one takes in a request is found", async () => {
   for (const [max, result] of [[1, "warning"], [4, "warning"], [10, "ok"]] as const) {
-    await using limited = node(SOUND);
-    limited.onBatch((calls) => calls.length > max ? { kind: "batchLimit", max } : undefined);
+    const limited = node(SOUND);
+    const error = { code: -32600, message: `maximum batch size is ${max}` };
+    limited.fault = ({ length }) =>
+      length > max ? Response.json({ jsonrpc: "2.0", id: null, error }) : undefined;
     assert.deepEqual(resultsOf(await check([limited]), "batch"), [result], String(max));
   }
 });
@@ -206,9 +198,8 @@ Deno.test("host view: an expired, expiring, frozen or foreign client of the hub 
     pendingSetId: 1n,
   };
   const judge = (change: Partial<HostConsensusView>, isRouter = true): readonly [string, string] => {
-    const { result, found } = judgeHostView({ ...view, ...change }, {
-      ...{ chain: "EVM-97", hub: "KUSAMA-4009/PAS0", isRouter },
-    });
+    const at = { chain: "EVM-97", hub: "KUSAMA-4009/PAS0", isRouter };
+    const { result, found } = judgeHostView({ ...view, ...change }, at);
     return [result, found];
   };
   assert.deepEqual(judge({}), [
@@ -240,22 +231,23 @@ Deno.test("host view: a frozen status of a newer host is named, and the simulati
   ]);
 });
 
+/** Rows about the chain at these nodes. The endpoints themselves have a row each, which waits for one that hangs. */
+async function checkChain(
+  { chain, clock }: ReturnType<typeof chainAt>,
+  judgeNonces: ChainCheckContext["judgeNonces"],
+): Promise<readonly CheckRow[]> {
+  const { jobs } = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(undefined), judgeNonces });
+  return await clock.run(runChecks({ clock }, jobs.filter(({ check }) => check !== "endpoint"), never));
+}
+
+const poor: Readonly<Record<string, Answerer>> = { eth_getCode: () => "0x60", eth_getBalance: () => "0x0" };
+
 Deno.test("evm checks: what is about the chain comes from an endpoint that answers, while another one hangs", async () => {
-  await using hanging = node();
-  hanging.failAlways({ kind: "hang" });
-  await using good = node({ eth_getCode: () => "0x60", eth_getBalance: () => "0x0" });
-  const { chain } = chainUnderTest([hanging.url, good.url], {
-    ismpHost: host,
-    stateMachine: evmStateMachine(1),
-  });
-  const { jobs } = chain.planChecks({
-    hub,
-    fetchKnownHeight: () => Promise.resolve(undefined),
-    judgeNonces: ({ latest }) => ({ chain: "EVM-1", check: "nonce", result: "ok", found: String(latest) }),
-  });
-  // The endpoints themselves have a row each, which waits for the one that hangs.
-  const others = jobs.filter(({ check }) => check !== "endpoint");
-  const rows = await runChecks({ clock: systemClock }, others, never);
+  const hanging = Object.assign(node(), { fault: hang });
+  const rows = await checkChain(
+    chainAt([hanging, node(poor)]),
+    ({ latest }) => ({ chain: "EVM-1", check: "nonce", result: "ok", found: String(latest) }),
+  );
   assert.equal(rows.find(({ check }) => check === "balance")?.result, "failed");
   assert.equal(rows.find(({ check }) => check === "nonce")?.found, "5");
   assert.ok(rows.some(({ check }) => check === "hub_not_accepted"));
@@ -263,33 +255,12 @@ Deno.test("evm checks: what is about the chain comes from an endpoint that answe
 });
 
 Deno.test("evm checks: of a chain that is only a source neither account, nonces nor simulations are checked", async () => {
-  await using good = node({
-    eth_getCode: () => "0x60",
-    eth_getBalance: () => "0x0",
-    debug_traceCall: () => new ScriptedError(-32601, "no such method"),
-    eth_simulateV1: () => new ScriptedError(-32601, "no such method"),
-  });
-  const { chain } = chainUnderTest([good.url], {
-    ismpHost: host,
-    stateMachine: evmStateMachine(1),
-    signer: undefined,
-  });
-  assert.equal(chain.relayer, undefined);
-  const { jobs } = chain.planChecks({
-    hub,
-    fetchKnownHeight: () => Promise.resolve(undefined),
-    judgeNonces: () => assert.fail(),
-  });
-  const rows = await runChecks({ clock: systemClock }, jobs, never);
-  const found = rows.map(({ check }) => check);
-  for (const check of ["balance", "nonce", "simulation"] as const) {
-    assert.ok(!found.includes(check), check);
-  }
-  assert.equal(
-    rows.find(({ check }) => check === "signer")?.found,
-    "no signer: nothing is sent to this chain",
-  );
-  await assert.rejects(
-    chain.signMessage({ preimage: new Uint8Array(), digest: `0x${"00".repeat(32)}` }, never),
-  );
+  const on = chainOn(poor, { signer: undefined });
+  assert.equal(on.chain.relayer, undefined);
+  const rows = await checkChain(on, () => assert.fail());
+  assert.deepEqual(rows.filter(({ check }) => ["balance", "nonce", "simulation"].includes(check)), []);
+  const signer = rows.find(({ check }) => check === "signer");
+  assert.equal(signer?.found, "no signer: nothing is sent to this chain");
+  const digest = toHash256(new Uint8Array(32));
+  await assert.rejects(on.chain.signMessage({ preimage: new Uint8Array(), digest }, never));
 });

@@ -6,19 +6,20 @@ import { evmHostAbi, hostEventTopics } from "../../../../src/core/evm/host_abi.t
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
 import {
   type Answerer,
   type ArrivedCall,
+  httpStatus,
   ScriptedError,
   type ScriptedRpc,
 } from "../../../support/scripted_rpc.ts";
 import { hub, never } from "./chain_fixture.ts";
-import { catchFault } from "../../../support/rpc_faults.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 import {
   blockHash,
   blockOf,
   chainAt,
+  chainOn,
   deliveryOfPosts,
   host,
   hostAnswers,
@@ -30,13 +31,14 @@ import {
 } from "./scripted_node.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import traceVector from "../../../vectors/evm-trace.json" with { type: "json" };
+import { accepted } from "../../../support/chain_calls.ts";
 
 /** A node that has mined our transaction, with a receipt of these fields. */
-function minedNode(more: () => Readonly<Record<string, unknown>>): ScriptedRpc {
+function minedNode(more: Readonly<Record<string, unknown>> = {}): ScriptedRpc {
   const receipt = { blockNumber: "0xf0", blockHash, status: "0x1", gasUsed: "0x5208", logs: [] };
   return node({
     eth_getTransactionByHash: () => ({ hash: blockHash }),
-    eth_getTransactionReceipt: () => ({ ...receipt, ...more() }),
+    eth_getTransactionReceipt: () => ({ ...receipt, ...more }),
   });
 }
 
@@ -79,13 +81,12 @@ Deno.test("evm chain: receipts of responses are filed under the request, and all
   const response = getResponseMessage({ get, values: [] });
   const asked = hostReads.responseReceipts.encode(response.requestCommitment);
   const word = (hex: string): string => hex.padStart(64, "0");
-  await using rpc = node({
+  const { chain, requests } = chainOn({
     eth_call: ([call]) =>
       JSON.stringify(call).includes(asked)
         ? `0x${response.commitment.slice(2)}${word("cd".repeat(20))}`
         : `0x${word("ab".repeat(20))}`,
   });
-  const { chain, requests } = chainAt([rpc]);
   const receipts = await chain.reads.fetchReceipts([post(1n), response], never);
   assert.deepEqual(receipts, [fromHex("ab".repeat(20)), fromHex("cd".repeat(20))]);
   assert.equal(requests.count, 1);
@@ -94,71 +95,51 @@ Deno.test("evm chain: receipts of responses are filed under the request, and all
 });
 
 Deno.test("evm chain: a transaction is found by its receipt, one that is in no block is not, and a refusal is a fault", async () => {
-  await using rpc = minedNode(() => ({}));
-  const { events } = chainAt([rpc]).chain;
+  const { chain: { events }, rpc } = chainOn(minedNode());
   const find = (): Promise<bigint | undefined> => Promise.resolve(events.findTransaction?.(blockHash, never));
   assert.equal(await find(), 0xf0n);
   assert.deepEqual(rpc.calls.at(-1)?.params, [blockHash]);
   rpc.on("eth_getTransactionReceipt", () => null);
   assert.equal(await find(), undefined);
   rpc.on("eth_getTransactionReceipt", () => new ScriptedError(-32601, "the method does not exist"));
-  assert.equal((await catchFault(find())).code, "missing_method");
+  await assert.rejects(find(), faultWith("missing_method"));
 });
 
 Deno.test("evm chain: the start-up check names a host without the hub, and a handler without batches", async () => {
-  const params = hostVector.reads.hostParams.result;
-  await using rpc = node({ eth_getCode: () => "0x60", eth_getBalance: () => "0x0" });
-  const { chain } = chainAt([rpc]);
-  const texts = (await chain.check(hub, never)).map(({ result, found }) => `${result}: ${found}`);
-  const inOrder = [
-    "^warning: host .* does not accept KUSAMA-4009;",
-    "^ok: host .* of KUSAMA-4009, handler .*, fee token .* with 0 decimals",
-    "^ok: handler .* has no batchCall",
-  ];
-  assert.equal(texts.length, inOrder.length, texts.join("\n"));
-  texts.forEach((text, index) => assert.match(text, new RegExp(inOrder[index] ?? "^$", "i")));
-
-  rpc.on(
-    "eth_call",
-    ([call]) => JSON.stringify(call).includes(hostReads.hostParams.encode()) ? params : "0x",
-  );
-  rpc.on("eth_getCode", ([account]) => account === host ? "0x60" : "0x");
-  const failed = (await chain.check(hub, never)).filter(({ result }) => result === "failed");
-  assert.match(failed.map(({ found }) => found).join(), /no contract at the host's handler 0x/);
-  rpc.on("eth_getCode", () => "0x60");
-  const tokenless = (await chain.check(hub, never)).filter(({ result }) => result === "failed");
+  const { chain, rpc } = chainOn({ eth_getCode: () => "0x60", eth_getBalance: () => "0x0" });
+  const texts = async (): Promise<string> =>
+    (await chain.check(hub, never)).map(({ result, found }) => `${result}: ${found}`).join("\n");
   assert.match(
-    tokenless.map(({ found }) => found).join(),
-    /decimals of the host's fee token 0x.* cannot be read/,
+    await texts(),
+    /^warning: Host .* does not accept KUSAMA-4009;.*\nok: Host .* of KUSAMA-4009, handler .*, fee token .* with 0 decimals.*\nok: Handler .* has no batchCall.*$/i,
   );
+  rpc.on("eth_call", hostAnswers(() => "0x"));
+  rpc.on("eth_getCode", ([account]) => account === host ? "0x60" : "0x");
+  assert.match(await texts(), /^failed: no contract at the host's handler 0x/m);
+  rpc.on("eth_getCode", () => "0x60");
+  assert.match(await texts(), /^failed: .*decimals of the host's fee token 0x.* cannot be read/m);
 });
 
 Deno.test("evm chain: a handler without batchCall is distinguished by its answer or its revert, and asked once", async () => {
   for (const answer of [zeros(1), new ScriptedError(3, "execution reverted"), "0x"]) {
-    await using rpc = node({ eth_call: hostAnswers(() => answer) });
-    const { chain, requests } = chainAt([rpc]);
+    const { chain, requests } = chainOn({ eth_call: hostAnswers(() => answer) });
     for (let round = 0; round < 2; round++) {
       assert.equal(await chain.hubClient.fetchHasBatchCall(never), false);
     }
     assert.equal(requests.count, 2, "the host's parameters, and its handler");
   }
-  await using busy = node({ eth_call: hostAnswers(() => new ScriptedError(-32603, "internal error")) });
-  assert.equal(
-    (await catchFault(chainAt([busy]).chain.hubClient.fetchHasBatchCall(never))).code,
-    "server_error",
-  );
+  const busy = chainOn({ eth_call: hostAnswers(() => new ScriptedError(-32603, "internal error")) }).chain;
+  await assert.rejects(busy.hubClient.fetchHasBatchCall(never), faultWith("server_error"));
 });
 
 Deno.test("evm chain: a throttled contract read at start is a fault to try again, not a finding", async () => {
-  await using rpc = node({
-    eth_getCode: () => "0x60",
-    eth_call: () => new ScriptedError(-32005, "rate limit exceeded"),
-  });
-  assert.equal((await catchFault(chainAt([rpc]).chain.check(hub, never))).code, "throttled");
+  const refused = new ScriptedError(-32005, "rate limit exceeded");
+  const { chain } = chainOn({ eth_getCode: () => "0x60", eth_call: () => refused });
+  await assert.rejects(chain.check(hub, never), faultWith("throttled"));
 });
 
 Deno.test("evm chain: events come in the order of block and log, without removed ones, from one request", async () => {
-  await using rpc = node({
+  const { chain, requests, rpc } = chainOn({
     eth_getLogs: () => [
       updatedLog(3n, 0x21, 0),
       updatedLog(2n, 0x20, 10),
@@ -166,7 +147,6 @@ Deno.test("evm chain: events come in the order of block and log, without removed
       updatedLog(1n, 0x20, 2),
     ],
   });
-  const { chain, requests } = chainAt([rpc]);
   const events = await chain.events.fetchEvents(0x20n, 0x21n, never);
   assert.deepEqual(events.map((event) => event.kind === "updated" ? event.height : undefined), [1n, 2n, 3n]);
   assert.equal(requests.count, 1);
@@ -177,8 +157,7 @@ Deno.test("evm chain: events come in the order of block and log, without removed
 
 Deno.test("evm chain: a log that cannot be read is skipped with one warning; its neighbours are kept (F11)", async () => {
   const broken = { ...updatedLog(1n, 0x20, 0), data: "0x1234" };
-  await using rpc = node({ eth_getLogs: () => [broken, updatedLog(2n, 0x20, 1)] });
-  const { chain, log } = chainAt([rpc]);
+  const { chain, log } = chainOn({ eth_getLogs: () => [broken, updatedLog(2n, 0x20, 1)] });
   const events = await chain.events.fetchEvents(0x20n, 0x20n, never);
   assert.deepEqual(events.map(({ kind }) => kind), ["updated"]);
   assert.equal(log.events("warn").length, 1);
@@ -193,55 +172,52 @@ const tooWide: readonly (readonly [string, ScriptedError | number])[] = [
   ["the plan ends", new ScriptedError(-32600, "please upgrade your tier")],
 ];
 
-/** Refuses logs of more than so many blocks. */
-function refuseWide(rpc: ScriptedRpc, refusal: ScriptedError | number, most = 10): void {
+/** A node that refuses logs of more than so many blocks; it has one for each question that it answers. */
+function narrowNode(refusal: ScriptedError | number, most = 10): ScriptedRpc {
   const isTooMuch = ([from = 0, to = 0]: readonly number[]): boolean => to - from + 1 > most;
-  if (typeof refusal === "number") {
-    rpc.onBatch((calls) => isTooMuch(rangeOf(calls)) ? { kind: "status", status: refusal } : undefined);
-    return;
-  }
-  rpc.on("eth_getLogs", (params) => {
-    const [from = 0, to = 0] = rangeOf([{ method: "eth_getLogs", params }]);
-    if (ranges(rpc).length > 20) throw new Error("asked without end");
-    return isTooMuch([from, to]) ? refusal : [updatedLog(BigInt(from), from, 0)];
+  const rpc = node({
+    eth_getLogs: (params, self) => {
+      const range = rangeOf([{ method: "eth_getLogs", params }]);
+      if (ranges(self).length > 20) throw new Error("asked without end");
+      const [from = 0] = range;
+      return typeof refusal !== "number" && isTooMuch(range) ? refusal : [updatedLog(BigInt(from), from, 0)];
+    },
   });
+  if (typeof refusal === "number") {
+    const refuse = httpStatus(refusal);
+    rpc.fault = (calls, answers) => isTooMuch(rangeOf(calls)) ? refuse(calls, answers) : undefined;
+  }
+  return rpc;
 }
 
 for (const [who, refusal] of tooWide) {
   Deno.test(`evm chain: a range that is too wide is halved until it fits, and the width is remembered (F8): ${who}`, async () => {
-    await using rpc = node();
-    refuseWide(rpc, refusal);
-    const { chain } = chainAt([rpc]);
+    const { chain, rpc } = chainOn(narrowNode(refusal));
     const events = await chain.events.fetchEvents(1n, 40n, never);
     assert.deepEqual(ranges(rpc), [[1, 40], [1, 20], [1, 10], [11, 20], [21, 30], [31, 40]]);
-    if (typeof refusal !== "number") assert.deepEqual(events.map(({ at }) => at.height), [1n, 11n, 21n, 31n]);
+    assert.deepEqual(events.map(({ at }) => at.height), [1n, 11n, 21n, 31n]);
     await chain.events.fetchEvents(41n, 60n, never);
     assert.deepEqual(ranges(rpc).slice(6), [[41, 50], [51, 60]]);
   });
 }
 
+const outOfRange = new ScriptedError(-32000, "block range too large");
+
 Deno.test("evm chain: halving ends at one block; then the fault is the caller's (F8)", async () => {
-  await using rpc = node();
-  refuseWide(rpc, new ScriptedError(-32000, "block range too large"), 0);
-  assert.equal(
-    (await catchFault(chainAt([rpc]).chain.events.fetchEvents(1n, 8n, never))).code,
-    "range_too_wide",
-  );
+  const { chain, rpc } = chainOn(narrowNode(outOfRange, 0));
+  await assert.rejects(chain.events.fetchEvents(1n, 8n, never), faultWith("range_too_wide"));
   assert.deepEqual(ranges(rpc), [[1, 8], [1, 4], [1, 2], [1, 1]]);
 });
 
 Deno.test("evm chain: an endpoint that is down is not asked for less: the caller hears of it at once", async () => {
-  await using rpc = node();
-  rpc.failAlways({ kind: "status", status: 504 });
-  const { chain } = chainAt([rpc]);
-  assert.equal((await catchFault(chain.events.fetchEvents(1n, 40n, never))).code, "timeout");
+  const { chain, rpc } = chainOn();
+  rpc.fault = httpStatus(504);
+  await assert.rejects(chain.events.fetchEvents(1n, 40n, never), faultWith("timeout"));
   assert.deepEqual(ranges(rpc), [[1, 40]]);
 });
 
 Deno.test("evm chain: each endpoint is asked for what it can do: the width is its own, and grows again slowly", async () => {
-  await using narrow = node();
-  await using wide = node();
-  refuseWide(narrow, 504);
+  const [narrow, wide] = [narrowNode(504), node()];
   const { chain } = chainAt([narrow, wide]);
   // The second one serves what is too much for the first, which is asked for less from then on.
   await chain.events.fetchEvents(1n, 16n, never);
@@ -249,92 +225,71 @@ Deno.test("evm chain: each endpoint is asked for what it can do: the width is it
   await chain.events.fetchEvents(17n, 32n, never);
   assert.deepEqual(ranges(narrow), [[1, 16], [17, 24], [25, 32]]);
   assert.equal(ranges(wide).length, 1);
-  for (let from = 33; from < 33 + 14 * 8; from += 8) {
-    await chain.events.fetchEvents(BigInt(from), BigInt(from + 7), never);
+  for (let from = 33n; from < 33n + 14n * 8n; from += 8n) {
+    await chain.events.fetchEvents(from, from + 7n, never);
   }
   await chain.events.fetchEvents(201n, 216n, never);
   assert.deepEqual(ranges(narrow).at(-1), [201, 216]);
 });
 
 Deno.test("evm chain: what is too wide is narrowed also behind an endpoint that cannot answer at all", async () => {
-  await using behind = node({ eth_blockNumber: () => "0x10" });
-  await using narrow = node();
-  refuseWide(narrow, new ScriptedError(-32000, "block range too large"));
-  const { chain } = chainAt([behind, narrow]);
+  const narrow = narrowNode(outOfRange);
+  const { chain } = chainAt([node({ eth_blockNumber: () => "0x10" }), narrow]);
   await chain.events.fetchEvents(33n, 72n, never);
   assert.deepEqual(ranges(narrow), [[33, 72], [33, 52], [33, 42], [43, 52], [53, 62], [63, 72]]);
 });
 
-Deno.test("evm chain: one block that is too much for an endpoint is asked of the other endpoints first", async () => {
-  await using small = node({ eth_getLogs: () => new ScriptedError(-32000, "response size exceeded") });
-  await using large = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
-  const { chain } = chainAt([small, large]);
-  assert.equal((await chain.events.fetchEvents(0x30n, 0x30n, never)).length, 1);
-});
-
 Deno.test("evm chain: the configured batch size bounds every query", async () => {
-  await using rpc = node();
-  await chainAt([rpc], { queryBatchSizeBlocks: 4 }).chain.events.fetchEvents(1n, 10n, never);
+  const { chain, rpc } = chainOn({}, { queryBatchSizeBlocks: 4 });
+  await chain.events.fetchEvents(1n, 10n, never);
   assert.deepEqual(ranges(rpc), [[1, 4], [5, 8], [9, 10]]);
 });
 
-Deno.test("evm chain: an endpoint that has not reached the last block is skipped for one that has (F8)", async () => {
-  await using behind = node({ eth_blockNumber: () => "0x20" });
-  await using ahead = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
-  const { chain } = chainAt([behind, ahead]);
-  assert.equal((await chain.events.fetchEvents(0x10n, 0x30n, never)).length, 1);
-  assert.equal(
-    (await catchFault(chainAt([behind]).chain.events.fetchEvents(0x10n, 0x30n, never))).code,
-    "lagging",
-  );
+Deno.test("evm chain: an endpoint that has not reached the last block, or for which one block is too much, is skipped (F8)", async () => {
+  const good = node({ eth_getLogs: () => [updatedLog(5n, 0x30, 0)] });
+  const behind = node({ eth_blockNumber: () => "0x20" });
+  const small = node({ eth_getLogs: () => new ScriptedError(-32000, "response size exceeded") });
+  for (const bad of [behind, small]) {
+    assert.equal((await chainAt([bad, good]).chain.events.fetchEvents(0x30n, 0x30n, never)).length, 1);
+  }
+  await assert.rejects(chainOn(behind).chain.events.fetchEvents(0x10n, 0x30n, never), faultWith("lagging"));
 });
 
 Deno.test("evm chain: after half an answer or a wrong shape of the first endpoint the second is asked", async () => {
-  await using broken = node({ eth_call: () => "0x1234", eth_getLogs: () => [{ address: host }] });
-  await using good = node();
-  const { chain } = chainAt([broken, good]);
-  broken.failNext({ kind: "half" });
+  const broken = node({ eth_call: () => "0x1234", eth_getLogs: () => [{ address: host }] });
+  const { chain } = chainAt([broken, node()]);
+  broken.fault = (_, answers) => new Response(JSON.stringify(answers).slice(0, 20));
   assert.equal(await chain.reads.fetchHeight(never), 0x100n);
+  broken.fault = undefined;
   assert.deepEqual(await chain.reads.fetchReceipts([post(1n)], never), [undefined]);
-  assert.equal(
-    (await catchFault(chainAt([broken]).chain.events.fetchEvents(1n, 2n, never))).code,
-    "malformed",
-  );
+  await assert.rejects(chainOn(broken).chain.events.fetchEvents(1n, 2n, never), faultWith("malformed"));
 });
 
 Deno.test("evm chain: with five URLs a delivery takes one request more than with one, to send it twice", async () => {
-  const rpcs = Array.from(
-    { length: 5 },
-    () =>
-      node({ debug_traceCall: () => traceVector.succeeds.trace, eth_sendRawTransaction: () => blockHash }),
-  );
-  try {
-    const { chain, requests } = chainAt(rpcs);
-    const delivery = deliveryOfPosts(100);
-    await chain.reads.fetchView(hub, never).catch(() => undefined);
-    requests.count = 0;
-    await chain.reads.fetchReceipts(collectMessages(delivery), never);
-    await chain.simulator.simulate(delivery, never);
-    await chain.sender.broadcast(await sign(chain, { nonceAtLeast: 5n }, delivery), never);
-    // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
-    // compared with, once: the fee history, which these nodes lack, the chain id that tells so, and the price of two others.
-    assert.equal(requests.count, 10);
-    assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [2, 1, 0, 0]);
-  } finally {
-    for (const rpc of rpcs) await rpc[Symbol.asyncDispose]();
-  }
+  const methods = {
+    debug_traceCall: () => traceVector.succeeds.trace,
+    eth_sendRawTransaction: () => blockHash,
+  };
+  const rpcs = Array.from({ length: 5 }, () => node(methods));
+  const { chain, requests } = chainAt(rpcs);
+  const delivery = deliveryOfPosts(100);
+  await chain.reads.fetchView(hub, never).catch(() => undefined);
+  requests.count = 0;
+  await chain.reads.fetchReceipts(collectMessages(delivery), never);
+  await chain.simulator.simulate(delivery, never);
+  await chain.sender.broadcast(await sign(chain, { nonceAtLeast: 5n }, delivery), never);
+  // The others are the host's parameters, which a check at start leaves in the cache, and what the first price is
+  // compared with, once: the fee history, which these nodes lack, the chain id that tells so, and the price of two others.
+  assert.equal(requests.count, 10);
+  assert.deepEqual(rpcs.slice(1).map((rpc) => rpc.requests.length), [2, 1, 0, 0]);
 });
 
 Deno.test("evm chain: a transaction from the database is signed again only when this account signed it before", async () => {
-  await using rpc = node();
-  const { chain } = chainAt([rpc]);
+  const { chain } = chainOn();
   const own = await sign(chain);
   const price = { type: "eip1559", maxFeeWei: 10n ** 10n, maxPriorityFeeWei: 1n } as const;
-  // The data of a delivery is in the middle of its bytes.
-  const tampered = {
-    ...own,
-    raw: own.raw.with(own.raw.length >> 1, (own.raw[own.raw.length >> 1] ?? 0) ^ 1),
-  };
+  const middle = own.raw.length >> 1; // where the data of the delivery is
+  const tampered = { ...own, raw: own.raw.with(middle, (own.raw[middle] ?? 0) ^ 1) };
   const refusal = /none of ours: nothing is signed in its place/;
   await assert.rejects(chain.replacement.resign(tampered, price, never), refusal);
   await assert.rejects(chain.replacement.cancel(tampered, price, never), refusal);
@@ -347,33 +302,25 @@ Deno.test("evm chain: a transaction from the database is signed again only when 
 });
 
 Deno.test("evm chain: Erigon gets a price in traced calls and no more gas than the account can pay (F22)", async () => {
-  await using rpc = node({
+  const { chain, rpc } = chainOn({
     debug_traceCall: () => traceVector.succeeds.trace,
     eth_getBalance: () => "0x3b9aca00",
-  });
-  const { chain } = chainAt([rpc], { clientType: "Erigon" });
-  const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
-  assert.equal(simulation.kind, "accepted");
-  const [call] = rpc.calls.find(({ method }) => method === "debug_traceCall")?.params ?? [];
-  const text = JSON.stringify(call);
-  assert.match(text, /"gasPrice":"0x64"/);
-  assert.match(text, /"gas":"0x989680"/);
-  await using geth = node({ debug_traceCall: () => traceVector.succeeds.trace });
-  await chainAt([geth]).chain.simulator.simulate(deliveryOfPosts(1), never);
-  const traced = geth.calls.filter(({ method }) => method === "debug_traceCall");
-  assert.ok(traced.length === 1 && !JSON.stringify(traced).includes("gasPrice"));
+  }, { clientType: "Erigon" });
+  const traced = (of: ScriptedRpc): string =>
+    JSON.stringify(of.calls.find(({ method }) => method === "debug_traceCall")?.params[0]);
+  await accepted(chain, deliveryOfPosts(1));
+  assert.match(traced(rpc), /"gasPrice":"0x64"/);
+  assert.match(traced(rpc), /"gas":"0x989680"/);
+  const geth = chainOn({ debug_traceCall: () => traceVector.succeeds.trace });
+  await accepted(geth.chain, deliveryOfPosts(1));
+  assert.ok(geth.rpc.countOf("debug_traceCall") === 1 && !traced(geth.rpc).includes("gasPrice"));
 });
 
 Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer raises the maximum, not the tip", async () => {
-  await using rpc = node();
-  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
+  const { chain, rpc } = chainOn({}, { gasPriceBufferPercent: 10 });
   const legacy = await sign(chain);
-  assert.deepEqual([legacy.gasPriceWei, legacy.nonce, legacy.gasLimit, legacy.madeAtHeight], [
-    110n,
-    5n,
-    200_000n,
-    0x100n,
-  ]);
+  const { gasPriceWei, nonce, gasLimit, madeAtHeight } = legacy;
+  assert.deepEqual([gasPriceWei, nonce, gasLimit, madeAtHeight], [110n, 5n, 200_000n, 0x100n]);
   const plain = parseTransaction(toHex(legacy.raw));
   assert.deepEqual([plain.type, plain.gasPrice, plain.nonce, plain.chainId], ["legacy", 110n, 5, 1]);
   assert.equal(plain.to?.toLowerCase(), hostVector.reads.hostParams.decoded.handler.toLowerCase());
@@ -385,11 +332,10 @@ Deno.test("evm chain: legacy without a base fee, type 2 with one; the buffer rai
 
 Deno.test("evm chain: Polygon's node that suggests less than it takes is offered its lowest tip, which the fees have to pay", async () => {
   const lowestTipWei = 25_000_000_000n;
-  await using rpc = node({
+  const { chain } = chainOn({
     eth_chainId: () => "0x13882",
     eth_getBlockByNumber: () => blockOf("0x50"),
-  });
-  const { chain } = chainAt([rpc], { stateMachine: evmStateMachine(80002) });
+  }, { stateMachine: evmStateMachine(80002) });
   const { gasPriceWei } = await chain.gas.fetchGasQuote(never);
   assert.equal(gasPriceWei, 80n + lowestTipWei);
   const typed = parseTransaction(toHex((await sign(chain)).raw));
@@ -397,8 +343,7 @@ Deno.test("evm chain: Polygon's node that suggests less than it takes is offered
 });
 
 Deno.test("evm chain: above the price that the fees pay for nothing is signed, and no offer exceeds it", async () => {
-  await using rpc = node();
-  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 10 });
+  const { chain, rpc } = chainOn({}, { gasPriceBufferPercent: 10 });
   const signAt = async (maxGasPriceWei: bigint): Promise<unknown> => {
     const result = await trySign(chain, { maxGasPriceWei });
     return result.kind === "signed" ? result.submission.gasPriceWei : JSON.stringify(result);
@@ -412,19 +357,15 @@ Deno.test("evm chain: above the price that the fees pay for nothing is signed, a
 });
 
 Deno.test("evm chain: the newest block is asked for beside the final one until the tag was answered; without the tag, 64 blocks below are final", async () => {
-  await using rpc = node();
-  const clock = new FakeClock();
-  const { chain } = chainAt([rpc], {}, clock);
+  const { chain, rpc, clock } = chainOn();
   const read = async (method: string): Promise<readonly [bigint, number]> => {
     const height = await chain.reads.fetchFinalHeight(never);
-    return [height, rpc.calls.filter((call) => call.method === method).length];
+    return [height, rpc.countOf(method)];
   };
   assert.deepEqual([await read("eth_blockNumber"), await read("eth_blockNumber")], [[0xf0n, 1], [0xf0n, 1]]);
   // Behind the same URL another node answers, which does not know the tag.
-  rpc.on(
-    "eth_getBlockByNumber",
-    () => new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix"),
-  );
+  const refusal = new ScriptedError(-32602, "invalid argument 0: hex string without 0x prefix");
+  rpc.on("eth_getBlockByNumber", () => refusal);
   await assert.rejects(chain.reads.fetchFinalHeight(never));
   assert.deepEqual(await read("eth_blockNumber"), [0x100n - 64n, 2]);
   assert.deepEqual(await read("eth_getBlockByNumber"), [0x100n - 64n, 4], "it is not asked again");
@@ -436,27 +377,18 @@ Deno.test("evm chain: the newest block is asked for beside the final one until t
 Deno.test("evm chain: the nonces of the account are those of the further of two endpoints", async () => {
   const counts = (latest: string, pending: string): Answerer => ([, tag]) =>
     tag === "pending" ? pending : latest;
-  await using behind = node({ eth_getTransactionCount: counts("0x5", "0x8") });
-  await using ahead = node({ eth_getTransactionCount: counts("0x8", "0x8") });
-  assert.deepEqual(await chainAt([behind, ahead]).chain.replacement.fetchNonces(never), {
-    latest: 8n,
-    pending: 8n,
-  });
-  ahead.failAlways({ kind: "status", status: 502 });
-  assert.deepEqual(await chainAt([behind, ahead]).chain.replacement.fetchNonces(never), {
-    latest: 5n,
-    pending: 8n,
-  });
-  behind.failAlways({ kind: "status", status: 502 });
-  assert.equal(
-    (await catchFault(chainAt([behind, ahead]).chain.replacement.fetchNonces(never))).code,
-    "server_error",
-  );
+  const behind = node({ eth_getTransactionCount: counts("0x5", "0x8") });
+  const ahead = node({ eth_getTransactionCount: counts("0x8", "0x8") });
+  const fetchNonces = (): Promise<unknown> => chainAt([behind, ahead]).chain.replacement.fetchNonces(never);
+  assert.deepEqual(await fetchNonces(), { latest: 8n, pending: 8n });
+  ahead.fault = httpStatus(502);
+  assert.deepEqual(await fetchNonces(), { latest: 5n, pending: 8n });
+  behind.fault = httpStatus(502);
+  await assert.rejects(fetchNonces(), faultWith("server_error"));
 });
 
 Deno.test("evm chain: a reverted transaction that ran out of gas says so", async () => {
-  await using rpc = minedNode(() => ({ blockNumber: "0xf8", status: "0x0", gasUsed: "0x30d40" }));
-  const { chain } = chainAt([rpc]);
+  const { chain } = chainOn(minedNode({ blockNumber: "0xf8", status: "0x0", gasUsed: "0x30d40" }));
   const outcome = await chain.outcomes.fetchOutcome(await sign(chain), never);
   assert.ok(outcome.kind === "included" && !outcome.succeeded && !outcome.isFinal);
   assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "ran out of gas (limit 200000)" });

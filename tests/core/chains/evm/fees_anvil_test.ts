@@ -8,7 +8,7 @@ import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { evmStateProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
-import { type Fetch } from "../../../../src/core/rpc/http_exchange.ts";
+import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../../../src/core/rpc/http.ts";
 import { readEvmState } from "../../../../src/core/merkle/evm_proof.ts";
 import signatures from "../../../vectors/evm-signatures.json" with { type: "json" };
@@ -26,12 +26,12 @@ import {
   onFixture,
   postTo,
   proveFromHub,
-  signed,
   twoUrls,
   withHost,
 } from "./chain_fixture.ts";
 import { node } from "./scripted_node.ts";
-import { catchFault } from "../../../support/rpc_faults.ts";
+import { catchFault, faultWith } from "../../../support/rpc_faults.ts";
+import { signed } from "../../../support/chain_calls.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -99,7 +99,7 @@ test("fees: no endpoint says alone what a fee is, or what it is worth, where the
       { units: [777n], decimals: 18 },
       "a higher fee",
     );
-    assert.equal((await catchFault(feesWith(url, [18n, 6n]))).code, "malformed", "other decimals");
+    await assert.rejects(feesWith(url, [18n, 6n]), faultWith("malformed"), "other decimals");
   }
   // What it is worth is never remembered: the lie ends with the one who tells it.
   const [first] = urls;
@@ -158,10 +158,10 @@ test("fees: the source side of a claim proves fee and existence, and refuses unk
     keys,
   });
   assert.deepEqual(keys.map((key) => values.get(toHex(key))), keys.map(() => fromHex("0x823039")));
-  assert.equal((await catchFault(chain.proofs.proveFees([unknown], { height }, never))).code, "not_found");
-  assert.equal(
-    (await catchFault(chain.proofs.proveFees(commitments, { height: before }, never))).code,
-    "not_found",
+  await assert.rejects(chain.proofs.proveFees([unknown], { height }, never), faultWith("not_found"));
+  await assert.rejects(
+    chain.proofs.proveFees(commitments, { height: before }, never),
+    faultWith("not_found"),
   );
 });
 
@@ -198,9 +198,9 @@ test("fees: the destination side of a claim names the relayers that its own proo
   );
   assert.equal(fault.code, "malformed");
   const none = chainOf(host, undefined, {}, fetchWithout("eth_getProof")).chain;
-  assert.equal(
-    (await catchFault(none.proofs.proveReceipts(commitments, { height: block.height }, never))).code,
-    "missing_method",
+  await assert.rejects(
+    none.proofs.proveReceipts(commitments, { height: block.height }, never),
+    faultWith("missing_method"),
   );
 });
 
@@ -253,10 +253,7 @@ test("fees: state values are proven at exactly one height, over several contract
     assert.deepEqual(await refusal(key), ["unsupported_key_length", key]);
   }
   assert.deepEqual(await refusal(new Uint8Array(20).fill(0xee)), ["account_not_present", undefined]);
-  assert.equal(
-    (await catchFault(chain.proofs.proveState(keys, { height: height + 500n }, never))).code,
-    "pruned",
-  );
+  await assert.rejects(chain.proofs.proveState(keys, { height: height + 500n }, never), faultWith("pruned"));
 });
 
 for (const { name, preimage, message_hash, signature } of signatures.signatures) {
@@ -305,7 +302,7 @@ test("proofs: endpoints are asked at the hub's height, and those without it are 
   assert.match(text, new RegExp(`^no eth_getProof of block ${height}, .* \\(pruned\\)`));
   assert.match(text, /nothing is delivered to this chain until an endpoint serves it/);
   assert.match(text, /--gcmode=archive.*--rpc\.eth-proof-window.*--prune\.include-commitment-history/);
-  assert.equal((await catchFault(full.proofChecks.requireProofs(height, never))).code, "pruned");
+  await assert.rejects(full.proofChecks.requireProofs(height, never), faultWith("pruned"));
   await full.proofChecks.requireProofs(height + 1n, never);
 
   const lying = chainOf(
@@ -320,7 +317,7 @@ test("proofs: endpoints are asked at the hub's height, and those without it are 
     (await probe(lying, height))[0]?.found ?? "",
     /does not verify/,
   );
-  assert.equal((await catchFault(lying.proofChecks.requireProofs(height, never))).code, "malformed");
+  await assert.rejects(lying.proofChecks.requireProofs(height, never), faultWith("malformed"));
 
   const two = chainOf(host, ["http://127.0.0.1:1", host.rpcUrl]).chain;
   assert.deepEqual(
@@ -330,7 +327,7 @@ test("proofs: endpoints are asked at the hub's height, and those without it are 
   );
   await two.proofChecks.requireProofs(height, never);
 
-  await using stranger = node({ eth_chainId: () => "0x89", eth_getBlockByNumber: () => null });
+  const stranger = node({ eth_chainId: () => "0x89", eth_getBlockByNumber: () => null });
   const strange = chainOf(host, [stranger.url, host.rpcUrl]).chain;
   assert.deepEqual((await probe(strange, height)).map(({ result }) => result), ["ok"], "of another chain");
 });

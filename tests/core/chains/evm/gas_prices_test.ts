@@ -3,10 +3,9 @@ import { parseTransaction } from "viem";
 import { boundPrice, type PriceFacts } from "../../../../src/core/chains/evm/gas_prices.ts";
 import { defaultMaximumPrice } from "../../../../src/core/chains/evm/gas.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
-import { FakeClock } from "../../../support/fake_clock.ts";
 import type { Answerer } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
-import { blockHash, chainAt, node, sign, trySign } from "./scripted_node.ts";
+import { blockHash, chainAt, chainOn, node, sign, trySign } from "./scripted_node.ts";
 
 const gwei = 10n ** 9n;
 const minuteMs = 60_000;
@@ -181,19 +180,18 @@ async function offered(
 }
 
 Deno.test("gas prices: an endpoint that multiplies its price only is contradicted by its own fee history", async () => {
-  await using rpc = node({
+  const { chain, log } = chainOn({
     ...priced(1n),
     eth_gasPrice: () => `0x${(22n * gwei * 1_000_000n).toString(16)}`,
   });
-  const { chain, log } = chainAt([rpc]);
   assert.deepEqual(await offered(chain), [49n, 24n]);
   assert.deepEqual(log.lines.map(({ event }) => event), ["endpoint_data_invalid.gas_price"]);
 });
 
 Deno.test("gas prices: an endpoint that multiplies all that it says is contradicted by the second one", async () => {
   for (const order of [[20n, 1n], [1n, 20n]] as const) {
-    await using first = node(priced(order[0]));
-    await using second = node(priced(order[1]));
+    const first = node(priced(order[0]));
+    const second = node(priced(order[1]));
     const price = await offered(chainAt([first, second]).chain);
     assert.ok(typeof price !== "string", String(price));
     assert.ok(price[0] * price[1] <= 125n * 44n, String(price));
@@ -202,12 +200,12 @@ Deno.test("gas prices: an endpoint that multiplies all that it says is contradic
 
 Deno.test("gas prices: what an endpoint that calls gas free says counts for nothing, first or second, at the start and later", async () => {
   for (const [order, expected] of [[[0n, 1n], [22n, 22n]], [[1n, 0n], [27n, 2n]]] as const) {
-    await using first = node(priced(order[0]));
-    await using second = node(priced(order[1]));
+    const first = node(priced(order[0]));
+    const second = node(priced(order[1]));
     assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
   }
-  await using first = node(priced(1n));
-  await using second = node(priced(1n));
+  const first = node(priced(1n));
+  const second = node(priced(1n));
   const { chain } = chainAt([first, second]);
   assert.deepEqual(await offered(chain), [27n, 2n]);
   for (const [method, answer] of Object.entries(priced(0n))) first.on(method, answer);
@@ -217,25 +215,23 @@ Deno.test("gas prices: what an endpoint that calls gas free says counts for noth
 Deno.test("gas prices: an endpoint that names next to nothing, at the start too, names at least the base fee of its block", async () => {
   const low = { ...priced(1n), eth_gasPrice: () => "0x1" };
   for (const [nodes, expected] of [[[priced(1n), low], [27n, 2n]], [[low, priced(1n)], [25n, 0n]]] as const) {
-    await using first = node(nodes[0]);
-    await using second = node(nodes[1]);
+    const first = node(nodes[0]);
+    const second = node(nodes[1]);
     assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
   }
 });
 
 Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {
-  await using first = node(priced(1n));
-  await using low = node({ ...priced(0n), eth_gasPrice: () => "0x1" });
-  await using third = node(priced(1n));
+  const first = node(priced(1n));
+  const low = node({ ...priced(0n), eth_gasPrice: () => "0x1" });
+  const third = node(priced(1n));
   const { chain, log } = chainAt([first, low, third]);
   assert.deepEqual(await offered(chain), [27n, 2n]);
   assert.deepEqual(log.lines.map(({ event }) => event), []);
 });
 
 Deno.test("gas prices: 24 seconds of a hundred times the price change nothing where there is one endpoint", async () => {
-  await using rpc = node(priced(1n));
-  const clock = new FakeClock();
-  const { chain } = chainAt([rpc], {}, clock);
+  const { chain, rpc, clock } = chainOn(priced(1n));
   assert.deepEqual(await offered(chain), [27n, 2n]);
   for (const [method, answer] of Object.entries(priced(100n))) rpc.on(method, answer);
   await clock.advance(24_000);
@@ -247,9 +243,7 @@ Deno.test("gas prices: 24 seconds of a hundred times the price change nothing wh
 
 Deno.test("gas prices: a base fee that nothing else confirms changes no later offer", async () => {
   for (const [readings, laterMs] of [[1, 0], [2, 0], [1, 61 * minuteMs], [2, 61 * minuteMs]] as const) {
-    await using rpc = node(priced(1n));
-    const clock = new FakeClock();
-    const { chain } = chainAt([rpc], {}, clock);
+    const { chain, rpc, clock } = chainOn(priced(1n));
     if (readings > 1) await offered(chain);
     rpc.on("eth_getBlockByNumber", block(2_000n * gwei));
     await offered(chain);
@@ -261,7 +255,7 @@ Deno.test("gas prices: a base fee that nothing else confirms changes no later of
 });
 
 Deno.test("gas prices: above maximum_gas_price nothing is signed, and below it the offer does not exceed it", async () => {
-  await using rpc = node(priced(1n));
+  const rpc = node(priced(1n));
   const at = (maximumGasPriceGwei: number): Promise<readonly [bigint, bigint] | string> =>
     offered(chainAt([rpc], { maximumGasPriceGwei }).chain);
   assert.match(
@@ -273,11 +267,10 @@ Deno.test("gas prices: above maximum_gas_price nothing is signed, and below it t
 
 Deno.test("gas prices: without a base fee the buffer is paid once, however often a node names what we paid last", async () => {
   let last = 100n * gwei;
-  await using rpc = node({
+  const { chain } = chainOn({
     eth_gasPrice: () => `0x${last.toString(16)}`,
     eth_getBalance: () => `0x${(10n ** 24n).toString(16)}`,
-  });
-  const { chain } = chainAt([rpc], { gasPriceBufferPercent: 20 });
+  }, { gasPriceBufferPercent: 20 });
   const pay = async (): Promise<bigint> => {
     return parseTransaction(toHex((await sign(chain)).raw)).gasPrice ?? 0n;
   };
@@ -289,8 +282,10 @@ Deno.test("gas prices: without a base fee the buffer is paid once, however often
 
 Deno.test("gas prices: the tip of a replacement is no market for what follows, a false base fee between or not", async () => {
   let tip = 2n * gwei;
-  await using rpc = node({ ...priced(1n), eth_gasPrice: () => `0x${(20n * gwei + tip).toString(16)}` });
-  const { chain } = chainAt([rpc]);
+  const { chain, rpc } = chainOn({
+    ...priced(1n),
+    eth_gasPrice: () => `0x${(20n * gwei + tip).toString(16)}`,
+  });
   const first = await sign(chain);
   const price = { type: "eip1559", maxFeeWei: 40n * gwei, maxPriorityFeeWei: 3n * gwei } as const;
   await chain.replacement.resign(first, price, never);

@@ -4,8 +4,9 @@ import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { ScriptedRpc } from "../../../support/scripted_rpc.ts";
-import { accepted, never } from "./chain_fixture.ts";
-import { chainAt, deliveryOfPosts, node, sign, zeros } from "./scripted_node.ts";
+import { never } from "./chain_fixture.ts";
+import { chainAt, chainOn, deliveryOfPosts, node, sign, trySign, zeros } from "./scripted_node.ts";
+import { accepted, kindOf } from "../../../support/chain_calls.ts";
 
 const oldHandler = hostVector.reads.hostParams.decoded.handler.toLowerCase();
 const newHandler = `0x${"ab".repeat(20)}`;
@@ -43,8 +44,7 @@ function hostWith(handler: () => string): ScriptedRpc {
 
 Deno.test("host changes: a handler that governance replaced is read at once, the simulation repeated, one line logged", async () => {
   let handler: string = oldHandler;
-  await using rpc = hostWith(() => handler);
-  const { chain, log } = chainAt([rpc]);
+  const { chain, log } = chainOn(hostWith(() => handler));
   const delivery = deliveryOfPosts(1);
   assert.equal((await chain.simulator.simulate(delivery, never)).kind, "accepted");
   handler = newHandler;
@@ -57,8 +57,7 @@ Deno.test("host changes: a handler that governance replaced is read at once, the
 
 Deno.test("host changes: a waiting transaction to a handler that governance replaced is distinguished from one that has an effect", async () => {
   let handler: string = oldHandler;
-  await using rpc = hostWith(() => handler);
-  const { chain } = chainAt([rpc]);
+  const { chain } = chainOn(hostWith(() => handler));
   const delivery = deliveryOfPosts(1);
   const simulation = await accepted(chain, delivery);
   const submission = await sign(chain, { simulation }, delivery);
@@ -75,8 +74,16 @@ Deno.test("host changes: a waiting transaction to a handler that governance repl
   assert.equal(await isReplaced(cancelling), false);
 });
 
+Deno.test("host changes: nothing is signed to a handler that governance replaced since the simulation", async () => {
+  let handler: string = oldHandler;
+  const { chain } = chainOn(hostWith(() => handler));
+  const simulation = await accepted(chain, deliveryOfPosts(1));
+  handler = newHandler;
+  assert.equal(kindOf(await trySign(chain, { simulation })), "not_ready");
+});
+
 Deno.test("host changes: a handler that the host refuses although it names it is a refusal of its own", async () => {
-  await using rpc = hostWith(() => newHandler);
+  const rpc = hostWith(() => newHandler);
   answerParams(rpc, () => hostVector.reads.hostParams.result);
   const { chain, log } = chainAt([rpc]);
   const simulation = await chain.simulator.simulate(deliveryOfPosts(1), never);
@@ -88,7 +95,7 @@ for (const name of ["consensusClient", "feeToken", "hostManager"] as const) {
   Deno.test(`host changes: another ${name} is reported in one line when the parameters are read again`, async () => {
     const before = hostVector.reads.hostParams.decoded[name].toLowerCase();
     let now = before;
-    await using rpc = hostWith(() => oldHandler);
+    const rpc = hostWith(() => oldHandler);
     answerParams(rpc, () => paramsWith(before, now));
     const clock = new FakeClock();
     const { chain, log } = chainAt([rpc], {}, clock);

@@ -51,7 +51,7 @@ for (
   ] as const
 ) {
   Deno.test(`gates: a module that ${what} ${expected === undefined ? "is open" : "is closed to others"}, for a day`, async () => {
-    await using rpc = nodeWith({ [RELAYER]: answer });
+    const rpc = nodeWith({ [RELAYER]: answer });
     const clock = new FakeClock();
     const gates = gatesAt([rpc], clock);
     assert.equal(await accountOf(gates), expected);
@@ -71,18 +71,18 @@ for (
 
 Deno.test("gates: the manager of the host is gated by its admin, which other modules' params() is not", async () => {
   const owner = `0x${account.padStart(64, "0")}${"22".repeat(20).padStart(64, "0")}`;
-  await using rpc = nodeWith({ [PARAMS]: owner });
+  const rpc = nodeWith({ [PARAMS]: owner });
   const gates = gatesAt([rpc]);
   assert.equal(await accountOf(gates, fromHex(manager)), account);
   assert.equal(await accountOf(gates), undefined);
-  await using old = nodeWith({ [PARAMS]: `${zeros(1)}${"22".repeat(20).padStart(64, "0")}` });
+  const old = nodeWith({ [PARAMS]: `${zeros(1)}${"22".repeat(20).padStart(64, "0")}` });
   assert.equal(await accountOf(gatesAt([old]), fromHex(manager)), undefined);
 });
 
 Deno.test("gates: one node's odd answer neither closes nor opens a gate, and doubt ends after two days", async () => {
   let answer: unknown = named;
-  await using one = node({ eth_call: answerBy(() => ({ [RELAYER]: answer })) });
-  await using two = nodeWith({ [RELAYER]: named });
+  const one = node({ eth_call: answerBy(() => ({ [RELAYER]: answer })) });
+  const two = nodeWith({ [RELAYER]: named });
   const clock = new FakeClock();
   const gates = gatesAt([one, two], clock);
   answer = zeros(1);
@@ -100,7 +100,7 @@ Deno.test("gates: one node's odd answer neither closes nor opens a gate, and dou
 });
 
 Deno.test("gates: nodes that do not answer leave a gate as it was, and an unknown one open for a minute", async () => {
-  await using rpc = nodeWith({ [RELAYER]: named });
+  const rpc = nodeWith({ [RELAYER]: named });
   const clock = new FakeClock();
   const gates = gatesAt([rpc], clock);
   rpc.on("eth_getBlockByNumber", () => new ScriptedError(-32000, "internal error"));
@@ -122,7 +122,7 @@ Deno.test("gates: nodes that do not answer leave a gate as it was, and an unknow
 
 Deno.test("gates: when governance changes the host all of them are read again; a thousand are remembered", async () => {
   let params = hostVector.reads.hostParams.result;
-  await using rpc = node({
+  const rpc = node({
     eth_call: ([call]) => {
       const { data } = call as { readonly data: string };
       if (data === hostReads.hostParams.encode()) return params;

@@ -4,10 +4,6 @@ import type { Delivery, SignedSubmission } from "../../../../src/core/chains/sub
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import { toHex } from "../../../../src/core/encoding/bytes.ts";
 import { bumpPrice } from "../../../../src/core/chains/replacement.ts";
-import { DEVNET_ACCOUNTS, DEVNET_KEYS } from "../../../../devnet/evm/accounts.ts";
-import { DevnetWeb3Signer } from "../../../../devnet/evm/web3signer.ts";
-import { toAddress } from "../../../../src/core/evm/address.ts";
-import { RemoteSigner } from "../../../../src/core/config/redact.ts";
 import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { countReceived } from "../../../../devnet/evm/host_admin.ts";
 import { fetchWithout } from "../../../support/altered_answers.ts";
@@ -19,9 +15,9 @@ import {
   onFixture,
   postTo,
   proveFromHub,
-  signed,
   twoUrls,
 } from "./chain_fixture.ts";
+import { signed } from "../../../support/chain_calls.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -90,40 +86,6 @@ test("replacement: the same call at the same nonce for more takes the place of t
   await host.node.mine({ blocks: 1 });
   assert.equal((await includedOutcome(chain, second)).succeeded, true);
   assert.equal(await countReceived(host), 1n);
-});
-
-test("replacement: a remote signer replaces and cancels at the nonce of the first, and what it signs wrongly is not sent", async ({ host }) => {
-  const held = new DevnetWeb3Signer({ keys: [DEVNET_KEYS.relayer] });
-  await using server = held.serve();
-  const { address } = DEVNET_ACCOUNTS.relayer;
-  const signer = new RemoteSigner(`http://127.0.0.1:${server.port}`, toAddress(address));
-  const { chain } = chainOf(host, undefined, { signer });
-  const submission = await sendUnderpriced(host, chain);
-  const price = await raised(chain, submission);
-  held.misbehaviour = { kind: "other_key" };
-  const refusal = /wrong_signature \(the signature is of/;
-  await assert.rejects(chain.replacement.resign(submission, price, never), refusal);
-  held.misbehaviour = undefined;
-  const second = await chain.replacement.resign(submission, price, never);
-  assert.equal(second.nonce, submission.nonce);
-  assert.deepEqual(await chain.sender.broadcast(second, never), { kind: "sent" });
-  const cancellation = await chain.replacement.cancel(second, await raised(chain, second), never);
-  assert.equal(cancellation.nonce, submission.nonce);
-  assert.deepEqual(await chain.sender.broadcast(cancellation, never), { kind: "sent" });
-  await host.node.mine({ blocks: 1 });
-  assert.equal((await includedOutcome(chain, cancellation)).succeeded, true);
-  assert.equal(await countReceived(host), 0n);
-});
-
-test("replacement: a price that the node does not take for a replacement is underpriced", async ({ host, chain }) => {
-  const submission = await sendUnderpriced(host, chain);
-  const { offered } = await chain.replacement.fetchReplacementState(submission, never);
-  assert.ok(offered.type === "eip1559");
-  const lower = await chain.replacement.resign(submission, {
-    ...offered,
-    maxFeeWei: offered.maxFeeWei - 1n,
-  }, never);
-  assert.deepEqual(await chain.sender.broadcast(lower, never), { kind: "underpriced" });
 });
 
 test("replacement: a cancelled delivery is never mined, and its nonce is used", async ({ host }) => {

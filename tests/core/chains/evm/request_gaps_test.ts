@@ -4,10 +4,10 @@ import { findMissingRequests } from "../../../../src/core/chains/evm/log_reader.
 import type { ChainEvent } from "../../../../src/core/chains/reads.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
-import { catchFault } from "../../../support/rpc_faults.ts";
+import { faultWith } from "../../../support/rpc_faults.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
-import { chainAt, node, requestLog, zeros } from "./scripted_node.ts";
+import { chainAt, chainOn, node, requestLog, zeros } from "./scripted_node.ts";
 
 /** Requests of the host: block by nonce. */
 const blocks = [0x20, 0x21, 0x25, 0x30];
@@ -43,8 +43,8 @@ const noncesOf = (events: readonly ChainEvent[]): readonly bigint[] =>
   );
 
 Deno.test("request gaps: an endpoint that answers with an empty list is named and another one is asked", async () => {
-  await using behind = indexed([0, 1, 2, 3]);
-  await using complete = indexed([]);
+  const behind = indexed([0, 1, 2, 3]);
+  const complete = indexed([]);
   const { chain, log, requests } = chainAt([behind, complete]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
   assert.equal(requests.count, 2);
@@ -55,20 +55,18 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
 });
 
 Deno.test("request gaps: one log that is missing in the middle is no answer, and is there when the index has caught up", async () => {
-  await using rpc = indexed([1]);
+  const rpc = indexed([1]);
   const { chain } = chainAt([rpc]);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  await assert.rejects(chain.events.fetchEvents(0x20n, 0x26n, never), faultWith("lagging"));
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
 Deno.test("request gaps: what no endpoint reports for half an hour is given up with its blocks and nonces, and the rest continues", async () => {
-  await using rpc = indexed([1]);
-  const clock = new FakeClock();
-  const { chain, log } = chainAt([rpc], {}, clock);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  const { chain, log, clock } = chainOn(indexed([1]));
+  await assert.rejects(chain.events.fetchEvents(0x20n, 0x26n, never), faultWith("lagging"));
   await clock.advance(1_799_000);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  await assert.rejects(chain.events.fetchEvents(0x20n, 0x26n, never), faultWith("lagging"));
   await clock.advance(1_000);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
   const given = log.lines.find(({ event }) => event === "messages_skipped.not_served");
@@ -77,8 +75,8 @@ Deno.test("request gaps: what no endpoint reports for half an hour is given up w
 });
 
 Deno.test("request gaps: what one endpoint lacks and another one has is never given up", async () => {
-  await using behind = indexed([1]);
-  await using complete = indexed([]);
+  const behind = indexed([1]);
+  const complete = indexed([]);
   const clock = new FakeClock();
   const { chain, log } = chainAt([behind, complete], {}, clock);
   for (let turn = 0; turn < 3; turn++) {
@@ -89,23 +87,23 @@ Deno.test("request gaps: what one endpoint lacks and another one has is never gi
 });
 
 Deno.test("request gaps: where the state of an end is gone, the nonces in the logs must follow each other", async () => {
-  await using rpc = indexed([1], 0x1000);
+  const rpc = indexed([1], 0x1000);
   const { chain } = chainAt([rpc]);
-  assert.equal((await catchFault(chain.events.fetchEvents(0x20n, 0x26n, never))).code, "lagging");
+  await assert.rejects(chain.events.fetchEvents(0x20n, 0x26n, never), faultWith("lagging"));
   rpc.lacks.clear();
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
 Deno.test("request gaps: a node that has not reached the range behind the URL of one that has is no witness", async () => {
-  await using split = indexed([0, 1, 2, 3]);
+  const split = indexed([0, 1, 2, 3]);
   split.on("eth_call", () => new ScriptedError(-32000, "header not found"));
-  await using complete = indexed([]);
+  const complete = indexed([]);
   const { chain } = chainAt([split, complete]);
   assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
 });
 
 Deno.test("request gaps: blocks before the host was there are read like others", async () => {
-  await using rpc = node({ eth_call: () => "0x" });
+  const rpc = node({ eth_call: () => "0x" });
   assert.deepEqual(await chainAt([rpc]).chain.events.fetchEvents(1n, 0x10n, never), []);
 });
 

@@ -73,9 +73,19 @@ export function chainAt(
   rpcs: readonly ScriptedRpc[],
   options: Partial<EvmChainOptions> = {},
   clock = new FakeClock(),
-): ChainUnderTest {
+): ChainUnderTest & { readonly clock: FakeClock } {
   const urls = rpcs.map(({ url }) => url);
-  return chainUnderTest(urls, { ismpHost: host, stateMachine: evmStateMachine(1), ...options }, clock);
+  const place = { ismpHost: host, stateMachine: evmStateMachine(1) };
+  return { ...chainUnderTest(urls, { ...place, ...options }, clock), clock };
+}
+
+/** An adapter for one node, or for one that differs in these methods, and the node. */
+export function chainOn(
+  of: ScriptedRpc | Readonly<Record<string, Answerer>> = {},
+  options: Partial<EvmChainOptions> = {},
+): ReturnType<typeof chainAt> & { readonly rpc: ScriptedRpc } {
+  const rpc = of instanceof ScriptedRpc ? of : node(of);
+  return { ...chainAt([rpc], options), rpc };
 }
 
 /** The log of a request of the host, as a node tells it; one in each block, unless `logIndex` is named. */

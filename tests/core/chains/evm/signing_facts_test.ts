@@ -5,10 +5,19 @@ import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { fromHex, type Hex, toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { hostReads } from "../../../../src/core/evm/host_reads.ts";
 import sp1 from "../../../vectors/beefy-sp1.json" with { type: "json" };
-import { FakeClock } from "../../../support/fake_clock.ts";
 import { type Answerer, ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { never } from "./chain_fixture.ts";
-import { chainAt, deliveryOfPosts, hostAnswers, node, post, sign, trySign, zeros } from "./scripted_node.ts";
+import {
+  chainAt,
+  chainOn,
+  deliveryOfPosts,
+  hostAnswers,
+  node,
+  post,
+  sign,
+  trySign,
+  zeros,
+} from "./scripted_node.ts";
 
 /** What a host stores before the proof of the vectors, and after it. */
 const [before, after]: readonly string[] = [sp1.trusted_state_abi, sp1.expected.new_state_abi];
@@ -59,9 +68,7 @@ const proofs: readonly (readonly [string, Parameters<typeof knowing>, readonly s
 for (const [place, delivery] of [["alone", alone], ["in front of messages", bundle]] as const) {
   for (const [what, knows, expected] of proofs) {
     Deno.test(`known proofs: a proof ${place} ${what}, without a request of its own`, async () => {
-      await using rpc = knowing(...knows);
-      const clock = new FakeClock();
-      const { chain, requests } = chainAt([rpc], {}, clock);
+      const { chain, requests, clock } = chainOn(knowing(...knows));
       await chain.hubClient.fetchHasBatchCall(never);
       await chain.gas.fetchGasQuote(never); // its first price is compared with others
       requests.count = 0;
@@ -79,13 +86,13 @@ for (const [place, delivery] of [["alone", alone], ["in front of messages", bund
 Deno.test("known proofs: messages whose height the host has learned by another proof go without the one in front", async () => {
   for (const [hubHeight, kind] of [[99n, "signed"], [100n, "proofs_known"]] as const) {
     const known = { state: before, hubHeight };
-    await using rpc = knowing(known, known);
+    const rpc = knowing(known, known);
     assert.equal((await trySign(chainAt([rpc]).chain, {}, bundle)).kind, kind);
   }
 });
 
 Deno.test("known proofs: what is no proof of this client's kind is left to the chain", async () => {
-  await using rpc = knowing(stale, stale);
+  const rpc = knowing(stale, stale);
   const other: Delivery = { steps: [{ kind: "consensus", proof: fromHex(toHash256(new Uint8Array(32))) }] };
   await sign(chainAt([rpc]).chain, {}, other);
 });
@@ -108,9 +115,7 @@ const contested: Answerer = ([call]) => {
 };
 
 Deno.test("pool: a competitor's delivery that waits names the message; after a minute it is not waited for any longer", async () => {
-  await using rpc = withPool(contested);
-  const clock = new FakeClock();
-  const { chain, requests } = chainAt([rpc], {}, clock);
+  const { chain, requests, clock } = chainOn(withPool(contested));
   const refusal = { code: "duplicate", detail: "a delivery of it is pending in the mempool", messages: [1] };
   await chain.hubClient.fetchHasBatchCall(never);
   await chain.gas.fetchGasQuote(never); // its first price is compared with others
@@ -133,7 +138,7 @@ const uncontested: readonly (readonly [string, Answerer])[] = [
 ];
 for (const [what, pending] of uncontested) {
   Deno.test(`pool: what does not keep us from signing: ${what}`, async () => {
-    await using rpc = withPool(pending);
+    const rpc = withPool(pending);
     await sign(chainAt([rpc]).chain, {}, deliveryOfPosts(2));
   });
 }
@@ -141,12 +146,10 @@ for (const [what, pending] of uncontested) {
 Deno.test("pool: a node without the tag `pending` is asked once in ten minutes, and stays in use", async () => {
   for (const message of ["pending block is not available", "internal error", "method not found"]) {
     let asked = 0;
-    await using rpc = withPool(() => {
+    const { chain, clock } = chainOn(withPool(() => {
       asked++;
       return new ScriptedError(-32000, message);
-    });
-    const clock = new FakeClock();
-    const { chain } = chainAt([rpc], {}, clock);
+    }));
     for (let round = 0; round < 5; round++) await sign(chain, {}, deliveryOfPosts(2));
     assert.equal(asked, 1);
     await clock.advance(10 * 60_000);

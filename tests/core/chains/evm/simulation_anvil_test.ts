@@ -24,7 +24,6 @@ import {
 } from "../../../../devnet/evm/rollup_prices.ts";
 import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
-  accepted,
   chainOf,
   deliveryOf,
   hub,
@@ -33,8 +32,8 @@ import {
   onFixture,
   postTo,
   proveFromHub,
-  signed,
 } from "./chain_fixture.ts";
+import { accepted, signed } from "../../../support/chain_calls.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -153,28 +152,6 @@ test("simulation: modules that behave only while they are imagined are seen thro
     }
     assert.deepEqual(taken, ["well", "well"]);
   }
-});
-
-test("simulation: a module whose trace is too large is refused, and not accepted by a call that cannot see the module", async ({ host }) => {
-  const to = await placeHostile(host);
-  const limited: Parameters<typeof chainOf>[3] = async (url, init) => {
-    const response = await fetchWithout("eth_simulateV1")(url, init);
-    const got: unknown = await response.json();
-    const cut = (answer: unknown): unknown => {
-      if (!isPlain(answer) || JSON.stringify(answer).length < 200_000) return answer;
-      return { jsonrpc: "2.0", id: answer.id, error: { code: -32003, message: "response too large" } };
-    };
-    return Response.json(Array.isArray(got) ? got.map(cut) : cut(got));
-  };
-  const { chain } = chainOf(host, undefined, {}, limited);
-  const [good, bad] = [postTo(host, 1n), hostilePost(host, to, 2n, "trace")];
-  const codes: string[] = [];
-  for (const [index, messages] of [[good, bad], [bad], [good]].entries()) {
-    const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n + BigInt(index)));
-    const simulation = await chain.simulator.simulate(delivery, never);
-    codes.push(simulation.kind === "refused" ? simulation.refusal.code : simulation.kind);
-  }
-  assert.deepEqual(codes, ["untraceable", "untraceable", "accepted"]);
 });
 
 test("simulation: without traces a delivery that reverts is refused with its reason and step", async ({ host }) => {

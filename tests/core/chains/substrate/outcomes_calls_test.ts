@@ -160,14 +160,25 @@ Deno.test("call outcome: a node without the bodies of old blocks is a fault, not
   );
 });
 
-Deno.test("call outcome: in a block whose events cannot be read, it is unknown once that is final, with a warning", async () => {
+Deno.test("call outcome: in a block whose events cannot be read, or are pruned, it is unknown once that is final", async () => {
   // An event whose pallet the metadata does not have, before those of the call.
-  const events = "0x08" + "0000000000fd0302aabb00" + failed.slice(4);
-  const hub = scriptNode({ holder: 19, events });
-  await assert.rejects(hub.fetch(), { code: "malformed" });
-  Object.assign(hub.state, { best: 22, finalized: 20 });
-  assert.deepEqual(await hub.fetch(), { kind: "unknown" });
-  assert.deepEqual(hub.log.events("warn"), ["messages_skipped.undecodable"]);
+  const unreadable = scriptNode({ holder: 19, events: "0x08" + "0000000000fd0302aabb00" + failed.slice(4) });
+  const pruned = scriptNode({ holder: 19 });
+  pruned.node.answer("state_getStorage", () => {
+    throw new ScriptedError(4003, "Client error: UnknownBlock: State already discarded for 0x12");
+  });
+  for (
+    const [hub, code, told] of [[unreadable, "malformed", ["messages_skipped.undecodable"]], [
+      pruned,
+      "pruned",
+      [],
+    ]] as const
+  ) {
+    await assert.rejects(hub.fetch(), { code });
+    Object.assign(hub.state, { best: 22, finalized: 20 });
+    assert.deepEqual(await hub.fetch(), { kind: "unknown" });
+    assert.deepEqual(hub.log.events("warn"), told);
+  }
 });
 
 Deno.test("call outcome: the events of a block are read with the runtime that executed it, its parent's", async () => {

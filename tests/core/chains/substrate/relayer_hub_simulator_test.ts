@@ -30,6 +30,8 @@ import { decodeBareExtrinsic } from "../../../../devnet/hub/extrinsic.ts";
 import { verifyMmrProof } from "../../../../devnet/trie/mmr_range.ts";
 import { WrongClock } from "../../../support/fake_clock.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
+import type { MessageProof } from "../../../../src/core/chains/proofs.ts";
+import { accepted, kindOf, signed } from "../../../support/chain_calls.ts";
 
 const { signal } = new AbortController();
 const test = (name: string, work: HubWork): void => Deno.test(name, onHub(startTestHub, work));
@@ -46,13 +48,36 @@ async function deliveryOf(hub: Hub, height: bigint, ...requests: readonly PostRe
   return { steps: [{ kind: "messages", messages: requests.map(postMessage), proof }] };
 }
 
-async function signed(chain: HubChain, delivery: Delivery): Promise<SignedSubmission> {
-  const simulation = await chain.simulator.simulate(delivery, signal);
-  assert.ok(simulation.kind === "accepted", simulation.kind === "refused" ? simulation.refusal.detail : "");
-  const result = await chain.sender.sign(delivery, { simulation, ...hints }, signal);
-  assert.ok(result.kind === "signed");
-  return result.submission;
+/** Sends a delivery of requests of the sender, and makes the block with it. */
+async function include(
+  hub: Hub,
+  chain: HubChain,
+  height: bigint,
+  ...requests: readonly PostRequest[]
+): Promise<SignedSubmission> {
+  const submission = await signed(chain, await deliveryOf(hub, height, ...requests));
+  assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
+  hub.produceBlock();
+  return submission;
 }
+
+/** The first message of a delivery alone. */
+function firstOf({ steps: [step] }: Delivery): Delivery {
+  assert.ok(step?.kind === "messages");
+  return { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
+}
+
+/** The file's hub, our adapter and a competitor's. */
+function testBoth(
+  name: string,
+  work: (scene: { readonly hub: Hub; readonly ours: HubChain; readonly theirs: HubChain }) => Promise<void>,
+): void {
+  test(name, async ({ hub, chain: ours }) => {
+    await using other = connect(hub, { relayerId: competitor });
+    await work({ hub, ours, theirs: other.chain });
+  });
+}
+const competitor = new Uint8Array(20).fill(9);
 
 test("hub chain: a delivery is simulated, signed, sent, found in its block, and later final", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
@@ -81,81 +106,38 @@ test("hub chain: a delivery is simulated, signed, sent, found in its block, and 
   ]);
 });
 
-Deno.test("hub chain: an extrinsic in a final block whose events the node has pruned has an unknown outcome", async () => {
-  await using hub = await startTestHub();
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  await using connection = connect(hub);
-  const submission = await signed(connection.chain, delivery);
-  await connection.chain.sender.broadcast(submission, signal);
-  for (let count = 0; count < 20; count++) hub.produceBlock();
-  // What a node started with --state-pruning says of a state that it has not any more.
-  hub.fault = ({ method }) =>
-    method === "state_getStorage"
-      ? { kind: "error", code: 4003, message: "Client error: UnknownBlock: State already discarded for 0x12" }
-      : undefined;
-  assert.deepEqual(await connection.chain.outcomes.fetchOutcome(submission, signal), { kind: "unknown" });
-});
+testBoth(
+  "hub chain: what was delivered by others since the simulation is seen when signing",
+  async ({ hub, ours, theirs }) => {
+    const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
+    const simulation = await accepted(ours, delivery);
+    await theirs.sender.broadcast(await signed(theirs, firstOf(delivery)), signal);
+    hub.produceBlock();
+    const overtaken = { kind: "overtaken", receipts: [competitor, undefined] };
+    assert.deepEqual(await ours.sender.sign(delivery, { simulation, ...hints }, signal), overtaken);
+  },
+);
 
-test("hub chain: a restart of the node in between is survived", async ({ hub, chain }) => {
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  const submission = await signed(chain, delivery);
-  await hub.stop();
-  await hub.start();
-  assert.deepEqual((await chain.reads.fetchView(sender, signal)).height, 10n);
-  await chain.sender.broadcast(submission, signal);
-  hub.produceBlock();
-  await hub.stop();
-  await hub.start();
-  const outcome = await chain.outcomes.fetchOutcome(submission, signal);
-  assert.equal(outcome.kind === "included" && outcome.succeeded, true);
-});
-
-Deno.test("hub chain: what was delivered by others since the simulation is seen when signing", async () => {
-  await using hub = await startTestHub();
-  await using ours = connect(hub);
-  await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
-  const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
-  const simulation = await ours.chain.simulator.simulate(delivery, signal);
-  assert.ok(simulation.kind === "accepted");
-  const [step] = delivery.steps;
-  assert.ok(step?.kind === "messages");
-  const onlyFirst: Delivery = { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
-  await theirs.chain.sender.broadcast(await signed(theirs.chain, onlyFirst), signal);
-  hub.produceBlock();
-  const overtaken = { kind: "overtaken", receipts: [new Uint8Array(20).fill(9), undefined] };
-  assert.deepEqual(await ours.chain.sender.sign(delivery, { simulation, ...hints }, signal), overtaken);
-});
-
-Deno.test("hub chain: an extrinsic overtaken in the pool fails in its block with the module's error or not at all", async () => {
-  await using hub = await startTestHub();
-  await using ours = connect(hub);
-  await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
-  const both = await deliveryOf(hub, 10n, post(1n), post(2n));
-  const [step] = both.steps;
-  assert.ok(step?.kind === "messages");
-  const one: Delivery = { steps: [{ ...step, messages: step.messages.slice(0, 1) }] };
-  const [first, second] = [await signed(theirs.chain, one), await signed(ours.chain, both)];
-  assert.notEqual(first.hash, second.hash);
-  await theirs.chain.sender.broadcast(first, signal);
-  // Another grouping has another tag, so the pool takes both.
-  assert.deepEqual(await ours.chain.sender.broadcast(second, signal), { kind: "sent" });
-  hub.produceBlock();
-  const outcome = await ours.chain.outcomes.fetchOutcome(second, signal);
-  assert.ok(outcome.kind === "included");
-  assert.equal(outcome.succeeded, false);
-  assert.deepEqual(outcome.handled, []);
-  assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "Ismp.InvalidMessage" });
-});
-
-Deno.test("hub chain: the same requests of another relayer in the pool count as known", async () => {
-  await using hub = await startTestHub();
-  await using ours = connect(hub);
-  await using theirs = connect(hub, { relayerId: new Uint8Array(20).fill(9) });
-  const delivery = await deliveryOf(hub, 10n, post(1n));
-  const [first, second] = [await signed(theirs.chain, delivery), await signed(ours.chain, delivery)];
-  assert.deepEqual(await theirs.chain.sender.broadcast(first, signal), { kind: "sent" });
-  assert.deepEqual(await ours.chain.sender.broadcast(second, signal), { kind: "alreadyKnown" });
-});
+testBoth(
+  "hub chain: in the pool the same requests count as known; another grouping is taken, and fails with the module's error",
+  async ({ hub, ours, theirs }) => {
+    const both = await deliveryOf(hub, 10n, post(1n), post(2n));
+    const one = firstOf(both);
+    const [first, same, second] = [
+      await signed(theirs, one),
+      await signed(ours, one),
+      await signed(ours, both),
+    ];
+    assert.deepEqual(await theirs.sender.broadcast(first, signal), { kind: "sent" });
+    assert.deepEqual(await ours.sender.broadcast(same, signal), { kind: "alreadyKnown" });
+    assert.deepEqual(await ours.sender.broadcast(second, signal), { kind: "sent" });
+    hub.produceBlock();
+    const outcome = await ours.outcomes.fetchOutcome(second, signal);
+    assert.ok(outcome.kind === "included" && !outcome.succeeded);
+    assert.deepEqual(outcome.handled, []);
+    assert.deepEqual(outcome.refusal, { code: "unspecified", detail: "Ismp.InvalidMessage" });
+  },
+);
 
 test("hub chain: refusals name the rule", async ({ hub, chain }) => {
   const refusal = async (delivery: Delivery): Promise<string> => {
@@ -193,7 +175,6 @@ test("hub chain: refusals name the rule", async ({ hub, chain }) => {
 
 test("hub chain: messages of a chain that the beacon client does not list are refused with that as the cause", async ({ hub, chain }) => {
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  assert.equal((await chain.simulator.simulate(delivery, signal)).kind, "accepted");
   assert.equal(await chain.counterparties.findUnlisted(sender, signal), undefined);
   const cause =
     "does not accept messages of EVM-1 yet: IsmpSyncCommitteeEth.SupportedStatemachines does not list " +
@@ -207,19 +188,14 @@ test("hub chain: messages of a chain that the beacon client does not list are re
   const submission = await signed(chain, delivery);
   await change(false);
   assert.equal((await chain.sender.broadcast(submission, signal)).kind, "refused");
-  assert.equal(hub.rejections.at(-1)?.code, "BadProof");
-  assert.equal(hub.rejections.at(-1)?.ismp, "unsupported_state_machine");
   const refused = await chain.simulator.simulate(delivery, signal);
   assert.deepEqual(refused, {
     kind: "refused",
     refusal: { code: "not_ready", detail: `the hub ${cause}`, step: 0 },
   });
   assert.equal(await chain.counterparties.findUnlisted(sender, signal), cause);
-  assert.equal(
-    await chain.counterparties.findUnlisted(receiver, signal),
-    undefined,
-    "BSC's client has no list",
-  );
+  const bsc = await chain.counterparties.findUnlisted(receiver, signal);
+  assert.equal(bsc, undefined, "BSC's client has no list");
   const findings = await chain.counterparties.checkCounterparty({ id: sender, ismpHost: senderHost }, signal);
   assert.deepEqual(findings.map(({ result }) => result), ["warning"]);
   assert.match(
@@ -236,8 +212,7 @@ Deno.test("hub chain: a delivery above the size limit is refused, so that it can
   await using hub = await startTestHub();
   await using connection = connect(hub, { maxCallBytes: 200 });
   const delivery = await deliveryOf(hub, 10n, post(1n));
-  const simulation = await connection.chain.simulator.simulate(delivery, signal);
-  assert.equal(simulation.kind === "refused" && simulation.refusal.code, "too_large");
+  assert.equal(kindOf(await connection.chain.simulator.simulate(delivery, signal)), "too_large");
 });
 
 test("hub chain: a delivery that shrinks by a fifth travels compressed and is taken like any other", async ({ hub, chain }) => {
@@ -260,11 +235,7 @@ test("hub chain: a delivery that shrinks by a fifth travels compressed and is ta
 });
 
 test("hub chain: events come in order, of every kind, with the transaction that caused them", async ({ hub, chain }) => {
-  for (let round = 1n; round <= 5n; round++) {
-    const submission = await signed(chain, await deliveryOf(hub, 10n * round, post(round)));
-    await chain.sender.broadcast(submission, signal);
-    hub.produceBlock();
-  }
+  for (let round = 1n; round <= 5n; round++) await include(hub, chain, 10n * round, post(round));
   const vetoed = hub.veto({ id: sender, height: 50n });
   hub.produceBlock();
   await vetoed;
@@ -289,6 +260,11 @@ test("hub chain: a range beyond the node's head is lagging (F8)", async ({ hub, 
   assert.deepEqual(await chain.events.fetchEvents(0n, 0n, signal), []);
 });
 
+/** A node that answers a method with this. */
+function answering(of: string, result: unknown): Hub["fault"] {
+  return ({ method }) => method === of ? { kind: "result", result } : undefined;
+}
+
 /** As `test`, with a clock that can pass the time for which a range that was read counts. */
 function testLater(
   name: string,
@@ -305,61 +281,50 @@ function testLater(
 testLater(
   "hub chain: a range wider than 100 blocks, and one that is too large, are asked in parts",
   async ({ hub, chain, pass }) => {
-    const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-    await chain.sender.broadcast(submission, signal);
+    await include(hub, chain, 10n, post(1n));
     for (let count = 0; count < 230; count++) hub.produceBlock();
     const to = BigInt(hub.best.number);
-    assert.equal(
-      (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
-      1,
-    );
+    const countMessages = async (): Promise<number> =>
+      (await chain.events.fetchEvents(1n, to, signal)).filter(({ kind }) => kind === "message").length;
+    assert.equal(await countMessages(), 1);
     assert.equal(hub.callCounts.get("ismp_queryEventsWithMetadata"), 3);
     pass();
     hub.fault = ({ method, params: [from, until] }) =>
       method === "ismp_queryEventsWithMetadata" && Number(until) - Number(from) >= 30
         ? { kind: "error", code: -32008, message: "Response is too big" }
         : undefined;
-    assert.equal(
-      (await chain.events.fetchEvents(1n, to, signal)).filter((each) => each.kind === "message").length,
-      1,
-    );
+    assert.equal(await countMessages(), 1);
   },
 );
 
 testLater(
   "hub chain: half an answer is a fault",
   async ({ hub, chain, pass }) => {
-    const submission = await signed(chain, await deliveryOf(hub, 10n, post(1n)));
-    await chain.sender.broadcast(submission, signal);
-    hub.produceBlock();
+    await include(hub, chain, 10n, post(1n));
     const to = BigInt(hub.best.number);
     assert.equal((await chain.events.fetchEvents(1n, to, signal)).length > 0, true);
     pass();
     const blocks = Array.from(
-      { length: Number(to) },
-      (_, index) => [`0x${String(index).padStart(64, "0")}`, []],
+      { length: Number(to) - 1 },
+      (_, at) => [`0x${String(at).padStart(64, "0")}`, []],
     );
-    hub.fault = ({ method }) =>
-      method === "ismp_queryEventsWithMetadata"
-        ? { kind: "result", result: Object.fromEntries(blocks.slice(1)) }
-        : undefined;
+    hub.fault = answering("ismp_queryEventsWithMetadata", Object.fromEntries(blocks));
     await assert.rejects(chain.events.fetchEvents(1n, to, signal), faultWith("malformed"));
   },
 );
 
 test("hub chain: proofs for EVM chains verify against the hub's MMR, in the order asked", async ({ hub, chain }) => {
   const requests = [1n, 2n, 3n].map((nonce) => post(nonce));
-  await chain.sender.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
-  hub.produceBlock();
+  await include(hub, chain, 10n, ...requests);
   hub.produceBlock();
   hub.produceBlock();
   const height = BigInt(hub.finalized.number);
-  const asked = [requests[2], requests[0]].flatMap((each) => each === undefined ? [] : [postMessage(each)]);
-  const proof = await chain.proofs.proveMessages(
-    asked,
-    { height, target: { id: receiver, capabilities: { hubProofs: "mmr" }, reads: { fetchStateRoot } } },
-    signal,
-  );
+  const prove = (...nonces: readonly bigint[]): Promise<MessageProof> =>
+    chain.proofs.proveMessages(nonces.map((nonce) => postMessage(post(nonce))), {
+      height,
+      target: { id: receiver, capabilities: { hubProofs: "mmr" }, reads: { fetchStateRoot } },
+    }, signal);
+  const proof = await prove(3n, 1n);
   assert.ok(proof.kind === "mmr");
   assert.deepEqual(proof.leafIndices, [2n, 0n]);
   assert.equal(proof.leafCount, 3n);
@@ -371,25 +336,15 @@ test("hub chain: proofs for EVM chains verify against the hub's MMR, in the orde
     proof,
     leaves.map(([index, request]) => ({ index, hash: commitmentOfPost(request) })),
   );
-  await assert.rejects(
-    chain.proofs.proveMessages(
-      [postMessage(post(9n))],
-      { height, target: { id: receiver, capabilities: { hubProofs: "mmr" }, reads: { fetchStateRoot } } },
-      signal,
-    ),
-    faultWith("not_found"),
-  );
+  await assert.rejects(prove(9n), faultWith("not_found"));
 });
 
 test("hub chain: proofs for Substrate chains hold the requests' commitments under the child trie's root", async ({ hub, chain }) => {
   const requests = Array.from({ length: 130 }, (_, index) => post(BigInt(index)));
-  await chain.sender.broadcast(await signed(chain, await deliveryOf(hub, 10n, ...requests)), signal);
-  const { number } = hub.produceBlock();
+  await include(hub, chain, 10n, ...requests);
   const target = { id: receiver, capabilities: { hubProofs: "state" }, reads: { fetchStateRoot } } as const;
-  const proof = await chain.proofs.proveMessages(requests.map(postMessage), {
-    height: BigInt(number),
-    target,
-  }, signal);
+  const at = { height: BigInt(hub.best.number), target };
+  const proof = await chain.proofs.proveMessages(requests.map(postMessage), at, signal);
   assert.ok(proof.kind === "state");
   const { hasher, storageProof } = decodeStrict(stateMachineProofCodec, proof.proof, "StateMachineProof");
   assert.equal(hasher, "Keccak");
@@ -427,40 +382,29 @@ test("hub chain: views, heights and times are read from the chain", async ({ hub
 });
 
 test("hub chain: each method takes one round trip, or the number that is written here", async ({ hub, chain, trips }) => {
-  const delivery = await deliveryOf(hub, 10n, post(1n), post(2n));
   const messages = [postMessage(post(1n)), postMessage(post(2n))];
-  const counted = async (work: () => Promise<unknown>): Promise<number> => (await trips(work))[1];
   // Version and metadata are read once, like the name of the child trie.
-  await chain.simulator.simulate(delivery, signal);
-  await chain.sender.broadcast(await signed(chain, delivery), signal);
-  hub.produceBlock();
+  await include(hub, chain, 10n, post(1n), post(2n));
   await chain.reads.fetchReceipts(messages, signal);
   const next = await deliveryOf(hub, 11n, post(3n));
   const best = BigInt(hub.best.number);
-  const simulation = await chain.simulator.simulate(next, signal);
-  assert.ok(simulation.kind === "accepted");
-  assert.equal(await counted(() => chain.reads.fetchView(sender, signal)), 1);
-  assert.equal(await counted(() => chain.reads.fetchHeight(signal)), 1);
-  assert.equal(await counted(() => chain.reads.fetchFinalHeight(signal)), 2);
-  assert.equal(await counted(() => chain.reads.fetchUpdateTime({ id: sender, height: 10n }, signal)), 1);
-  assert.equal(await counted(() => chain.reads.fetchReceipts(messages, signal)), 1);
-  assert.equal(await counted(() => chain.simulator.simulate(next, signal)), 1);
-  assert.equal(await counted(() => chain.sender.sign(next, { simulation, ...hints }, signal)), 1);
-  // The second reads the counter of messages at both ends of the range.
-  assert.equal(await counted(() => chain.events.fetchEvents(1n, best, signal)), 2);
+  const simulation = await accepted(chain, next);
   const submission = await signed(chain, next);
-  assert.equal(await counted(() => chain.sender.broadcast(submission, signal)), 1);
+  const counted: readonly (readonly [number, () => Promise<unknown>])[] = [
+    [1, () => chain.reads.fetchView(sender, signal)],
+    [1, () => chain.reads.fetchHeight(signal)],
+    [2, () => chain.reads.fetchFinalHeight(signal)],
+    [1, () => chain.reads.fetchUpdateTime({ id: sender, height: 10n }, signal)],
+    [1, () => chain.reads.fetchReceipts(messages, signal)],
+    [1, () => chain.simulator.simulate(next, signal)],
+    [1, () => chain.sender.sign(next, { simulation, ...hints }, signal)],
+    // The second reads the counter of messages at both ends of the range.
+    [2, () => chain.events.fetchEvents(1n, best, signal)],
+    [1, () => chain.sender.broadcast(submission, signal)],
+  ];
+  for (const [expected, ask] of counted) assert.equal((await trips(ask))[1], expected, String(ask));
   await chain.outcomes.fetchOutcome(submission, signal);
-  assert.equal(await counted(() => chain.outcomes.fetchOutcome(submission, signal)), 1);
-});
-
-test("hub chain: the check of a right configuration finds nothing", async ({ hub, chain }) => {
-  await deliveryOf(hub, 10n, post(1n));
-  assert.deepEqual(await chain.check(chain.id, signal), []);
-  assert.deepEqual(
-    await chain.counterparties.checkCounterparty({ id: sender, ismpHost: senderHost }, signal),
-    [],
-  );
+  assert.equal((await trips(() => chain.outcomes.fetchOutcome(submission, signal)))[1], 1);
 });
 
 Deno.test("hub chain: the check names the wrong chain, the wrong hashing and missing methods", async () => {
@@ -481,10 +425,7 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
   assert.deepEqual(await texts({ hashing: "Blake2" }), [
     `failed: KUSAMA-4009 ${at}: headers are hashed with Keccak; set hashing = "Keccak"`,
   ]);
-  hub.fault = ({ method }) =>
-    method === "rpc_methods"
-      ? { kind: "result", result: { methods: ["ismp_queryEventsWithMetadata"] } }
-      : undefined;
+  hub.fault = answering("rpc_methods", { methods: ["ismp_queryEventsWithMetadata"] });
   const found = await texts({});
   assert.equal(found.length, 3);
   assert.match(found[0] ?? "", /^failed: .*lacks the RPC methods ismp_queryChildTrieProof, .*mmr_queryProof/);
@@ -492,8 +433,11 @@ Deno.test("hub chain: the check names the wrong chain, the wrong hashing and mis
   assert.match(found[2] ?? "", /^warning: .*system_dryRun/);
 });
 
-test("hub chain: a wrong consensus state id or host contract of a chain is fatal, with the right one; so is a chain without heights", async ({ hub, chain }) => {
+test("hub chain: of a right configuration nothing is found; a wrong consensus state id or host contract is fatal, with the right one, and so is a chain without heights", async ({ hub, chain }) => {
   await deliveryOf(hub, 10n, post(1n));
+  assert.deepEqual(await chain.check(chain.id, signal), []);
+  const right = { id: sender, ismpHost: senderHost };
+  assert.deepEqual(await chain.counterparties.checkCounterparty(right, signal), []);
   const wrongId = { ...sender, consensusStateId: toConsensusStateId("ARB0") };
   const [byId] = await chain.counterparties.checkCounterparty({ id: wrongId }, signal);
   assert.equal(byId?.result, "failed");
@@ -601,8 +545,7 @@ test("hub chain: an event that cannot be read is skipped and reported, the other
     { meta, event: { PostRequest: { source: "XXXX" } } },
     { meta, event: { PostRequestHandled: handled } },
   ];
-  hub.fault = ({ method }) =>
-    method === "ismp_queryEventsWithMetadata" ? { kind: "result", result: { [hash]: events } } : undefined;
+  hub.fault = answering("ismp_queryEventsWithMetadata", { [hash]: events });
   const found = await chain.events.fetchEvents(BigInt(number), BigInt(number), signal);
   assert.deepEqual(found.map((event) => event.kind), ["handled"]);
   assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [

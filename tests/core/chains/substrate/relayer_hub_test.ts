@@ -33,7 +33,7 @@ import {
 } from "../../../../devnet/hub/relayer_work.ts";
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
-import { connect, type HubWork, onHub, relayerId } from "./hub_connection.ts";
+import { type HubWork, onHub, relayerId } from "./hub_connection.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
@@ -162,31 +162,6 @@ test("relayer hub: a withdrawal below the minimum is refused, one above it becom
   ]]);
   assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
   assert.equal(await refusalOf(chain, order), "unspecified Relayer.InvalidPublicKey");
-});
-
-Deno.test("relayer hub: a call is found by a program that was started long afterwards", async () => {
-  await using hub = await startGetHub();
-  const work = await paidWork(hub, [1n]);
-  let submission: SignedSubmission;
-  {
-    await using first = connect(hub);
-    submission = await first.chain.hubCalls.prepareCall(accumulate(await work.prove()), signal);
-  }
-  for (let count = 0; count < 100; count++) hub.produceBlock();
-  /** Reads a window of blocks at a time, up to the newest. */
-  const search = async ({ outcomes }: HubChain): Promise<SubmissionOutcome> => {
-    await outcomes.fetchOutcome(submission, signal);
-    await outcomes.fetchOutcome(submission, signal);
-    return await outcomes.fetchOutcome(submission, signal);
-  };
-  await using second = connect(hub);
-  assert.deepEqual(await search(second.chain), { kind: "unknown" });
-  await second.chain.sender.broadcast(submission, signal);
-  assert.deepEqual(await search(second.chain), { kind: "pending" });
-  for (let count = 0; count < 100; count++) hub.produceBlock();
-  assert.equal(isFinalSuccess(await search(second.chain)), true);
-  await using third = connect(hub);
-  assert.equal(isFinalSuccess(await search(third.chain)), true);
 });
 
 function questionOfOne(nonce: bigint, change: Partial<GetRequest> = {}): GetRequest {

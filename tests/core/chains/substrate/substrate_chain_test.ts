@@ -17,7 +17,7 @@ import {
   type Scripted,
   unsignedExtrinsic,
 } from "./scripted_hub.ts";
-import { postRequestToJson } from "../../../../devnet/hub/rpc/ismp_json.ts";
+import { ismpToJson } from "../../../../devnet/hub/rpc/ismp_json.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
 
 const { signal } = new AbortController();
@@ -49,7 +49,7 @@ const request: PostRequest = {
 /** Scripts for a node with blocks 1 to 3, one request in block 2, and this difference of the chain's nonce there. */
 function eventScripts(dispatched: bigint): Script {
   const meta = { block_hash: hashOf("b2"), transaction_hash: hashOf("x"), block_number: 2 };
-  const event = { PostRequest: postRequestToJson(request) };
+  const event = { PostRequest: ismpToJson(request) };
   return {
     chain_getHeader: () => header(3, hashOf("b2")),
     chain_getBlockHash: (height) => hashOf(`b${height}`),

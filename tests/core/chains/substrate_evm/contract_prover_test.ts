@@ -11,7 +11,6 @@ import {
 import { type ProofChecks, UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import { ContractProver } from "../../../../src/core/chains/substrate_evm/substrate_evm_chain.ts";
 import { concatBytes, fromHex, type Hash256, type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
-import { decodeStrict } from "../../../../src/core/encoding/scale.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import {
   requestFeeSlot,
@@ -19,9 +18,7 @@ import {
   requestSenderSlot,
 } from "../../../../src/core/evm/host_storage.ts";
 import { postMessage } from "../../../../src/core/ismp/message.ts";
-import { substrateEvmProofCodec } from "../../../../src/core/ismp/proof.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import { readSubstrateEvmState } from "../../../../src/core/merkle/substrate_evm_proof.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { SubstrateClient } from "../../../../src/core/rpc/substrate_client.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
@@ -87,36 +84,12 @@ async function faultOf(work: Promise<unknown>): Promise<string> {
   return "none";
 }
 
-Deno.test("contract prover: fees and receipts are read from words, and the proof is the hub's", async () => {
-  const { node, proofs } = fixture();
-  const stateRoot = node.state(1).root;
-  const at = { height: 1n, stateRoot };
-  const { fees, proof } = await proofs.proveFees([commitment("a1"), commitment("a2")], at, never);
-  assert.deepEqual(fees, [500n, 0n]);
-  const decoded = decodeStrict(substrateEvmProofCodec, proof, "proof");
-  const keys = [fromHex(requestFeeSlot(commitment("a1")))];
-  assert.equal(readSubstrateEvmState({ stateRoot, host: fromHex(HOST), proof: decoded, keys }).size, 1);
-  const { relayers } = await proofs.proveReceipts([commitment("a3"), commitment("a1")], at, never);
-  assert.deepEqual(relayers.map((each) => each && toHex(each)), [`0x${"00".repeat(18)}abcd`, undefined]);
-});
-
 Deno.test("contract prover: one request names the block, one finds the trie, and one proves", async () => {
   const { node, proofs } = fixture();
   const at = { height: 1n, stateRoot: node.state(1).root };
   await proofs.proveFees([commitment("a1")], at, never);
   const proving = ["state_getReadProof", "state_getChildReadProof"];
   assert.deepEqual(node.requests, [["chain_getBlockHash"], ["state_getReadProof"], proving]);
-});
-
-Deno.test("contract prover: slots of several contracts are in one proof", async () => {
-  const { node, proofs } = fixture();
-  const keys = [
-    concatBytes(fromHex(OTHER), fromHex(commitment("00"))),
-    fromHex(requestSenderSlot(commitment("a1"))),
-  ];
-  const proof = await proofs.proveState(keys, { height: 1n, stateRoot: node.state(1).root }, never);
-  const { storageProof } = decodeStrict(substrateEvmProofCodec, proof, "proof");
-  assert.deepEqual([...storageProof.keys()], [HOST, OTHER]);
 });
 
 Deno.test("contract prover: a request that the host did not have yet is not found", async () => {

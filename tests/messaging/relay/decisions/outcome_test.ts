@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import {
   isRevertOfChain,
   judgeRecorded,
-  judgeRefusal,
+  judgeRefused,
 } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { names } from "../fixture.ts";
 
 Deno.test("outcomes: what the host recorded distinguishes our delivery, another relayer's and none (F15)", () => {
   const [us, other] = [1, 2].map((byte) => new Uint8Array(20).fill(byte));
@@ -13,8 +14,10 @@ Deno.test("outcomes: what the host recorded distinguishes our delivery, another 
 });
 
 Deno.test("refusals: what a chain refuses is held, ended or held for good by its reason (F18)", () => {
-  const found = (code: Parameters<typeof judgeRefusal>[0], targetIsHub: boolean): string =>
-    Object.values(judgeRefusal(code, targetIsHub)).join(" ");
+  const found = (code: Parameters<typeof judgeRefused>[1]["code"], targetIsHub: boolean): string => {
+    const target = { id: { stateMachine: targetIsHub ? names.hub : names.one } };
+    return Object.values(judgeRefused({ settings: names, target }, { code, detail: "" })).join(" ").trim();
+  };
   assert.equal(found("timed_out", true), "too_close_to_timeout transient");
   assert.equal(found("bad_destination", false), "bad_destination rejected");
   assert.equal(found("too_large", false), "too_large held");

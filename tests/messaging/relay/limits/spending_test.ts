@@ -7,8 +7,9 @@ import type { LegProfit } from "../../../../src/messaging/relay/leg.ts";
 import { sendConsensus } from "../../../../src/messaging/relay/deliver/send.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import {
+  boundByLosses,
   findSpendingStop,
-  isUnfunded,
+  findUnspendable,
   stopUncovered,
   suspendUnfunded,
 } from "../../../../src/messaging/relay/limits/spending.ts";
@@ -353,6 +354,8 @@ Deno.test("daily loss: what waits for a higher price gets it although another tr
   stopUncovered(work.leg, "another one");
   await settle(work);
   assert.equal(told(work, "transaction_replaced.repriced").length, 1);
+  const bound = await boundByLosses(work.leg, work.profit.price, { gasLimit: 200_000n, dataCostWei: 0n });
+  assert.equal(bound?.wei, PRICE_WEI * 5n / 2n, "of one nonce only the dearest transaction counts");
 });
 
 Deno.test("daily loss: without a price nothing is signed, also where nothing was spent yet", async () => {
@@ -368,7 +371,7 @@ Deno.test("daily loss: without a price nothing is signed, also where nothing was
 Deno.test("spending: a pause of an account that cannot pay does not last as long as the clock was ahead", () => {
   const { fixture, leg } = prepare(10);
   suspendUnfunded(leg, "no funds");
-  assert.ok(isUnfunded(leg));
+  assert.equal(findUnspendable(leg)?.reason, "unfunded");
   fixture.clock.jump(-3_600_000);
-  assert.ok(!isUnfunded(leg));
+  assert.equal(findUnspendable(leg), undefined);
 });

@@ -66,7 +66,7 @@ Deno.test("reverting message: after a restart the members of a reverted batch st
 Deno.test("reverting message: what does not pay in the small batch it got is tried again, and goes once it does", async () => {
   const { fixture, relayer } = setUp();
   const fee18 = 2n * COST_18;
-  const messages = await payAndUpdate(fixture, [fee18, fee18, fee18, fee18]);
+  const messages = await payAndUpdate(fixture, [fee18, fee18, fee18, COST_18 * 3n / 2n]);
   const spoiler = spoil(fixture, messages[0]);
   const leg = { ...outbound(relayer), profit: profitOf(relayer, 10) };
   await roundAndSettle(fixture, relayer, leg);
@@ -78,13 +78,15 @@ Deno.test("reverting message: what does not pay in the small batch it got is tri
     assert.equal(relayer.row(message).reason, "unprofitable");
     assert.ok(relayer.row(message).nextAttemptAtMs < fixture.clock.now() + 60_000);
   }
-  fixture.two.priceWei = PRICE_WEI;
+  fixture.two.priceWei = PRICE_WEI * 3n / 2n;
   {
     await using _ = running(relayer, leg);
     await fixture.blocks(120);
   }
-  assert.equal(delivered(fixture.two).length, 3);
+  assert.equal(delivered(fixture.two).length, 2);
   assert.equal(relayer.row(spoiler).reason, "reverted");
+  const { reason, batchLimit } = relayer.row(messages[3]);
+  assert.deepEqual([reason, batchLimit], ["unprofitable", undefined], "the reason of the reverts is found");
 });
 
 Deno.test("reverting message: after a host froze no message is blamed; the batch stays together, and may go before the revert is final", async () => {

@@ -179,6 +179,7 @@ Deno.test("replacement: neither a further delivery nor a cancellation costs more
     work.replacing.maximumWei = work.fixture.two.priceWei;
     await patience(work, hasProfitRule ? profitOf(work.relayer, 10) : undefined);
     assert.deepEqual(rowsOf(work).map(({ kind }) => kind), ["delivery"]);
+    assert.equal(work.relayer.two.calls.filter((method) => method === "broadcast").length, 2, "sent again");
   }
 });
 

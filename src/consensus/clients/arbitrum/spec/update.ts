@@ -6,10 +6,11 @@
 import { proofNodesCodec } from "../../../rollup/spec/l1_storage.ts";
 import { consensusTypeCodec, rollupKey, rollupStateFields } from "../../../rollup/spec/rollup_client.ts";
 import { concatBytes, type Hash256 } from "../../../../core/encoding/bytes.ts";
-import { Enum, hash256, Struct, u256, u64, unitEnum, type ValueOf } from "../../../../core/encoding/scale.ts";
+import { Enum, hash256, Struct, u256, u64, unitEnum } from "../../../../core/encoding/scale.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
 import type { StateMachineId } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
+import type { CodecType } from "scale-ts";
 
 /** Names of {@link MachineStatus} by their number in contracts and SCALE. */
 export const machineStatuses = ["Running", "Finished", "Errored"] as const;
@@ -25,7 +26,7 @@ const globalStateCodec = Struct({
 });
 
 /** Position of the chain after a claim. */
-export type GlobalState = ValueOf<typeof globalStateCodec>;
+export type GlobalState = Readonly<CodecType<typeof globalStateCodec>>;
 
 const machineStatusCodec = unitEnum(machineStatuses);
 
@@ -49,7 +50,7 @@ const assertionStateCodec = Struct({
 });
 
 /** Final state that an assertion claims (BoLD). */
-export type AssertionState = ValueOf<typeof assertionStateCodec>;
+export type AssertionState = Readonly<CodecType<typeof assertionStateCodec>>;
 
 const assertionProofCodec = Struct({
   /** The block that the claim ends at. */
@@ -74,13 +75,13 @@ export const arbitrumUpdateCodec = Struct({
 });
 
 /** A claim of a rollup with BoLD, with its proof in the L1 state. */
-export type AssertionProof = ValueOf<typeof assertionProofCodec>;
+export type AssertionProof = Readonly<CodecType<typeof assertionProofCodec>>;
 
 /** A claim of a rollup that predates BoLD, with its proof in the L1 state. */
-export type NodeProof = ValueOf<typeof nodeProofCodec>;
+export type NodeProof = Readonly<CodecType<typeof nodeProofCodec>>;
 
 /** One step of the client: a claim, and the L1 height in whose state it is proved. */
-export type ArbitrumUpdate = ValueOf<typeof arbitrumUpdateCodec>;
+export type ArbitrumUpdate = Readonly<CodecType<typeof arbitrumUpdateCodec>>;
 
 /** Either kind of claim. */
 export type ArbitrumProof = ArbitrumUpdate["proof"];
@@ -96,7 +97,7 @@ export const arbitrumConsensusStateCodec = Struct({
 });
 
 /** Consensus state of an Arbitrum client. */
-export type ArbitrumConsensusState = ValueOf<typeof arbitrumConsensusStateCodec>;
+export type ArbitrumConsensusState = Readonly<CodecType<typeof arbitrumConsensusStateCodec>>;
 
 /**
  * Key of the rollup contract's address (SCALE `H160`). Absent: the hub accepts every update and ignores it.

@@ -2,6 +2,7 @@
  * Construction of a proof by signatures from the data of a relay chain node. Source: docs/protocol/hub-consensus.md
  * section 5.4; polytope-labs/hyperbridge: modules/consensus/beefy/prover.
  */
+import { recover } from "../../../../core/encoding/coded_error.ts";
 import type { Hash256 } from "../../../../core/encoding/bytes.ts";
 import type { BeefyClientState } from "../../../../core/evm/beefy_client_state.ts";
 import { calculateMmrRoot, MmrError } from "../../../../core/merkle/mmr.ts";
@@ -82,12 +83,8 @@ export function* buildNaiveProof(
 /** True when the items lead from the leaf, the last of `leafCount`, to the signed root. */
 function isProven({ justification, leaf, mmrItems }: NaiveProofInput, leafCount: bigint): boolean {
   const leaves = [{ index: leafCount - 1n, hash: beefyMmrLeafHash(leaf) }];
-  try {
-    return calculateMmrRoot(mmrItems, leaves, leafCount) === findMmrRoot(justification.commitment);
-  } catch (error) {
-    if (error instanceof MmrError) return false;
-    throw error;
-  }
+  const root = recover(MmrError, () => calculateMmrRoot(mmrItems, leaves, leafCount), () => undefined);
+  return root !== undefined && root === findMmrRoot(justification.commitment);
 }
 
 function proveHeads(heads: readonly ParachainHead[], paraIds: readonly number[]): ParachainProof {

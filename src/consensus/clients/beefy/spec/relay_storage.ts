@@ -3,16 +3,9 @@
  * substrate/frame/{beefy,beefy-mmr,merkle-mountain-range}; docs/protocol/hub-consensus.md section 5.1.
  */
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import {
-  type Codec,
-  hash256,
-  list,
-  Struct,
-  u32,
-  u64,
-  type ValueOf,
-} from "../../../../core/encoding/scale.ts";
+import { type Codec, hash256, list, Struct, u32, u64 } from "../../../../core/encoding/scale.ts";
 import { authoritySetCodec } from "../../../../core/beefy/commitment.ts";
+import type { CodecType } from "scale-ts";
 
 /** Keys of storage items. */
 export const relayBeefyKeys = {
@@ -43,4 +36,4 @@ export const hubBeefyStateCodec = Struct({
 });
 
 /** State of the hub's own BEEFY client. */
-export type HubBeefyState = ValueOf<typeof hubBeefyStateCodec>;
+export type HubBeefyState = Readonly<CodecType<typeof hubBeefyStateCodec>>;

@@ -14,7 +14,6 @@ import {
   Struct,
   u32,
   u64,
-  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import {
   type EvmBlockHeader,
@@ -22,7 +21,7 @@ import {
   hashBlockHeader,
 } from "../../../../core/evm/block_header.ts";
 import { storagePrefix } from "../../../../core/ismp/storage_keys.ts";
-import { enhanceCodec } from "scale-ts";
+import { type CodecType, enhanceCodec } from "scale-ts";
 
 /** Maximum number of headers of an ancestry; the hub's limit. */
 export const MAX_ANCESTRY = 1000;
@@ -48,7 +47,7 @@ export const bscUpdateCodec = Struct({
 });
 
 /** One step of the light client. */
-export type BscUpdate = ValueOf<typeof bscUpdateCodec>;
+export type BscUpdate = Readonly<CodecType<typeof bscUpdateCodec>>;
 
 /** Vote keys of a set, compressed points of 48 bytes, by ascending address of their validators. */
 export type VoteKeys = readonly Uint8Array[];
@@ -67,7 +66,7 @@ const stagedCodec = Struct({
 });
 
 /** A set that the client knows and whose votes it does not accept yet. */
-export type StagedValidators = ValueOf<typeof stagedCodec>;
+export type StagedValidators = Readonly<CodecType<typeof stagedCodec>>;
 
 /** SCALE of {@link BscConsensusState}: 55 bytes and 49 for each key. */
 export const bscConsensusStateCodec = Struct({
@@ -82,7 +81,7 @@ export const bscConsensusStateCodec = Struct({
 });
 
 /** Consensus state of a BSC client. */
-export type BscConsensusState = ValueOf<typeof bscConsensusStateCodec>;
+export type BscConsensusState = Readonly<CodecType<typeof bscConsensusStateCodec>>;
 
 /**
  * Reads the vote keys that the first header of an epoch announces. @throws {BscError} `epoch_extra_data`,

@@ -19,7 +19,6 @@ import {
   Struct,
   u32,
   u64,
-  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import {
   type StateMachine,
@@ -28,6 +27,7 @@ import {
 } from "../../../../core/ismp/state_machine.ts";
 import { storagePrefix, twoxConcat } from "../../../../core/ismp/storage_keys.ts";
 import { type SubstrateHeader, substrateHeaderCodec } from "../../../../core/substrate/header.ts";
+import type { CodecType } from "scale-ts";
 
 const authorityCodec = Struct({
   /** ed25519 key. */
@@ -36,7 +36,7 @@ const authorityCodec = Struct({
 });
 
 /** A voter with its weight. */
-export type GrandpaAuthority = ValueOf<typeof authorityCodec>;
+export type GrandpaAuthority = Readonly<CodecType<typeof authorityCodec>>;
 
 /** SCALE of a set of voters. */
 export const grandpaAuthoritiesCodec: Codec<readonly GrandpaAuthority[]> = list(authorityCodec);
@@ -53,7 +53,7 @@ export const grandpaConsensusStateCodec = Struct({
 });
 
 /** State of a GRANDPA client. */
-export type GrandpaConsensusState = ValueOf<typeof grandpaConsensusStateCodec>;
+export type GrandpaConsensusState = Readonly<CodecType<typeof grandpaConsensusStateCodec>>;
 
 const precommitCodec = Struct({
   targetHash: hash256,
@@ -63,7 +63,7 @@ const precommitCodec = Struct({
 });
 
 /** A vote for a block and all its ancestors. */
-export type SignedPrecommit = ValueOf<typeof precommitCodec>;
+export type SignedPrecommit = Readonly<CodecType<typeof precommitCodec>>;
 
 /** SCALE of {@link GrandpaJustification}. */
 export const grandpaJustificationCodec = Struct({
@@ -74,7 +74,7 @@ export const grandpaJustificationCodec = Struct({
 });
 
 /** Votes that make a block final. */
-export type GrandpaJustification = ValueOf<typeof grandpaJustificationCodec>;
+export type GrandpaJustification = Readonly<CodecType<typeof grandpaJustificationCodec>>;
 
 /** SCALE of {@link GrandpaFinalityProof}. */
 export const finalityProofCodec = Struct({
@@ -86,7 +86,7 @@ export const finalityProofCodec = Struct({
 });
 
 /** Finality of one block, with the headers that lead to it. */
-export type GrandpaFinalityProof = ValueOf<typeof finalityProofCodec>;
+export type GrandpaFinalityProof = Readonly<CodecType<typeof finalityProofCodec>>;
 
 const headerProofsCodec = Struct({
   /** Nodes of the state trie. */
@@ -95,7 +95,7 @@ const headerProofsCodec = Struct({
 });
 
 /** Heads of parachains in the state of a relay chain block. */
-export type ParachainHeaderProofs = ValueOf<typeof headerProofsCodec>;
+export type ParachainHeaderProofs = Readonly<CodecType<typeof headerProofsCodec>>;
 
 /** Proofs of heads by the hash of the relay chain block. */
 export type ParachainHeaders = ReadonlyMap<Hash256, ParachainHeaderProofs>;
@@ -114,7 +114,7 @@ export const grandpaMessageCodec = Enum({
 });
 
 /** The consensus proof of a message to a GRANDPA client. */
-export type GrandpaMessage = ValueOf<typeof grandpaMessageCodec>;
+export type GrandpaMessage = Readonly<CodecType<typeof grandpaMessageCodec>>;
 
 /** Engine of GRANDPA in digests and justifications. */
 export const GRANDPA_ENGINE = "FRNK";

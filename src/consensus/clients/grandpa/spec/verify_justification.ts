@@ -3,6 +3,7 @@
  * polytope-labs/hyperbridge: modules/consensus/grandpa/primitives/src/justification.rs; paritytech/finality-grandpa:
  * src/{lib,voter_set,vote_graph}.rs (validate_commit, VoterSet::new, find_ghost).
  */
+import { readOrUndefined } from "../../../../core/encoding/coded_error.ts";
 import {
   type GrandpaAuthority,
   GrandpaError,
@@ -174,19 +175,13 @@ export function isVoteSigned(signature: Uint8Array, payload: Uint8Array, key: Ui
 /** Both implementations throw on malformed keys and signatures. */
 function isSignedNatively(signature: Uint8Array, payload: Uint8Array, key: Uint8Array): boolean {
   if (key.length !== 32) return false;
-  try {
-    // RFC 8037, section 2.
-    const jwk = { kty: "OKP", crv: "Ed25519", x: base64urlnopad.encode(key) };
-    return verify(null, payload, createPublicKey({ key: jwk, format: "jwk" }), signature);
-  } catch {
-    return false;
-  }
+  // RFC 8037, section 2.
+  const jwk = { kty: "OKP", crv: "Ed25519", x: base64urlnopad.encode(key) };
+  return readOrUndefined(() =>
+    verify(null, payload, createPublicKey({ key: jwk, format: "jwk" }), signature)
+  ) ?? false;
 }
 
 function isSignedByZip215(signature: Uint8Array, payload: Uint8Array, key: Uint8Array): boolean {
-  try {
-    return ed25519.verify(signature, payload, key);
-  } catch {
-    return false;
-  }
+  return readOrUndefined(() => ed25519.verify(signature, payload, key)) ?? false;
 }

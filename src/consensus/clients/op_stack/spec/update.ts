@@ -21,13 +21,12 @@ import {
   u32,
   u64,
   u8,
-  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import { type Address, addressCodec } from "../../../../core/evm/address.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
 import type { StateMachineId } from "../../../../core/ismp/state_machine.ts";
 import { blake2Concat } from "../../../../core/ismp/storage_keys.ts";
-import { compact } from "scale-ts";
+import { type CodecType, compact } from "scale-ts";
 
 /** SCALE of a claim made by a dispute game, with its proof in the L1 state. */
 const disputeGameProofCodec = Struct({
@@ -83,13 +82,13 @@ export const opStackUpdateCodec = Struct({
 });
 
 /** A claim made by a dispute game, with its proof in the L1 state. */
-export type DisputeGameProof = ValueOf<typeof disputeGameProofCodec>;
+export type DisputeGameProof = Readonly<CodecType<typeof disputeGameProofCodec>>;
 
 /** An output root of the `L2OutputOracle`, with its proof in the L1 state. */
-export type OutputOracleProof = ValueOf<typeof outputOracleProofCodec>;
+export type OutputOracleProof = Readonly<CodecType<typeof outputOracleProofCodec>>;
 
 /** One step of the client: a claim, and the L1 height in whose state it is proved. */
-export type OpStackUpdate = ValueOf<typeof opStackUpdateCodec>;
+export type OpStackUpdate = Readonly<CodecType<typeof opStackUpdateCodec>>;
 
 /** Either kind of claim. */
 export type OpStackProof = OpStackUpdate["proof"];
@@ -123,7 +122,7 @@ const gameTypeConfigCodec = Struct({
 });
 
 /** The hub's rules for a type of games. */
-export type GameTypeConfig = ValueOf<typeof gameTypeConfigCodec>;
+export type GameTypeConfig = Readonly<CodecType<typeof gameTypeConfigCodec>>;
 
 const leadingFields = {
   ...rollupStateFields,
@@ -139,7 +138,7 @@ export const opStackConsensusStateCodec = Struct({
 });
 
 /** Consensus state of an OP stack client. */
-export type OpStackConsensusState = ValueOf<typeof opStackConsensusStateCodec>;
+export type OpStackConsensusState = Readonly<CodecType<typeof opStackConsensusStateCodec>>;
 
 /** Fields that every generation of the state has. Does not read beyond them. */
 export const opStackStatePrefixCodec = Struct(leadingFields);

@@ -17,12 +17,11 @@ import {
   u32,
   u64,
   utf8Text,
-  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import { type Address, toAddress } from "../../../../core/evm/address.ts";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { enhanceCodec } from "scale-ts";
+import { type CodecType, enhanceCodec } from "scale-ts";
 
 /** 32 bytes with their length. */
 export const sizedHash: Codec<Hash256> = enhanceCodec(bytes, fromHex, (value) => toHash256(value));
@@ -37,7 +36,7 @@ const cometBlockIdCodec = Struct({
 });
 
 /** Names a block: by its hash, and by the parts in which it is gossiped. */
-export type CometBlockId = ValueOf<typeof cometBlockIdCodec>;
+export type CometBlockId = Readonly<CodecType<typeof cometBlockIdCodec>>;
 
 /** SCALE of {@link CometHeader}: about 450 bytes. */
 export const cometHeaderCodec = Struct({
@@ -62,7 +61,7 @@ export const cometHeaderCodec = Struct({
 });
 
 /** A header. */
-export type CometHeader = ValueOf<typeof cometHeaderCodec>;
+export type CometHeader = Readonly<CodecType<typeof cometHeaderCodec>>;
 
 /** Bytes of a hash in the wrapper `BytesValue`; none for one that is absent. */
 function wrapped(hash: Hash256 | Address | undefined): Uint8Array {
@@ -164,7 +163,7 @@ const voteCodec = Struct({
 });
 
 /** A vote, for the block or for none. */
-export type CometVote = ValueOf<typeof voteCodec>;
+export type CometVote = Readonly<CodecType<typeof voteCodec>>;
 
 const commitSigCodec = Enum({
   /** No vote was received. */
@@ -176,7 +175,7 @@ const commitSigCodec = Enum({
 });
 
 /** Entry of a validator in a commit. */
-export type CometCommitSig = ValueOf<typeof commitSigCodec>;
+export type CometCommitSig = Readonly<CodecType<typeof commitSigCodec>>;
 
 /** SCALE of {@link CometCommit}: about 120 bytes per vote. */
 export const cometCommitCodec = Struct({
@@ -188,7 +187,7 @@ export const cometCommitCodec = Struct({
 });
 
 /** What makes a block final. */
-export type CometCommit = ValueOf<typeof cometCommitCodec>;
+export type CometCommit = Readonly<CodecType<typeof cometCommitCodec>>;
 
 /** Type of a vote that makes a block final. */
 const PRECOMMIT = 2;
@@ -222,7 +221,7 @@ export const heimdallValidatorCodec = Struct({
 });
 
 /** A validator. */
-export type HeimdallValidator = ValueOf<typeof heimdallValidatorCodec>;
+export type HeimdallValidator = Readonly<CodecType<typeof heimdallValidatorCodec>>;
 
 /** Address of an uncompressed key, as accounts of Ethereum have it. */
 function heimdallAddress(key: Uint8Array): Address {

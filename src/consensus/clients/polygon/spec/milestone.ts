@@ -5,9 +5,10 @@
  */
 import { BinaryReader } from "cosmjs-types/binary";
 import { concatBytes, equalBytes, fromHex, toHash256 } from "../../../../core/encoding/bytes.ts";
-import { Struct, u64, utf8Text, type ValueOf } from "../../../../core/encoding/scale.ts";
+import { Struct, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { sizedHash } from "./comet_header.ts";
 import { dataField, fieldTag, integerField } from "./protobuf.ts";
+import type { CodecType } from "scale-ts";
 
 /** SCALE of {@link Milestone}. */
 export const milestoneCodec = Struct({
@@ -25,7 +26,7 @@ export const milestoneCodec = Struct({
 });
 
 /** A milestone. */
-export type Milestone = ValueOf<typeof milestoneCodec>;
+export type Milestone = Readonly<CodecType<typeof milestoneCodec>>;
 
 /** Store of Heimdall's state that has the milestones. */
 export const MILESTONE_STORE = "milestone";

@@ -5,23 +5,14 @@
  */
 import { cometCommitCodec, cometHeaderCodec, heimdallValidatorCodec, sizedHash } from "./comet_header.ts";
 import { milestoneCodec } from "./milestone.ts";
-import {
-  bytes,
-  hash256,
-  list,
-  Option,
-  Struct,
-  u32,
-  u64,
-  utf8Text,
-  type ValueOf,
-} from "../../../../core/encoding/scale.ts";
+import { bytes, hash256, list, Option, Struct, u32, u64, utf8Text } from "../../../../core/encoding/scale.ts";
 import { evmBlockHeaderCodec } from "../../../../core/evm/block_header.ts";
+import type { CodecType } from "scale-ts";
 
 const signedHeaderCodec = Struct({ header: cometHeaderCodec, commit: cometCommitCodec });
 
 /** A Heimdall header with the votes that make it final. */
-export type SignedHeimdallHeader = ValueOf<typeof signedHeaderCodec>;
+export type SignedHeimdallHeader = Readonly<CodecType<typeof signedHeaderCodec>>;
 
 const provenMilestoneCodec = Struct({
   borHeader: evmBlockHeaderCodec,
@@ -32,7 +23,7 @@ const provenMilestoneCodec = Struct({
 });
 
 /** A milestone with the Bor block that it makes final. */
-export type ProvenMilestone = ValueOf<typeof provenMilestoneCodec>;
+export type ProvenMilestone = Readonly<CodecType<typeof provenMilestoneCodec>>;
 
 /** SCALE of {@link PolygonUpdate}: about 25 KB with 105 validators. */
 export const polygonUpdateCodec = Struct({
@@ -44,7 +35,7 @@ export const polygonUpdateCodec = Struct({
 });
 
 /** One step of the light client. */
-export type PolygonUpdate = ValueOf<typeof polygonUpdateCodec>;
+export type PolygonUpdate = Readonly<CodecType<typeof polygonUpdateCodec>>;
 
 const trustedHeimdallCodec = Struct({
   chainId: utf8Text,
@@ -68,7 +59,7 @@ const trustedHeimdallCodec = Struct({
 });
 
 /** Newest Heimdall header that the client trusts, and by which rules it trusts others. */
-export type TrustedHeimdall = ValueOf<typeof trustedHeimdallCodec>;
+export type TrustedHeimdall = Readonly<CodecType<typeof trustedHeimdallCodec>>;
 
 /** SCALE of {@link PolygonConsensusState}: 20 KB with 105 validators. */
 export const polygonConsensusStateCodec = Struct({
@@ -81,7 +72,7 @@ export const polygonConsensusStateCodec = Struct({
 });
 
 /** Consensus state of a Polygon client. */
-export type PolygonConsensusState = ValueOf<typeof polygonConsensusStateCodec>;
+export type PolygonConsensusState = Readonly<CodecType<typeof polygonConsensusStateCodec>>;
 
 /** Seconds for which a Polygon client may go without an update, and for which a header is trusted (82 hours). */
 export const POLYGON_UNBONDING_SEC = 295_200n;

@@ -19,11 +19,10 @@ import {
   Struct,
   u32,
   u64,
-  type ValueOf,
 } from "../../../../core/encoding/scale.ts";
 import { type HeaderCommitment, readHeaderCommitment } from "../../../../core/evm/block_header.ts";
 import { stateMachineMap } from "../../../../core/ismp/state_machine.ts";
-import { createCodec, createDecoder, enhanceCodec } from "scale-ts";
+import { type CodecType, createCodec, createDecoder, enhanceCodec } from "scale-ts";
 
 /** The committee of the period after the attested header's, with its proof in the attested state. */
 export interface SyncCommitteeUpdate {
@@ -144,7 +143,7 @@ const beaconBlockHeaderCodec = Struct({
 });
 
 /** Header of a beacon block. */
-export type BeaconBlockHeader = ValueOf<typeof beaconBlockHeaderCodec>;
+export type BeaconBlockHeader = Readonly<CodecType<typeof beaconBlockHeaderCodec>>;
 
 /** SCALE of {@link SyncCommittee}, 25 139 bytes. */
 export const syncCommitteeCodec = Struct({
@@ -155,7 +154,7 @@ export const syncCommitteeCodec = Struct({
 });
 
 /** The validators that sign headers for one period. */
-export type SyncCommittee = ValueOf<typeof syncCommitteeCodec>;
+export type SyncCommittee = Readonly<CodecType<typeof syncCommitteeCodec>>;
 
 /**
  * Layouts of an update in runtimes of the hub, which differ in the proof of the execution block; metadata does not tell
@@ -263,7 +262,7 @@ export const verifierStateCodec = Struct({
 });
 
 /** State that the next update is verified against. */
-export type VerifierState = ValueOf<typeof verifierStateCodec>;
+export type VerifierState = Readonly<CodecType<typeof verifierStateCodec>>;
 
 const address = fixedBytes(20);
 
@@ -278,7 +277,7 @@ const l2ConsensusCodec = Enum({
 });
 
 /** How a rollup settles; a leftover that the client copies and never reads. Addresses are 20 bytes. */
-export type L2Consensus = ValueOf<typeof l2ConsensusCodec>;
+export type L2Consensus = Readonly<CodecType<typeof l2ConsensusCodec>>;
 
 /** SCALE of {@link BeaconConsensusState}; 50 412 bytes with an empty map. */
 export const beaconConsensusStateCodec = Struct({
@@ -291,4 +290,4 @@ export const beaconConsensusStateCodec = Struct({
 });
 
 /** Consensus state of a sync committee client. */
-export type BeaconConsensusState = ValueOf<typeof beaconConsensusStateCodec>;
+export type BeaconConsensusState = Readonly<CodecType<typeof beaconConsensusStateCodec>>;

@@ -1,3 +1,4 @@
+/** Bytes that Heimdall hashes, signs and stores: integers, times, trees, votes and milestones. */
 import assert from "node:assert/strict";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
@@ -9,6 +10,14 @@ import {
 } from "../../../../../src/consensus/clients/polygon/spec/comet_header.ts";
 import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/polygon_error.ts";
 import { sha256Parts, simpleTree } from "../../../../../devnet/heimdall/wire.ts";
+import {
+  decodeMilestone,
+  encodeMilestone,
+  type Milestone,
+  milestoneKey,
+  readMilestoneCount,
+} from "../../../../../src/consensus/clients/polygon/spec/milestone.ts";
+import { fixed64Field, integerField } from "../../../../../src/consensus/clients/polygon/spec/protobuf.ts";
 
 const times: readonly (readonly [string, bigint, number, string])[] = [
   ["2026-04-20T15:10:48.60553605Z", 1_776_697_848n, 605_536_050, "0x08f88399cf0610b2fedea002"],
@@ -82,4 +91,68 @@ Deno.test("validators sign a vote with its length, and a round only when it is n
     toHex(voteSignBytes("c", { height: 3n, round: 1, blockId }, time)),
     toHex(concatBytes(Uint8Array.of(second.length), second)),
   );
+});
+
+const milestone: Milestone = {
+  proposer: "0xab",
+  startBlock: 300n,
+  endBlock: 2n ** 63n + 1n,
+  hash: toHash256(new Uint8Array(32).fill(7)),
+  borChainId: "137",
+  milestoneId: "",
+  timestampSec: 0n,
+  totalDifficulty: 2n ** 64n - 1n,
+};
+
+const BYTES = "0x0a043078616210ac021881808080808080808001" + "2220" + "07".repeat(32) + "2a03313337" +
+  "40ffffffffffffffffff01";
+
+Deno.test("a milestone has the Protobuf form of Heimdall's store, without fields that are zero", () => {
+  assert.equal(toHex(encodeMilestone(milestone)), BYTES);
+  assert.deepEqual(decodeMilestone(fromHex(BYTES)), milestone);
+});
+
+Deno.test("a milestone with a total difficulty of 32 bits is read as Heimdall stores it", () => {
+  const stored = fromHex(BYTES.replace(/40f+01$/, "408080808008"));
+  assert.deepEqual(decodeMilestone(stored), { ...milestone, totalDifficulty: 2n ** 31n });
+});
+
+Deno.test("a milestone whose bytes the hub would make differently is refused", () => {
+  const known = fromHex(BYTES);
+  for (
+    const bytes of [
+      new Uint8Array(0),
+      known.subarray(0, -1),
+      concatBytes(known, fromHex("4801")),
+      concatBytes(known, fromHex("3800")),
+      concatBytes(known.subarray(6), known.subarray(0, 6)),
+      fromHex("0d00000000"),
+      fromHex("220107"),
+    ]
+  ) {
+    assert.throws(() => decodeMilestone(bytes), RangeError, toHex(bytes));
+  }
+});
+
+Deno.test("milestones have their number in the key", () => {
+  assert.equal(toHex(milestoneKey(14_893_911n)), "0x810000000000e34357");
+  assert.equal(readMilestoneCount(fromHex("0000000000e34357")), 14_893_911n);
+  assert.throws(() => readMilestoneCount(fromHex("00e34357")), RangeError);
+});
+
+Deno.test("Protobuf: integers of every width, negative ones as 64 bits, and zero as nothing", () => {
+  const written: readonly (readonly [bigint, string])[] = [
+    [0n, "0x"],
+    [127n, "0x087f"],
+    [150n, "0x089601"],
+    [2n ** 31n, "0x088080808008"],
+    [2n ** 32n - 1n, "0x08ffffffff0f"],
+    [2n ** 63n - 1n, "0x08ffffffffffffffff7f"],
+    [-1n, "0x08ffffffffffffffffff01"],
+    [-2n, "0x08feffffffffffffffff01"],
+  ];
+  for (const [value, bytes] of written) assert.equal(toHex(integerField(1, value)), bytes, `${value}`);
+  assert.equal(toHex(fixed64Field(2, -2n)), "0x11feffffffffffffff");
+  assert.equal(toHex(fixed64Field(2, 258n)), "0x110201000000000000");
+  assert.equal(fixed64Field(2, 0n).length, 0);
 });
