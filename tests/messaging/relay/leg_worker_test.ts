@@ -6,7 +6,7 @@ import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
-import { inbound, mine, outbound, round, settle } from "./rounds.ts";
+import { mine, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp, setUpWith } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until it is disposed of. */
@@ -14,10 +14,10 @@ function withLeg(
   fixture: Fixture,
   way: "in" | "out",
   findObstacle?: FindObstacle,
-): AsyncDisposable & { readonly relayer: Relayer } {
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
-  return { relayer, ...running(relayer, leg) };
+): Relayer & AsyncDisposable {
+  const { relayer, ...legs } = setUp({ fixture });
+  const leg = { ...way === "in" ? legs.inbound : legs.leg, findObstacle };
+  return Object.assign(relayer, running(relayer, leg));
 }
 
 const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
@@ -25,8 +25,7 @@ const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
 
 Deno.test("leg: it waits in quiet until the target knows the source, and says so every five minutes", async () => {
   const fixture = new Fixture();
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   await fixture.clock.advance(304_000);
   assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
   const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
@@ -44,8 +43,7 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
     const [message] = await fixture.sendFrom(source, target, 1);
     const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 300n;
     const [late] = await fixture.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
-    await using leg = withLeg(fixture, way, () => Promise.resolve(obstacle));
-    const { relayer } = leg;
+    await using relayer = withLeg(fixture, way, () => Promise.resolve(obstacle));
     const at = way === "out" ? names.two : names.hub;
     await fixture.blocks(20);
     for (const each of [message, late]) {
@@ -102,8 +100,7 @@ for (
 ) {
   Deno.test(`leg: ${what}: logged within a round, once, and again when it is over; messages wait for that (F18)`, async () => {
     const fixture = new Fixture();
-    await using leg = withLeg(fixture, way);
-    const { relayer } = leg;
+    await using relayer = withLeg(fixture, way);
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
     await fixture.blocks(5);
     target.freeze(true);
@@ -129,8 +126,7 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
   Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (F9)`, async () => {
     const fixture = new Fixture({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
-    await using leg = withLeg(fixture, way);
-    const { relayer } = leg;
+    await using relayer = withLeg(fixture, way);
     const [old] = await fixture.sendFrom(source, target, 1);
     await fixture.blocks(30);
     const [young] = await fixture.sendFrom(source, target, 1);
@@ -147,8 +143,7 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
 
 Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)", async () => {
   const fixture = new Fixture({ two: { challengePeriodSec: 60n } });
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await fixture.blocks(30);
   fixture.two.veto(fixture.hub);
@@ -163,8 +158,7 @@ Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)
 
 Deno.test("leg: an endpoint that fails is asked every 15 seconds, reported once, and its return is used and reported by then", async () => {
   const fixture = new Fixture();
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
   const callsIn = async (ms: number): Promise<number> => {
     const before = relayer.two.calls.length;
@@ -218,8 +212,7 @@ Deno.test("leg: a hundred messages that others delivered do not make the next on
   }
   const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.equal(delivered(fixture.two).length, 300);
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   const find = (): string | undefined =>
     relayer.ledger.messages.find(ours.commitment, fixture.two.id.stateMachine)?.state;
   // Rows are written in slices, between which the event loop turns; the clock stands still.
@@ -261,8 +254,7 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
   fixture.two.freeze(true);
   const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 100n;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   await fixture.blocks(110);
   assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
   fixture.two.freeze(false);
