@@ -102,11 +102,9 @@ Deno.test("bisect: messages whose traces take ten seconds each hold up the other
   for (let index = 0; index < 64; index += 3) {
     fixture.two.untraceable.add(messages[index]?.commitment ?? "0x");
   }
-  const simulate = relayer.two.simulate.bind(relayer.two);
-  relayer.two.simulate = async (delivery, signal) => {
-    const simulation = await simulate(delivery, signal);
-    if (simulation.kind === "refused") await fixture.clock.sleep(10_000, signal);
-    return simulation;
+  relayer.two.alterSimulation = async (found) => {
+    if (found.kind === "refused") await fixture.clock.sleep(10_000, relayer.signal);
+    return found;
   };
   const startMs = fixture.clock.now();
   const { accepted, refused } = await fixture.clock.run(run());

@@ -3,7 +3,6 @@ import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
-import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, prove, running, stepsOf } from "../market.ts";
@@ -18,7 +17,7 @@ import {
   type SetUp,
   setUp,
 } from "../fixture.ts";
-import { trust } from "../rounds.ts";
+import { suspend, trust } from "../rounds.ts";
 import { signSteps } from "../competitor.ts";
 
 /** What differs from the usual case. */
@@ -323,17 +322,17 @@ Deno.test("consensus proofs: a rotation that the chain does not take holds up no
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   const [message] = await payAndUpdate(fixture, [0n]);
   await prove(fixture, "rotation");
-  const { simulate } = relayer.two;
-  relayer.two.simulate = (delivery, signal) =>
-    delivery.steps.some(({ kind }) => kind === "messages")
-      ? simulate.call(relayer.two, delivery, signal)
-      : Promise.resolve({ kind: "refused", refusal: { code: "bad_proof", detail: "no" } });
+  const { alterSimulation } = relayer.two;
+  relayer.two.alterSimulation = (found, { steps }) =>
+    steps.some(({ kind }) => kind === "messages")
+      ? found
+      : { kind: "refused", refusal: { code: "bad_proof", detail: "no" } };
   await using _ = running(relayer, leg);
   await fixture.blocks(10);
   assert.equal(relayer.stateOf(message)[0], "delivered");
   assert.equal(setOf(fixture), 0n);
   assert.equal(relayer.log.events("warn").length, 1);
-  relayer.two.simulate = simulate;
+  relayer.two.alterSimulation = alterSimulation;
   await fixture.blocks(70);
   assert.equal(setOf(fixture), 1n, "it is tried again");
 });
@@ -402,11 +401,8 @@ Deno.test("consensus proofs: where a proof leaves no room for messages, it goes 
 
 Deno.test("consensus proofs: a message that is too large only behind a proof waits for the height, and goes then", async () => {
   const { fixture, relayer, leg } = await prepare();
-  const simulate = relayer.two.simulate.bind(relayer.two);
-  relayer.two.simulate = (delivery, signal) =>
-    delivery.steps.length > 1
-      ? Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail: "too much gas" } })
-      : simulate(delivery, signal);
+  relayer.two.alterSimulation = (found, { steps }) =>
+    steps.length > 1 ? { kind: "refused", refusal: { code: "too_large", detail: "too much gas" } } : found;
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
   await using _ = running(relayer, leg);
@@ -775,15 +771,14 @@ Deno.test("consensus proofs: while one is on its way no second proof is paid for
 
 /** Makes gas more expensive between the simulation of proofs alone and their signature, until it is called. */
 function spikeAfterSimulation({ fixture, relayer }: Pick<Scene, "fixture" | "relayer">): () => void {
-  const { simulate } = relayer.two;
-  relayer.two.simulate = async (delivery, signal) => {
-    fixture.two.priceWei = PRICE_WEI;
-    const simulation = await simulate.call(relayer.two, delivery, signal);
-    if (delivery.steps.every(({ kind }) => kind === "consensus")) fixture.two.priceWei = 3n * PRICE_WEI;
-    return simulation;
+  const { alterSimulation } = relayer.two;
+  relayer.two.alterSimulation = (found, { steps }) => {
+    const isAlone = steps.every(({ kind }) => kind === "consensus");
+    fixture.two.priceWei = isAlone ? 3n * PRICE_WEI : PRICE_WEI;
+    return found;
   };
   return () => {
-    relayer.two.simulate = simulate;
+    relayer.two.alterSimulation = alterSimulation;
     fixture.two.priceWei = PRICE_WEI;
   };
 }
@@ -812,13 +807,7 @@ Deno.test("consensus proofs: no proof goes ahead of messages that are suspended"
   const { fixture, relayer, leg } = await prepare({ percent: 10, areProofsLarge: true });
   learnSize({ relayer, leg });
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);
-  relayer.ledger.suspensions.write({
-    ...toSuspensionKey(message, names.two),
-    failures: 1,
-    isActive: true,
-    nextTryAtMs: fixture.clock.now() + 86_400_000,
-    lastTransaction: message.commitment,
-  });
+  suspend(relayer, message);
   await prove(fixture);
   await using _ = running(relayer, leg);
   await fixture.blocks(200);

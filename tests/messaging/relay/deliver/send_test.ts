@@ -1,3 +1,4 @@
+import { collectMessages } from "../../../../src/core/chains/submission.ts";
 import assert from "node:assert/strict";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
@@ -274,10 +275,7 @@ Deno.test("send: a batch that is too large to sign goes in halves (F13)", async 
   const sign = two.sign.bind(two);
   const sizes: number[] = [];
   two.sign = (delivery, ...rest) => {
-    const size = delivery.steps.reduce(
-      (sum, step) => sum + (step.kind === "messages" ? step.messages.length : 0),
-      0,
-    );
+    const size = collectMessages(delivery).length;
     sizes.push(size);
     if (size <= 2) return sign(delivery, ...rest);
     return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail: "too much gas" } });

@@ -1,3 +1,4 @@
+import { collectMessages } from "../../../../src/core/chains/submission.ts";
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
@@ -8,9 +9,7 @@ import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** Sizes of the transactions that were wasted, in order. */
 function wasted(fixture: Fixture): number[] {
-  return fixture.two.reverted().map(({ delivery }) =>
-    delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []).length
-  );
+  return fixture.two.reverted().map(({ delivery }) => collectMessages(delivery).length);
 }
 
 /** One round, and blocks until what it sent is settled. */
