@@ -8,15 +8,8 @@ import type { SignedSubmission } from "../../src/core/chains/submission.ts";
 import type { EvmChain } from "../../src/core/chains/evm/evm_chain.ts";
 import type { GasPrice } from "../../src/core/chains/evm/gas.ts";
 import { RpcFault } from "../../src/core/rpc/call.ts";
-import {
-  accepted,
-  chainOf,
-  deliveryOf,
-  hub,
-  never,
-  postTo,
-  proveFromHub,
-} from "../core/chains/evm/chain_fixture.ts";
+import { chainOf, deliveryOf, hub, never, postTo, proveFromHub } from "../core/chains/evm/chain_fixture.ts";
+import { accepted } from "../support/chain_calls.ts";
 import { deployIsmpHost, type IsmpHost } from "../../devnet/evm/deploy.ts";
 import { GETH_KINDS } from "../../devnet/evm/geth.ts";
 import { countReceived, sendPost } from "../../devnet/evm/host_admin.ts";

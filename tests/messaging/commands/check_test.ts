@@ -6,7 +6,6 @@ import { about, judgeConfiguration } from "../../../src/core/checks/check_row.ts
 import { ChainNames } from "../../../src/core/config/chain_names.ts";
 import { fromHex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
-import { platformFetch } from "../../../src/core/rpc/http.ts";
 import { modeOf } from "../../../src/core/runtime/file_access.ts";
 import { systemClock } from "../../../src/core/runtime/system_clock.ts";
 import { parseArguments } from "../../../src/messaging/arguments.ts";
@@ -19,7 +18,7 @@ import { openLedger, withDirectory, writerCommand } from "../../support/ledger.t
 import { MemoryHub } from "../../support/memory_hub.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
-import { ScriptedError } from "../../support/scripted_rpc.ts";
+import { ScriptedError, scriptedFetch } from "../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../support/seeded_randomness.ts";
 
 const never = new AbortController().signal;
@@ -101,9 +100,9 @@ ${setUp.more ?? ""}
   assert.ok(config !== undefined, JSON.stringify(problems));
   const log = new RecordedLog();
   let isReadOnly = false;
-  const fetch: typeof platformFetch = (...args) => {
+  const fetch: typeof scriptedFetch = (...args) => {
     assert.ok(isReadOnly, "an endpoint is asked while files can be written");
-    return platformFetch(...args);
+    return scriptedFetch(...args);
   };
   const network = { clock: systemClock, randomness: seededRandomness(1), log, fetch };
   const hubNode = new MemoryNode(systemClock, { id: config.hub, family: "substrate" });
@@ -166,7 +165,7 @@ async function hashOfFile(path: string): Promise<string> {
 }
 
 Deno.test("check: a set-up with ten different faults gives a line for each, with its cure", async () => {
-  await using good = node({
+  const good = node({
     eth_getCode: () => "0x6000",
     eth_getBalance: () => "0x0",
     eth_getBlockByNumber: () => ({
@@ -182,7 +181,7 @@ Deno.test("check: a set-up with ten different faults gives a line for each, with
         : [];
     },
   });
-  await using stranger = node({ eth_chainId: () => "0x2" });
+  const stranger = node({ eth_chainId: () => "0x2" });
   await withDirectory(async (folder) => {
     const database = `${folder}/relayer.db`;
     const account = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
@@ -303,7 +302,7 @@ Deno.test("check: a database that another process holds is named, and nonces are
 
 Deno.test("check: a signal ends it at once, without a report and not as a success", async () => {
   const stop = new AbortController();
-  await using slow = node({
+  const slow = node({
     eth_getBlockByNumber: () => {
       stop.abort(new Error("asked to stop"));
       return null;
