@@ -23,15 +23,15 @@ function delays(
 }
 
 const MIN_MS = 60_000;
-const MOST_MS = 6 * 60 * MIN_MS;
+const MAX_MS = 6 * 60 * MIN_MS;
 
 /** What kind of failure, the operator's frequency, the attempts, and the pauses after them. */
 const schedules: readonly [RetryClass, number | undefined, readonly number[], readonly number[]][] = [
   ["transient", 600, [1, 2, 3, 8, 9, 100], [2_000, 4_000, 8_000, 256_000, 5 * MIN_MS, 5 * MIN_MS]],
   ["hub_waiting", undefined, [1, 2, 6, 7, 50], [15_000, 30_000, 8 * MIN_MS, 10 * MIN_MS, 10 * MIN_MS]],
-  ["hub_refused", undefined, [1, 2, 3, 6, 7], [15_000, MIN_MS, 4 * MIN_MS, 256 * MIN_MS, MOST_MS]],
-  ["slow", undefined, [1, 2, 3, 6, 7], [10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, 320 * MIN_MS, MOST_MS]],
-  ["failed", 600, [1, 10, 11, 12, 30], [10 * MIN_MS, 10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, MOST_MS]],
+  ["hub_refused", undefined, [1, 2, 3, 6, 7], [15_000, MIN_MS, 4 * MIN_MS, 256 * MIN_MS, MAX_MS]],
+  ["slow", undefined, [1, 2, 3, 6, 7], [10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, 320 * MIN_MS, MAX_MS]],
+  ["failed", 600, [1, 10, 11, 12, 30], [10 * MIN_MS, 10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, MAX_MS]],
   ["failed", 10 * 3_600, [1, 40], [600 * MIN_MS, 600 * MIN_MS]],
   ["failed", undefined, [1, 5], [NEVER_MS, NEVER_MS]],
 ];
