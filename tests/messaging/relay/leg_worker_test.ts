@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
-import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts";
+import type { FindObstacle, Obstacle, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
@@ -65,32 +65,23 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
   });
 }
 
-Deno.test("leg: what an earlier run of the program held for an obstacle continues after a start", async () => {
-  const { fixture, first: message, relayer: { ledger } } = await setUpWith(1);
-  const obstacle: Obstacle = { reason: "target_unprovable", detail: "words" };
-  const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
-    const end = legWorker(leg).run(relayer.signal).catch(() => undefined);
-    await fixture.blocks(10);
-    test(relayer);
-    relayer.kill();
-    await end;
-  };
-  await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "target_unprovable"));
-  await run(undefined, () => assert.ok(isDelivered(fixture, message)));
-});
-
-Deno.test("leg: what was held because its source was not configured goes after a start with it", async () => {
-  const { fixture, first: message, relayer: { ledger } } = await setUpWith(1);
-  const without = new Relayer(fixture, ledger, { settings: { configured: new Set([names.hub, names.two]) } });
-  await round(without, outbound(without));
-  assert.deepEqual(without.stateOf(message), ["held", "no_fee_source"]);
-  const relayer = new Relayer(fixture, ledger);
-  await using _ = running(relayer, outbound(relayer));
-  await fixture.blocks(10);
-  assert.ok(isDelivered(fixture, message));
-});
+for (const reason of ["target_unprovable", "no_fee_source"] as const) {
+  Deno.test(`leg: what an earlier run of the program held as ${reason} continues after a start without that`, async () => {
+    const { fixture, first: message, relayer: { ledger } } = await setUpWith(1);
+    const run = async (settings: Partial<RelaySettings>, found?: Obstacle): Promise<unknown[]> => {
+      const { relayer, leg } = setUp({ fixture, ledger, settings });
+      await using _ = running(relayer, { ...leg, findObstacle: () => Promise.resolve(found) });
+      await fixture.blocks(10);
+      return relayer.stateOf(message);
+    };
+    const isObstacle = reason === "target_unprovable";
+    const before = isObstacle
+      ? await run({}, { reason, detail: "words" })
+      : await run({ configured: new Set([names.hub, names.two]) });
+    assert.deepEqual(before, ["held", reason]);
+    assert.deepEqual(await run({}), ["delivered", "handled_by_us"]);
+  });
+}
 
 for (
   const [way, what, code] of [

@@ -32,29 +32,21 @@ async function prepare(): Promise<Case> {
   return { ...scene, competitor, message };
 }
 
-Deno.test("competitors: a message whose delivery a reorganisation removes is delivered by us", async () => {
-  const { fixture, relayer, message } = await prepare();
-  fixture.two.reorganise(1, "forget");
-  assert.deepEqual(delivered(fixture.two), []);
-  await using _ = running(relayer, outbound(relayer));
-  await fixture.blocks(130);
-  assert.deepEqual(relayer.stateOf(message), [
-    "delivered",
-    "handled_by_us",
-  ]);
-  assert.deepEqual(delivered(fixture.two), [message.commitment]);
-});
-
-Deno.test("competitors: a delivery that becomes final is read once more and left alone", async () => {
-  const { fixture, relayer, message } = await prepare();
-  await using _ = running(relayer, outbound(relayer));
-  await fixture.blocks(130);
-  const looks = (): number => relayer.two.calls.filter((method) => method === "fetchFinalHeight").length;
-  const before = looks();
-  await fixture.blocks(130);
-  assert.equal(looks(), before, "nothing is left to look at");
-  assert.equal(relayer.row(message).state, "delivered_by_other");
-});
+for (const isRemoved of [false, true]) {
+  Deno.test(`competitors: a delivery that ${isRemoved ? "a reorganisation removes is made by us" : "becomes final is read once more"}, and then left alone`, async () => {
+    const { fixture, relayer, message } = await prepare();
+    if (isRemoved) fixture.two.reorganise(1, "forget");
+    assert.equal(delivered(fixture.two).length, isRemoved ? 0 : 1);
+    await using _ = running(relayer, outbound(relayer));
+    await fixture.blocks(130);
+    const looks = (): number => relayer.two.calls.filter((method) => method === "fetchFinalHeight").length;
+    const before = looks();
+    await fixture.blocks(130);
+    assert.equal(looks(), before, "nothing is left to look at");
+    assert.equal(relayer.row(message).state, isRemoved ? "delivered" : "delivered_by_other");
+    assert.deepEqual(delivered(fixture.two), [message.commitment]);
+  });
+}
 
 Deno.test("competitors: a receipt is confirmed by a final block only, so that one removed before is noticed at once", async () => {
   const { fixture, relayer, message } = await prepare();
