@@ -180,7 +180,7 @@ Deno.test("leg: a worker that is started again continues at its cursor, whatever
   await assert.rejects(fixture.clock.run(worker.run(relayer.signal)), /a defect/);
   const cursor = relayer.ledger.cursors.find(names.hub, names.two);
   assert.ok(cursor !== undefined && cursor > 0n);
-  const reads = (): number => relayer.hub.calls.filter((method) => method === "fetchEvents").length;
+  const reads = (): number => relayer.hub.count("fetchEvents");
   const before = reads();
   const end = worker.run(relayer.signal).catch(() => undefined);
   await fixture.blocks(3);

@@ -310,7 +310,7 @@ Deno.test("withdrawals: the first round comes a minute after the start, the next
     const scene = new Scene({ chains: [a], ledger, withdrawals: { frequencySec: 3_600 } });
     await scene.blocks(8);
     let rounds = new WithdrawalRounds(scene.context);
-    const looks = (): number => scene.hub.calls.filter((call) => call === "fetchFeeBalance").length;
+    const looks = (): number => scene.hub.count("fetchFeeBalance");
     assert.deepEqual(await rounds.orderDue(never), []);
     await scene.blocks(60);
     await rounds.orderDue(never);

@@ -39,7 +39,7 @@ for (const isRemoved of [false, true]) {
     assert.equal(delivered(fixture.two).length, isRemoved ? 0 : 1);
     await using _ = running(relayer, outbound(relayer));
     await fixture.blocks(130);
-    const looks = (): number => relayer.two.calls.filter((method) => method === "fetchFinalHeight").length;
+    const looks = (): number => relayer.two.count("fetchFinalHeight");
     const before = looks();
     await fixture.blocks(130);
     assert.equal(looks(), before, "nothing is left to look at");
@@ -135,8 +135,7 @@ for (const hasWitness of [true, false]) {
     assert.equal(relayer.row(message).state, "delivered_by_other");
     // What could not be confirmed is looked at again.
     relayer.two.areWitnessesUp = true;
-    const looks = (): number =>
-      relayer.two.calls.filter((method) => method === "fetchCertainReceipts").length;
+    const looks = (): number => relayer.two.count("fetchCertainReceipts");
     const before = looks();
     relayer.two.readsBehind = fixture.two.head.height - 1n;
     await confirmForeignReceipts(relayer.on(relayer.two));

@@ -188,7 +188,7 @@ Deno.test("replacement: neither a further delivery nor a cancellation costs more
     work.replacing.maximumWei = work.fixture.two.priceWei;
     await patience(work, hasProfitRule ? profitOf(work.relayer, 10) : undefined);
     assert.deepEqual(rowsOf(work).map(({ kind }) => kind), ["delivery"]);
-    assert.equal(work.relayer.two.calls.filter((method) => method === "broadcast").length, 2, "sent again");
+    assert.equal(work.relayer.two.count("broadcast"), 2, "sent again");
   }
 });
 
@@ -394,7 +394,7 @@ Deno.test("replacement: without funds for a higher price the shortfall is report
 Deno.test("balance (F18): an empty account suspends its chain: one check a minute, one log line every five", async () => {
   const { fixture, relayer, leg } = await setUpWith(2);
   fixture.two.unfunded.add(relayer.account);
-  const signs = (): number => relayer.two.calls.filter((method) => method === "sign").length;
+  const signs = (): number => relayer.two.count("sign");
   for (let second = 0; second < 600; second += 10) {
     await round(relayer, leg);
     await fixture.clock.advance(10_000);
