@@ -43,16 +43,14 @@ function testDeliveries({ name, start }: RealNode): void {
         assert.deepEqual((await accepted(chain, mixed)).handled, [true, false, false]);
         const one = [postTo(host, 4n)];
         const delivery = deliveryOf(one, await proveFromHub(host, one, 11n));
-        const simulation = await accepted(chain, delivery);
-        const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-        assert.ok(signing.kind === "signed");
-        assert.deepEqual(await chain.sender.broadcast(signing.submission, never), { kind: "sent" });
-        assert.deepEqual(await chain.sender.broadcast(signing.submission, never), { kind: "alreadyKnown" });
-        const outcome = await outcomeOf(chain, signing.submission);
+        const signing = await signed(chain, delivery);
+        assert.deepEqual(await chain.sender.broadcast(signing, never), { kind: "sent" });
+        assert.deepEqual(await chain.sender.broadcast(signing, never), { kind: "alreadyKnown" });
+        const outcome = await outcomeOf(chain, signing);
         assert.ok(outcome.kind === "included" && outcome.succeeded);
         assert.equal(outcome.handled.length, 1);
         assert.equal(await countReceived(host), 1n);
-        assert.deepEqual(await chain.sender.broadcast(signing.submission, never), { kind: "nonceUsed" });
+        assert.deepEqual(await chain.sender.broadcast(signing, never), { kind: "nonceUsed" });
         assert.deepEqual(log.events("warn"), [], "traces have logs");
       }),
   });
@@ -66,14 +64,9 @@ function testDeliveries({ name, start }: RealNode): void {
         const { chain } = chainOf(host);
         const messages = [postTo(host, 1n)];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-        const signing = await chain.sender.sign(
-          delivery,
-          { simulation: await accepted(chain, delivery), nonceAtLeast: undefined },
-          never,
-        );
-        assert.ok(signing.kind === "signed");
+        const signing = await signed(chain, delivery);
         const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
-        const waiting = await chain.replacement.resign(signing.submission, cheap, never);
+        const waiting = await chain.replacement.resign(signing, cheap, never);
         assert.deepEqual(await chain.sender.broadcast(waiting, never), { kind: "sent" });
         assert.deepEqual(await chain.outcomes.fetchOutcome(waiting, never), { kind: "pending" });
         const nearlySame = await chain.replacement.resign(waiting, { ...cheap, maxFeeWei: 10_500n }, never);
@@ -96,15 +89,13 @@ function testDeliveries({ name, start }: RealNode): void {
         const { chain } = chainOf(host);
         const messages = [postTo(host, 1n)];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-        const simulation = await accepted(chain, delivery);
         const { latest } = await chain.replacement.fetchNonces(never);
-        const ahead = await chain.sender.sign(delivery, { simulation, nonceAtLeast: latest + 1n }, never);
-        assert.ok(ahead.kind === "signed");
+        const ahead = await signed(chain, delivery, latest + 1n);
         const cheap = { type: "eip1559" as const, maxFeeWei: 10_000n, maxPriorityFeeWei: 10n };
-        const tooCheap = await chain.replacement.resign(ahead.submission, cheap, never);
+        const tooCheap = await chain.replacement.resign(ahead, cheap, never);
         assert.deepEqual(await chain.sender.broadcast(tooCheap, never), { kind: "underpriced" });
-        const { market } = await chain.replacement.fetchReplacementState(ahead.submission, never);
-        const waiting = await chain.replacement.resign(ahead.submission, market, never);
+        const { market } = await chain.replacement.fetchReplacementState(ahead, never);
+        const waiting = await chain.replacement.resign(ahead, market, never);
         assert.deepEqual(await chain.sender.broadcast(waiting, never), { kind: "sent" });
         const nearlySame = await chain.replacement.resign(waiting, raisedBy(market, 50n), never);
         assert.deepEqual(await chain.sender.broadcast(nearlySame, never), { kind: "underpriced" });
@@ -112,9 +103,9 @@ function testDeliveries({ name, start }: RealNode): void {
         assert.ok(bumped !== undefined);
         const replacement = await chain.replacement.resign(waiting, bumped, never);
         assert.deepEqual(await chain.sender.broadcast(replacement, never), { kind: "sent" });
-        const below = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-        assert.ok(below.kind === "signed" && below.submission.nonce === latest);
-        const filling = await chain.replacement.cancel(below.submission, market, never);
+        const below = await signed(chain, delivery);
+        assert.equal(below.nonce, latest);
+        const filling = await chain.replacement.cancel(below, market, never);
         assert.deepEqual(await chain.sender.broadcast(filling, never), { kind: "sent" });
         assert.ok((await outcomeOf(chain, replacement)).kind === "included");
       }),
@@ -128,18 +119,16 @@ function testDeliveries({ name, start }: RealNode): void {
         const { chain } = chainOf(host);
         const messages = [postTo(host, 1n)];
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
-        const simulation = await accepted(chain, delivery);
         const { latest } = await chain.replacement.fetchNonces(never);
-        const ahead = await chain.sender.sign(delivery, { simulation, nonceAtLeast: latest + 1n }, never);
-        assert.ok(ahead.kind === "signed");
-        assert.deepEqual(await chain.sender.broadcast(ahead.submission, never), { kind: "sent" });
-        assert.deepEqual(await askOutcome(chain, ahead.submission), { kind: "pending" });
-        const { market } = await chain.replacement.fetchReplacementState(ahead.submission, never);
-        const below = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-        assert.ok(below.kind === "signed" && below.submission.nonce === latest);
-        const filling = await chain.replacement.cancel(below.submission, market, never);
+        const ahead = await signed(chain, delivery, latest + 1n);
+        assert.deepEqual(await chain.sender.broadcast(ahead, never), { kind: "sent" });
+        assert.deepEqual(await askOutcome(chain, ahead), { kind: "pending" });
+        const { market } = await chain.replacement.fetchReplacementState(ahead, never);
+        const below = await signed(chain, delivery);
+        assert.equal(below.nonce, latest);
+        const filling = await chain.replacement.cancel(below, market, never);
         assert.deepEqual(await chain.sender.broadcast(filling, never), { kind: "sent" });
-        assert.ok((await outcomeOf(chain, ahead.submission)).kind === "included");
+        assert.ok((await outcomeOf(chain, ahead)).kind === "included");
       }),
   });
 
@@ -154,9 +143,8 @@ function testDeliveries({ name, start }: RealNode): void {
         const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
         const simulation = await chain.simulator.simulate(delivery, never);
         if (simulation.kind === "accepted") {
-          const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, never);
-          assert.ok(signing.kind === "signed");
-          const sent = await chain.sender.broadcast(signing.submission, never);
+          const signing = await signed(chain, delivery);
+          const sent = await chain.sender.broadcast(signing, never);
           assert.equal(sent.kind === "refused" ? sent.refusal.code : sent.kind, "too_large");
         } else {
           assert.equal(simulation.refusal.code, "too_large");
@@ -172,6 +160,18 @@ function testDeliveries({ name, start }: RealNode): void {
         );
       }),
   });
+}
+
+/** A delivery that the chain accepts, signed. */
+async function signed(
+  chain: EvmChain,
+  delivery: ReturnType<typeof deliveryOf>,
+  nonceAtLeast?: bigint,
+): Promise<SignedSubmission> {
+  const simulation = await accepted(chain, delivery);
+  const signing = await chain.sender.sign(delivery, { simulation, nonceAtLeast }, never);
+  assert.ok(signing.kind === "signed");
+  return signing.submission;
 }
 
 /** A price with both fees so many thousandths higher. */

@@ -1,4 +1,5 @@
 /** A clock and a disk that misbehave for one process only, where the machine has the means. */
+import { runOnce } from "../scenario/support/run_once.ts";
 import type { Means } from "./plan.ts";
 
 /** Changes what a process reads as the time (Debian's package faketime). */
@@ -95,12 +96,8 @@ async function unmount(folder: string): Promise<void> {
 }
 
 async function run(command: string, args: readonly string[]): Promise<boolean> {
-  try {
-    const { success } = await new Deno.Command(command, { args: [...args], stdout: "null", stderr: "null" })
-      .output();
-    return success;
-  } catch (error) {
+  return await runOnce(command, args).then(({ code }) => code === 0, (error: unknown) => {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
-  }
+  });
 }

@@ -1,4 +1,5 @@
 /** Installers of a program that only tells its version, run in a chosen shell against a server on this machine. */
+import assert from "node:assert/strict";
 import { makeInstaller } from "../../../src/build/release.ts";
 import { packFolder, sha256Of } from "../../../src/build/archive.ts";
 import { REPOSITORY } from "../../../devnet/programs/repository.ts";
@@ -84,6 +85,13 @@ export class InstallerBench implements AsyncDisposable {
     const child = await this.start(options);
     const { code, stdout, stderr } = await child.output();
     return { code, stdout: new TextDecoder().decode(stdout), stderr: new TextDecoder().decode(stderr) };
+  }
+
+  /** Runs an installer that must succeed. */
+  async install(options: InstallOptions = {}): Promise<InstallResult> {
+    const result = await this.run(options);
+    assert.equal(result.code, 0, `${JSON.stringify(options.tools)}: ${result.stderr}`);
+    return result;
   }
 
   /** Starts an installer in a process group of its own. */

@@ -1,4 +1,5 @@
 /** TLS on this machine: an authority and a certificate for `localhost`, and a front that speaks TLS for plain ports. */
+import { runOnce } from "../../scenario/support/run_once.ts";
 
 /** PEM texts, and the authority's certificate as a file. */
 export interface Certificates {
@@ -31,13 +32,8 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
 }
 
 async function openssl(args: readonly string[]): Promise<void> {
-  const { success, stderr } = await new Deno.Command("openssl", {
-    args: [...args],
-    stdin: "null",
-    stdout: "null",
-    stderr: "piped",
-  }).output();
-  if (!success) throw new Error(`openssl ${args[0]} failed: ${new TextDecoder().decode(stderr)}`);
+  const { code, stderr } = await runOnce("openssl", args);
+  if (code !== 0) throw new Error(`openssl ${args[0]} failed: ${stderr}`);
 }
 
 /** A port that speaks TLS and hands everything on to a plain one. */

@@ -45,14 +45,11 @@ export interface ProxiedCall {
 
 /** One HTTP request or one WebSocket message of the client. Times are milliseconds since 1970. */
 export interface ProxiedRequest {
-  readonly transport: "http" | "socket";
   readonly atMs: number;
   /** When the answer was passed on; `undefined` while it is not, and for sockets unless answers are kept. */
   endedAtMs: number | undefined;
   /** Text of the answer; only with {@link ProxyOptions.keepsAnswers}. */
   answer?: string;
-  /** HTTP status sent to the client; `undefined` for sockets and unanswered requests. */
-  status: number | undefined;
   readonly isBatch: boolean;
   readonly calls: readonly ProxiedCall[];
 }
@@ -173,14 +170,13 @@ export class RpcProxy implements AsyncDisposable {
   async #answer(request: Request): Promise<Response> {
     if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return this.#upgrade(request);
     const body = await request.text();
-    const seen = this.#note("http", body);
+    const seen = this.#note(body);
     const isAffected = this.#methods === undefined ||
       seen.calls.some(({ method }) => this.#methods?.includes(method));
     const mode: ProxyMode = isAffected ? this.#mode : { kind: "pass" };
     const response = await this.#respond(mode, body, seen.isBatch);
     if (this.#latencyMs > 0) await pause(this.#latencyMs, this.#modeChange.signal);
     if (this.#keepsAnswers) seen.answer = await response.clone().text();
-    seen.status = response.status;
     seen.endedAtMs = performance.timeOrigin + performance.now();
     return response;
   }
@@ -242,7 +238,7 @@ export class RpcProxy implements AsyncDisposable {
     const open = new Map<string, ProxiedRequest>();
     const relay = new SocketRelay(socket, this.#upstream.replace(/^http/, "ws"), {
       onRequest: (text) => {
-        const seen = this.#note("socket", text);
+        const seen = this.#note(text);
         if (this.#keepsAnswers) { for (const { id } of seen.calls) open.set(`${id}`, seen); }
       },
       latencyMs: this.#latencyMs,
@@ -256,10 +252,10 @@ export class RpcProxy implements AsyncDisposable {
     return response;
   }
 
-  #note(transport: ProxiedRequest["transport"], text: string): ProxiedRequest {
+  #note(text: string): ProxiedRequest {
     const { calls, isBatch } = readCalls(text);
     const atMs = performance.timeOrigin + performance.now();
-    const seen = { transport, atMs, endedAtMs: undefined, status: undefined, isBatch, calls };
+    const seen = { atMs, endedAtMs: undefined, isBatch, calls };
     this.#requests.push(seen);
     return seen;
   }
