@@ -158,6 +158,7 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
   await scene.clock.advance(CONFIRM_AFTER_MS);
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["1", "2"]), ["claimed", "refused"]);
+  assert.ok(!scene.hub.calls.includes("dryRunCall"), "the hub is not asked to claim");
   assert.deepEqual(states(scene, [foreign], "request"), ["refused"]);
 });
 
