@@ -146,13 +146,6 @@ export class SceneRelayer {
     return readLedger(this.process.dbPath);
   }
 
-  /** The row of a message towards a chain. */
-  async row(commitment: Hash256, target: string): Promise<LedgerMessage | undefined> {
-    return (await this.ledger()).messages.find((row) =>
-      row.commitment === commitment && row.target === target
-    );
-  }
-
   /** Waits until the row of each message towards `target` is as wanted. */
   async untilRows(
     messages: readonly SentMessage[],
@@ -264,14 +257,6 @@ export class Scene implements AsyncDisposable {
       open = open.filter((message) => !done.has(message));
       return open.length === 0;
     }, { deadlineMs, everyMs: 300 });
-  }
-
-  /** Waits until all that the hub has done so far is final: what chains receive of it from then on covers it. */
-  async untilHubFinal(): Promise<void> {
-    const { hub } = this.devnet;
-    const { number } = hub.best;
-    await waitUntil(`block ${number} of the hub is final`, () => hub.finalized.number >= number);
-    this.devnet.coverHub();
   }
 
   /**
