@@ -3,7 +3,7 @@
  * process and its children.
  * Start reading at {@link startDevnet}; what can be sent over it is in `messages.ts`.
  */
-import type { EvmHostParam } from "./hub/pallets/host_params.ts";
+import type { EvmHostParam } from "./hub/pallets/host_executive.ts";
 import { fromHex } from "../src/core/encoding/bytes.ts";
 import { encodeBeefyClientState } from "../src/core/evm/beefy_client_state.ts";
 import {
@@ -449,7 +449,6 @@ async function untilFirstUpdates(oracle: Oracle): Promise<void> {
 /** A node of the devnet is gone. */
 export class DevnetFault extends Error {
   override readonly name = "DevnetFault";
-  readonly code = "node_broken";
 }
 
 /** Rejects when the node of a chain ends before the devnet is stopped. */

@@ -1,4 +1,4 @@
-import { hostParamCodec } from "./hub/pallets/host_params.ts";
+import { hostParamCodec } from "./hub/pallets/host_executive.ts";
 import { deepEqual, equal, ok, rejects } from "node:assert/strict";
 import { fromHex, type Hex, toHex } from "../src/core/encoding/bytes.ts";
 import { stateMachineCodec } from "../src/core/ismp/state_machine.ts";

@@ -85,7 +85,6 @@ export class KeptPort implements Disposable {
 /** No port was found, or it was not to be had again. */
 export class NoPortFault extends Error {
   override readonly name = "NoPortFault";
-  readonly code = "no_port";
 }
 
 /** Ports that Linux takes by itself neither for port 0 nor for connections: from, up to exclusively. */

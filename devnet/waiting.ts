@@ -50,7 +50,6 @@ export class Patience {
 /** What was awaited did not happen. */
 export class WaitFault extends Error {
   override readonly name = "WaitFault";
-  readonly code = "not_in_time";
 
   /** @param what a sentence of what was to happen */
   constructor(what: string, { limitMs }: Pick<Patience, "limitMs"> = { limitMs: DEADLINE_MS }) {

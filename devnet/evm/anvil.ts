@@ -22,7 +22,6 @@ export interface AnvilOptions {
 /** The node ended before it was ready; the message holds what it printed. */
 export class AnvilFault extends Error {
   override readonly name = "AnvilFault";
-  readonly code = "anvil_not_started";
 }
 
 /** Nodes to end when this process ends without having stopped them. */

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { toFunctionSelector } from "viem";
 import { toHex } from "../../src/core/encoding/bytes.ts";
-import { readVectors } from "../../tests/consensus/vector_node.ts";
+import { readVector } from "../../tests/consensus/vector_node.ts";
 import { decodeVerified, startBeefyRouter } from "./beefy_router.ts";
 
-const accepted = (await readVectors("beefy-ecdsa-accepted.json")).list("cases");
-const rejected = (await readVectors("beefy-ecdsa-rejected.json")).list("cases");
+const accepted = readVector("beefy-ecdsa-accepted").list("cases");
+const rejected = readVector("beefy-ecdsa-rejected").list("cases");
 
 Deno.test("the devnet's BEEFY contract answers every vector as the live one does", async (t) => {
   await using router = await startBeefyRouter();

@@ -76,7 +76,6 @@ export type Artifacts = Readonly<Record<ContractName, Artifact>>;
 /** Solidity did not compile; the message holds what the compiler printed. */
 export class CompileFault extends Error {
   override readonly name = "CompileFault";
-  readonly code = "compile_failed";
 }
 
 let inProcess: Promise<Artifacts> | undefined;

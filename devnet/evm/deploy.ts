@@ -120,7 +120,6 @@ export interface HostCall {
 /** A transaction of the devnet itself was mined with status 0. */
 export class DevnetTransactionFault extends Error {
   override readonly name = "DevnetTransactionFault";
-  readonly code = "devnet_transaction_reverted";
   constructor(readonly hash: Hash, what: string) {
     super(`${what} reverted in transaction ${hash}`);
   }
@@ -165,7 +164,7 @@ export async function deployIsmpHost(options: DeployOptions): Promise<IsmpHost> 
     hub: options.hub,
     addresses,
     reader,
-    node: createTestClient({ mode: "anvil", chain: reader.chain, transport: http(options.rpcUrl) }),
+    node: nodeAt(options),
     transact: transactor(reader),
   };
 }
@@ -189,6 +188,11 @@ export function readerFor(
     rpcUrls: { default: { http: [options.rpcUrl] } },
   });
   return createPublicClient({ chain, transport: http(options.rpcUrl), pollingInterval: 50, cacheTime: 0 });
+}
+
+/** anvil's own methods of a node. */
+export function nodeAt({ rpcUrl }: Pick<DeployOptions, "rpcUrl">): TestClient {
+  return createTestClient({ mode: "anvil", transport: http(rpcUrl) });
 }
 
 function deploymentSteps(

@@ -2,22 +2,12 @@
  * The L1 side of an OP stack chain of the devnet: games and outputs about the blocks of an L2 node.
  * Start reading at {@link deployOpStackL1}.
  */
-import {
-  type Abi,
-  type Address,
-  concatHex,
-  createTestClient,
-  http,
-  keccak256,
-  numberToHex,
-  parseAbi,
-  parseEventLogs,
-} from "viem";
+import { type Abi, type Address, concatHex, keccak256, numberToHex, parseAbi, parseEventLogs } from "viem";
 import { type Hash256, type Hex, toHash256 } from "../../src/core/encoding/bytes.ts";
 import type { GameTypeConfig } from "../../src/consensus/clients/op_stack/spec/update.ts";
 import { toAddress } from "../../src/core/evm/address.ts";
 import { compileContracts } from "./compile.ts";
-import { readerFor } from "./deploy.ts";
+import { nodeAt, readerFor } from "./deploy.ts";
 import { fetchRollupBlock, type NodePlace, type RollupL1 } from "./rollup_l1.ts";
 
 /** `L2ToL1MessagePasser`, on every OP stack chain (ethereum-optimism/specs: specs/protocol/predeploys.md). */
@@ -142,8 +132,7 @@ export async function deployOpStackL1(l1: RollupL1): Promise<OpStackL1> {
 
 /** Gives an L2 node the message passer, with something in its storage, and makes a block that has it. */
 export async function prepareOpStackL2(l2: NodePlace): Promise<void> {
-  const { chain } = readerFor(l2);
-  const node = createTestClient({ mode: "anvil", chain, transport: http(l2.rpcUrl) });
+  const node = nodeAt(l2);
   await node.setCode({ address: MESSAGE_PASSER, bytecode: "0x00" });
   await node.setStorageAt({ address: MESSAGE_PASSER, index: 0, value: numberToHex(1, { size: 32 }) });
   await node.mine({ blocks: 1 });

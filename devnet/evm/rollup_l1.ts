@@ -55,8 +55,6 @@ export async function fetchRollupBlock(l2: NodePlace, height?: bigint): Promise<
 
 /** A proposer at work. */
 export interface Proposer extends AsyncDisposable {
-  /** Claims made so far. */
-  readonly proposed: number;
   /** Ends after the claim that is under way. Throws what went wrong with the last one, if anything did. */
   stop(): Promise<void>;
 }
@@ -75,12 +73,10 @@ export interface ProposerOptions {
 export function startProposer({ l2, everyMs, propose }: ProposerOptions): Proposer {
   const end = new AbortController();
   const reader = readerFor(l2);
-  let proposed = 0;
   let claimed = -1n;
   const claimNewest = async (): Promise<void> => {
     if (await reader.getBlockNumber() <= claimed) return;
     claimed = (await propose(l2)).l2Height;
-    proposed++;
   };
   const work = (async () => {
     let last: Promise<void>;
@@ -95,11 +91,5 @@ export function startProposer({ l2, everyMs, propose }: ProposerOptions): Propos
     end.abort();
     await (await work).last;
   };
-  return {
-    get proposed() {
-      return proposed;
-    },
-    stop,
-    [Symbol.asyncDispose]: stop,
-  };
+  return { stop, [Symbol.asyncDispose]: stop };
 }

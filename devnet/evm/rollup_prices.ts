@@ -3,12 +3,12 @@
  * an Arbitrum node adds to its estimates. Prices are settable, so that the same message can be asked about twice.
  */
 import { brotliCompressSync, constants } from "node:zlib";
-import { type Address, createTestClient, decodeFunctionResult, encodeFunctionData, http } from "viem";
+import { type Address, decodeFunctionResult, encodeFunctionData } from "viem";
 import { fromHex, type Hex } from "../../src/core/encoding/bytes.ts";
 import { arbGasInfo, opStackOracle, unsignedCall } from "../../src/core/evm/fee_oracles.ts";
 import { DEVNET_ACCOUNTS } from "./accounts.ts";
 import { compileContracts, type ContractName } from "./compile.ts";
-import { readerFor, transactor } from "./deploy.ts";
+import { nodeAt, readerFor, transactor } from "./deploy.ts";
 import type { AnswerRule } from "./header_rewriter.ts";
 import type { NodePlace } from "./rollup_l1.ts";
 
@@ -75,9 +75,7 @@ export async function setArbitrumPrices(l2: NodePlace, prices: ArbitrumCharges):
 }
 
 async function install(l2: NodePlace, address: Address, name: ContractName): Promise<void> {
-  const { chain } = readerFor(l2);
-  const node = createTestClient({ mode: "anvil", chain, transport: http(l2.rpcUrl) });
-  await node.setCode({ address, bytecode: (await compileContracts())[name].deployedBytecode });
+  await nodeAt(l2).setCode({ address, bytecode: (await compileContracts())[name].deployedBytecode });
 }
 
 async function call(

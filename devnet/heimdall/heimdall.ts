@@ -5,7 +5,7 @@
 import { pause } from "../waiting.ts";
 import { resultHttp } from "../hub/json_rpc_client.ts";
 import { serveLocally } from "../../tests/support/test_server.ts";
-import { HeimdallChain, HeimdallRefusal, type NodeJson } from "./heimdall_chain.ts";
+import { HeimdallChain, HeimdallRefusal } from "./heimdall_chain.ts";
 import type { HeimdallSigner } from "./signers.ts";
 
 /** How it is started. */
@@ -15,22 +15,6 @@ export interface HeimdallOptions {
   readonly executionUrl: string;
   /** Blocks until a validator changes. Default 20. */
   readonly blocksPerSet?: bigint;
-}
-
-/** Changes what is answered to a method. */
-export type AlterNodeAnswer = (method: string, result: NodeJson) => NodeJson;
-
-/** A running one. */
-export interface Heimdall extends AsyncDisposable {
-  /** `http://127.0.0.1:<port>`. */
-  readonly url: string;
-  readonly chain: HeimdallChain;
-  /** Blocks until a validator changes. */
-  readonly blocksPerSet: bigint;
-  /** Changes what the node answers; `undefined`: nothing. */
-  alter: AlterNodeAnswer | undefined;
-  /** Number of the newest block of Bor that a milestone has made final. */
-  readonly finalized: bigint;
 }
 
 /** Milliseconds between blocks. */
@@ -48,48 +32,43 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
 /** Starts it; the first milestone is there at once. */
 export async function startHeimdall(options: HeimdallOptions): Promise<Heimdall> {
   await resultHttp(options.executionUrl, "anvil_mine", ["0x4"]);
-  const heimdall = new RunningHeimdall(options);
+  const heimdall = new Heimdall(options);
   await heimdall.addBlock();
   await heimdall.addBlock();
   heimdall.run();
   return heimdall;
 }
 
-class RunningHeimdall implements Heimdall {
+/** A running one. */
+export class Heimdall implements AsyncDisposable {
   readonly chain: HeimdallChain;
-  readonly blocksPerSet: bigint;
-  alter: AlterNodeAnswer | undefined;
-  readonly #options: HeimdallOptions;
+  readonly #executionUrl: string;
   readonly #server: ReturnType<typeof serveLocally>;
   readonly #end = new AbortController();
-  #isEnding = false;
+  /** Number of the newest block of Bor that a milestone has made final. */
   #finalized = 0n;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(options: HeimdallOptions) {
-    const { borChainId, blocksPerSet = 20n } = options;
-    this.#options = options;
-    this.blocksPerSet = blocksPerSet;
+  /** Not for callers: use {@link startHeimdall}. */
+  constructor({ borChainId, executionUrl, blocksPerSet = 20n }: HeimdallOptions) {
+    this.#executionUrl = executionUrl;
     const signersOf = (height: bigint): readonly HeimdallSigner[] => changingSigners(height / blocksPerSet);
     this.chain = new HeimdallChain({ borChainId, signersOf, nowMs: () => Date.now() });
     this.#server = serveLocally({}, (request) => this.#serve(request));
   }
 
+  /** `http://127.0.0.1:<port>`. */
   get url(): string {
     return `http://127.0.0.1:${this.#server.port}`;
   }
 
-  get finalized(): bigint {
-    return this.#finalized;
-  }
-
   /** Adds a block, with a milestone if Bor has grown. */
   async addBlock(): Promise<void> {
-    const { executionUrl } = this.#options;
-    const head = BigInt(String(await resultHttp(executionUrl, "eth_blockNumber", [])));
+    const head = BigInt(String(await resultHttp(this.#executionUrl, "eth_blockNumber", [])));
     const number = head - UNSURE_BLOCKS;
     if (number <= this.#finalized) return this.chain.addBlock();
-    const block = await resultHttp(executionUrl, "eth_getBlockByNumber", [`0x${number.toString(16)}`, false]);
+    const tag = `0x${number.toString(16)}`;
+    const block = await resultHttp(this.#executionUrl, "eth_getBlockByNumber", [tag, false]);
     this.#finalized = number;
     this.chain.addBlock({ number, hash: hashOf(block) });
   }
@@ -97,7 +76,7 @@ class RunningHeimdall implements Heimdall {
   /** Makes blocks until the end. */
   run(): void {
     this.#work = (async () => {
-      while (!this.#isEnding) {
+      while (!this.#end.signal.aborted) {
         await this.addBlock();
         await pause(BLOCK_EVERY_MS, this.#end.signal);
       }
@@ -107,7 +86,6 @@ class RunningHeimdall implements Heimdall {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isEnding = true;
     this.#end.abort();
     await this.#server.stop();
     await this.#work;
@@ -122,8 +100,7 @@ class RunningHeimdall implements Heimdall {
   #answer(call: Call): unknown {
     const { id, method } = call;
     try {
-      const result = this.chain.answer(method, parametersOf(call));
-      return { jsonrpc: "2.0", id, result: this.alter?.(method, result) ?? result };
+      return { jsonrpc: "2.0", id, result: this.chain.answer(method, parametersOf(call)) };
     } catch (error) {
       if (!(error instanceof HeimdallRefusal)) throw error;
       const { code, message, data } = error;

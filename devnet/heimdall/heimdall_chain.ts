@@ -49,7 +49,7 @@ export class HeimdallRefusal extends Error {
 }
 
 /** JSON that a node answers. */
-export type NodeJson = null | boolean | number | string | readonly NodeJson[] | {
+type NodeJson = null | boolean | number | string | readonly NodeJson[] | {
   readonly [name: string]: NodeJson;
 };
 

@@ -129,13 +129,13 @@ Deno.test("hub: an upgrade of the runtime changes the layout of beacon updates a
   };
   assert.deepEqual(await taken(), ["flat"]);
   for (const layout of ["split", "variant"] as const) {
-    void simulated.governance.change(consensusSettings.beaconRuntime.to({ layout, gloas: undefined }));
+    void simulated.change(consensusSettings.beaconRuntime.to({ layout, gloas: undefined }));
     simulated.produceBlock();
     assert.deepEqual(await taken(), [layout]);
   }
   // From the fork on states have other places, which those of the vector have not.
   const gloas = { epoch: 1n, version: "0x90000076" } as const;
-  void simulated.governance.change(consensusSettings.beaconRuntime.to({ layout: "variant", gloas }));
+  void simulated.change(consensusSettings.beaconRuntime.to({ layout: "variant", gloas }));
   simulated.produceBlock();
   assert.deepEqual(await taken(), []);
 });
@@ -284,10 +284,8 @@ Deno.test("hub: what fishermen ruled out, and what is proven at an unknown heigh
     assert.equal((await hub.sender.broadcast(submission, signal)).kind, "refused");
   };
   const ruled = [
-    simulated.governance.change(
-      consensusSettings.blacklistedGame.to(fisherman, optimism, faultGame.proof.value.proxy),
-    ),
-    simulated.governance.change(
+    simulated.change(consensusSettings.blacklistedGame.to(fisherman, optimism, faultGame.proof.value.proxy)),
+    simulated.change(
       consensusSettings.blacklistedClaim.to(fisherman, arbitrumOrbit, claimOf(boldUpdate.proof)),
     ),
   ];
@@ -422,7 +420,7 @@ Deno.test("hub: an update that is ruled out before its block is in the block, fa
     signal,
   );
   await hub.sender.broadcast(submission, signal);
-  const ruled = simulated.governance.change(
+  const ruled = simulated.change(
     consensusSettings.blacklistedGame.to(fisherman, optimism, faultGame.proof.value.proxy),
   );
   simulated.produceBlock();
@@ -452,10 +450,8 @@ Deno.test("hub: contracts, epochs and what is ruled out stand where the live hub
   });
   await using connection = connectConsensus(simulated);
   const ruled = [
-    simulated.governance.change(consensusSettings.blacklistedGame.to(fisherman, op, `0x${"11".repeat(20)}`)),
-    simulated.governance.change(
-      consensusSettings.blacklistedClaim.to(fisherman, orbit, `0x${"22".repeat(32)}`),
-    ),
+    simulated.change(consensusSettings.blacklistedGame.to(fisherman, op, `0x${"11".repeat(20)}`)),
+    simulated.change(consensusSettings.blacklistedClaim.to(fisherman, orbit, `0x${"22".repeat(32)}`)),
   ];
   simulated.produceBlock();
   await Promise.all(ruled);

@@ -29,7 +29,7 @@ import {
 } from "../../src/core/ismp/state_machine.ts";
 import { bytes, u32 } from "../../src/core/encoding/scale.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
-import { callHttp, type JsonRpcAnswer } from "./json_rpc_client.ts";
+import { callHttp, type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
 
 /** A slot of the host with what it holds: a number, or bytes of an address. */
@@ -212,4 +212,9 @@ export function compressedExtrinsic(call: Uint8Array, size = call.length): Uint8
 /** Hands an extrinsic to the pool. */
 export function submit(hub: Hub, extrinsic: Uint8Array): Promise<JsonRpcAnswer> {
   return callHttp(hub.httpUrl, "author_submitExtrinsic", [toHex(extrinsic)]);
+}
+
+/** ISMP events of a block, the newest unless named, as the hub's RPC has them. */
+export async function eventsOf(hub: Hub, number = hub.best.number): Promise<unknown[]> {
+  return Object.values(Object(await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number]))).flat();
 }

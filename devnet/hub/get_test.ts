@@ -9,7 +9,7 @@ import type { GetRequestsWithProof } from "../../src/core/ismp/ismp_message.ts";
 import { mmrProofCodec } from "../../src/core/ismp/proof.ts";
 import { childTrieKey, childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
-import { receiver, sender, senderHost } from "./deliveries.ts";
+import { eventsOf, receiver, sender, senderHost } from "./deliveries.ts";
 import {
   address,
   askQuestions,
@@ -46,7 +46,6 @@ Deno.test("coprocessor: proven questions become responses with receipt, leaf and
     "1014 The transaction has too low priority to replace another transaction already in the pool.",
   );
   const { number } = hub.produceBlock();
-  const events = Object.values(Object(await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number])));
   const getJson = (nonce: number): unknown => ({
     source: "EVM-1",
     dest: "EVM-56",
@@ -64,7 +63,7 @@ Deno.test("coprocessor: proven questions become responses with receipt, leaf and
   const handled = requests.map((get) => ({
     GetRequestHandled: { commitment: commitmentOfGet(get), relayer: toHex(address) },
   }));
-  deepEqual(events.flat(), [
+  deepEqual(await eventsOf(hub), [
     { GetResponse: { get: getJson(1), values: valuesJson } },
     handled[0],
     { GetResponse: { get: getJson(2), values: valuesJson } },

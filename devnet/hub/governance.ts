@@ -2,17 +2,17 @@
  * What governance sets for relayers, and what tests read of their accounts. Changes take effect in the next block.
  */
 import type { Hash256 } from "../../src/core/encoding/bytes.ts";
-import { type RequestMetadata, requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
+import { requestMetadataCodec } from "../../src/core/ismp/host_state.ts";
 import type { StateMachine } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
 import { decodeStrict } from "../../src/core/encoding/scale.ts";
 import type { AdminAction } from "./blocks.ts";
 import type { BlockName } from "./hub_options.ts";
 import type { BalancesPallet } from "./pallets/balances.ts";
-import { defaultMinimumWithdrawal, type RelayerParts } from "./pallets/relayer_storage.ts";
+import { type RelayerParts } from "./pallets/relayer_storage.ts";
 import type { RuntimeChange } from "./runtime_metadata.ts";
 import type { Snapshot } from "./storage.ts";
-import type { EvmHostParam } from "./pallets/host_params.ts";
+import type { EvmHostParam } from "./pallets/host_executive.ts";
 
 /** Runs an action in the next block. */
 export type Enqueue = (run: AdminAction) => Promise<BlockName>;
@@ -79,11 +79,6 @@ export class Governance {
     return this.#enqueue((execution) => this.#pallets.balances.set(execution.overlay, account, free));
   }
 
-  /** Writes what the consensus clients are told by governance and fishermen: items of `consensusSettings`. */
-  change(write: AdminAction): Promise<BlockName> {
-    return this.#enqueue(write);
-  }
-
   /** Upgrades the runtime. The block that brings the new one is still executed by the old one. */
   upgradeRuntime(change: RuntimeChange): Promise<BlockName> {
     return this.#enqueue((execution) => {
@@ -101,12 +96,6 @@ export class Governance {
     return this.#relayer.storage.nonce.get(this.#bestState().main, address, chain) ?? 0n;
   }
 
-  /** Smallest amount that is paid out now. */
-  minimumWithdrawal(chain: StateMachine): bigint {
-    const stored = this.#relayer.storage.minimumWithdrawal.get(this.#bestState().main, chain);
-    return stored ?? defaultMinimumWithdrawal;
-  }
-
   /** What an account owns, in native units. */
   balanceOf(account: Hash256): bigint {
     return this.#pallets.balances.free(this.#bestState().main, account);
@@ -114,11 +103,7 @@ export class Governance {
 
   /** Whether the fee of a request was accumulated; undefined for requests that the hub does not know. */
   isClaimed(commitment: Hash256): boolean | undefined {
-    return this.#metadataOf(commitment)?.claimed;
-  }
-
-  #metadataOf(commitment: Hash256): RequestMetadata | undefined {
     const stored = this.#bestState().child.get(childTrieKeys.requestCommitment(commitment));
-    return stored && decodeStrict(requestMetadataCodec, stored, "RequestMetadata");
+    return stored && decodeStrict(requestMetadataCodec, stored, "RequestMetadata").claimed;
   }
 }

@@ -213,6 +213,11 @@ export class Hub extends SimulatedNode {
     return name;
   }
 
+  /** Writes what the consensus clients are told by governance and fishermen: items of `consensusSettings`. */
+  change(write: AdminAction): Promise<BlockName> {
+    return this.#enqueue(write);
+  }
+
   /** Creates or replaces a light client. */
   createConsensusClient(client: NewConsensusClient): Promise<BlockName> {
     return this.#enqueue((execution) => this.#node.ismp.createConsensusClient(execution, client));
@@ -335,12 +340,14 @@ export class Hub extends SimulatedNode {
   }
 
   #remember({ stage, extrinsic, error }: Parameters<RejectionListener>[0]): void {
-    const found = findIsmpError(error);
+    const causes = causesOf(error);
+    const found = causes.find((cause) => cause instanceof IsmpError);
     this.#rejections.push({
       stage,
       extrinsic: this.#node.runtime.extrinsicHash(extrinsic),
       code: error.code,
-      dispatch: findDispatchError(error),
+      // The innermost: what a decompressed call failed with, not that it did.
+      dispatch: causes.findLast((cause) => cause instanceof DispatchError)?.message,
       ismp: found?.code,
       detail: found?.message ?? error.message,
     });
@@ -364,18 +371,7 @@ function identityOf({ stateMachine, consensusStateId }: OrdinaryChain): HubIdent
   return { stateMachine, consensusStateId, chainName: `Devnet ${stateMachine}` };
 }
 
-/** The innermost: what a decompressed call failed with, not that it did. */
-function findDispatchError(error: unknown): string | undefined {
-  let name: string | undefined;
-  for (let current = error; current instanceof Error; current = current.cause) {
-    if (current instanceof DispatchError) name = current.message;
-  }
-  return name;
-}
-
-function findIsmpError(error: unknown): IsmpError | undefined {
-  for (let current = error; current instanceof Error; current = current.cause) {
-    if (current instanceof IsmpError) return current;
-  }
-  return undefined;
+/** An error with what caused it, outermost first. */
+function causesOf(error: unknown): readonly Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }

@@ -18,7 +18,7 @@ import type { NewConsensusClient } from "./pallets/ismp.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
 import type { PoolOptions } from "./pool.ts";
 import type { RuntimeName } from "./runtime_metadata.ts";
-import type { EvmHostParam } from "./pallets/host_params.ts";
+import type { EvmHostParam } from "./pallets/host_executive.ts";
 
 /** Who the two hubs are. */
 export const identities: Readonly<Record<RuntimeName, HubIdentity>> = {

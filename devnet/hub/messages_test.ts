@@ -7,6 +7,7 @@ import { ismpKeys } from "../../src/core/ismp/storage_keys.ts";
 import {
   commitSender,
   compressedExtrinsic,
+  eventsOf,
   EvmSource,
   extrinsicOf,
   handleUnsigned,
@@ -21,13 +22,9 @@ import { demoModuleId, type Hub } from "./hub.ts";
 import { resultHttp } from "./json_rpc_client.ts";
 import type { IsmpErrorCode } from "./pallets/ismp_error.ts";
 
-/** Events of a block as the custom method names them, without blocks that the answer also holds. */
+/** Names of the events of the newest block. */
 async function eventTags(hub: Hub): Promise<string[]> {
-  const { number, hash } = hub.best;
-  const answer = await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number]);
-  const events: unknown = Object.entries(answer ?? {}).find(([block]) => block === hash)?.[1];
-  ok(Array.isArray(events));
-  return events.flatMap((event) => Object.keys(event));
+  return (await eventsOf(hub)).flatMap((event) => Object.keys(Object(event)));
 }
 
 /** What a refusal must not change. */

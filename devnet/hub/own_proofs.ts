@@ -2,9 +2,8 @@
  * The proofs about the hub itself that a prover brings: how a devnet gives them to the hub, and what the hub knows.
  * Start at {@link OwnProofs.submitProof}.
  */
-import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
+import { type Hash256 } from "../../src/core/encoding/bytes.ts";
 import { consensusDigestCodec, timestampDigestCodec } from "../../src/core/ismp/host_state.ts";
-import { offchainKeys } from "../../src/core/ismp/storage_keys.ts";
 import type { HubBlockchain } from "./blocks.ts";
 import { findDigest, type SimulatedHeader } from "./digest.ts";
 import type { Enqueue } from "./governance.ts";
@@ -77,13 +76,5 @@ export class OwnProofs {
   /** Rotations that are kept: authority set to height. */
   get rotationProofs(): ReadonlyMap<bigint, bigint> {
     return this.#storage.rotationProofs.get(this.#chain.bestState.main) ?? new Map();
-  }
-
-  /** Makes this node forget a proof, as one that was offline when it was accepted. @returns whether it had it. */
-  forget(proof: { readonly height: bigint } | { readonly setId: bigint }): boolean {
-    const key = "height" in proof
-      ? offchainKeys.beefyMessagingProof(proof.height)
-      : offchainKeys.beefyRotationProof(proof.setId);
-    return this.#chain.offchain.delete(toHex(key));
   }
 }

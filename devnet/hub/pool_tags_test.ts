@@ -31,40 +31,31 @@ function tagVector(name: string): { readonly preimage: string; readonly tag: str
   return vector;
 }
 
-for (
-  const [name, source] of [
-    ["provides.Request[post]", "Message.Request.evm"],
-    ["provides.Consensus (no state machine advanced)", "Message.Consensus"],
-  ] as const
-) {
-  Deno.test(`pool tag vector: ${name}`, () => {
+Deno.test("pool tags: those of the vectors, from the same bytes", () => {
+  for (
+    const [name, source] of [
+      ["provides.Request[post]", "Message.Request.evm"],
+      ["provides.Consensus (no state machine advanced)", "Message.Consensus"],
+    ] as const
+  ) {
     const vector = tagVector(name);
     equal(toHex(messagesTagPreimage([message(source)])), vector.preimage);
     equal(messagesTag([message(source)]), vector.tag);
-  });
-}
-
-Deno.test("pool tag vector: provides.StateMachineUpdated", () => {
+  }
   const id = { stateMachine: evmStateMachine(1), consensusStateId: toConsensusStateId("ETH0") };
   equal(stateMachineUpdatedTag(id), tagVector("provides.StateMachineUpdated").tag);
-});
-
-Deno.test("pool tag vector: provides.StateCoprocessor[get]", () => {
   const [, ...response] = vectorBytes("Message.Response");
   const { requests } = decodePrefix(
     Struct({ requests: list(getRequestCodec) }),
     Uint8Array.from(response),
     "Response",
   );
-  const vector = tagVector("provides.StateCoprocessor[get]");
-  equal(toHex(getRequestsTagPreimage(requests)), vector.preimage);
-  equal(getRequestsTag(requests), vector.tag);
-});
-
-Deno.test("pool tag vector: provides.Relayer.withdraw_fees", () => {
-  const vector = tagVector("provides.Relayer.withdraw_fees");
-  const input = decodeStrict(withdrawalInputDataCodec, fromHex(vector.preimage), "WithdrawalInputData");
-  equal(relayerCallTag(withdrawalInputDataCodec.enc(input)), vector.tag);
+  const gets = tagVector("provides.StateCoprocessor[get]");
+  equal(toHex(getRequestsTagPreimage(requests)), gets.preimage);
+  equal(getRequestsTag(requests), gets.tag);
+  const withdrawal = tagVector("provides.Relayer.withdraw_fees");
+  const input = decodeStrict(withdrawalInputDataCodec, fromHex(withdrawal.preimage), "WithdrawalInputData");
+  equal(relayerCallTag(withdrawalInputDataCodec.enc(input)), withdrawal.tag);
 });
 
 Deno.test("pool tag: neither the order of messages nor the signer nor the proof changes it", () => {

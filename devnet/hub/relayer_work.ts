@@ -49,7 +49,7 @@ import {
 import type { Hub, HubOptions } from "./hub.ts";
 import { type JsonRpcAnswer, resultHttp } from "./json_rpc_client.ts";
 import { RuntimeMetadata } from "./runtime_metadata.ts";
-import type { EvmHostParam } from "./pallets/host_params.ts";
+import type { EvmHostParam } from "./pallets/host_executive.ts";
 import { evmSignature } from "./signatures.ts";
 
 /** Address of the receiving chain's ISMP host. */

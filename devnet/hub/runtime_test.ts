@@ -12,6 +12,7 @@ import {
 } from "../../src/core/ismp/storage_keys.ts";
 import {
   commitSender,
+  eventsOf,
   extrinsicOf,
   post,
   receiver,
@@ -27,12 +28,6 @@ import { RuntimeMetadata } from "./runtime_metadata.ts";
 const root: Hash256 = `0x${"11".repeat(32)}`;
 const senderJson = { state_id: "EVM-1", consensus_state_id: "ETH0" };
 
-async function lastEvents(hub: Hub): Promise<unknown[]> {
-  const { number } = hub.best;
-  const answer = await resultHttp(hub.httpUrl, "ismp_queryEvents", [number, number]);
-  return Object.values(Object(answer)).flat();
-}
-
 Deno.test("oracle: an update stores new heights only and reports the highest one", async () => {
   await using hub = await startTestHub();
   const at = (height: bigint): Parameters<Hub["plantCommitments"]>[1][number] => ({
@@ -45,13 +40,13 @@ Deno.test("oracle: an update stores new heights only and reports the highest one
   const updated = (height: number): unknown[] => [
     { StateMachineUpdated: { state_machine_id: senderJson, latest_height: height } },
   ];
-  deepEqual(await lastEvents(hub), updated(12));
+  deepEqual(await eventsOf(hub), updated(12));
   void hub.plantCommitments(sender, [at(11n), at(12n)]);
   hub.produceBlock();
-  deepEqual(await lastEvents(hub), []);
+  deepEqual(await eventsOf(hub), []);
   void hub.plantCommitments(sender, [at(11n), at(13n)]);
   hub.produceBlock();
-  deepEqual(await lastEvents(hub), updated(13));
+  deepEqual(await eventsOf(hub), updated(13));
   equal(hub.latestHeight(sender), 13n);
   const time = toHex(ismpKeys.boundedStateMachineUpdateTime(sender, 11n));
   equal(await resultHttp(hub.httpUrl, "state_getStorage", [time]), null);
@@ -77,7 +72,7 @@ Deno.test("oracle: a post of the hub gets the next nonce, an absolute timeout, m
   equal(first.request.timeoutTimestampSec, 0n);
   ok(Math.abs(Number(second.request.timeoutTimestampSec) - hub.nowMs / 1000 - 60) < 5);
   equal(first.commitment, commitmentOfPost(first.request));
-  equal((await lastEvents(hub)).length, 2);
+  equal((await eventsOf(hub)).length, 2);
   const stored = await resultHttp(hub.httpUrl, "childstate_getStorage", [
     toHex(childTrieKey()),
     toHex(childTrieKeys.requestCommitment(second.commitment)),
@@ -147,7 +142,7 @@ Deno.test("oracle: an action that the runtime refuses rejects and changes nothin
   const tooLong = hub.setHost(sender.stateMachine, new Uint8Array(21));
   hub.produceBlock();
   await rejects(tooLong);
-  deepEqual(await lastEvents(hub), []);
+  deepEqual(await eventsOf(hub), []);
   const created = hub.createConsensusClient({
     stateId: sender.consensusStateId,
     clientId: toConsensusClientId("BEAC"),

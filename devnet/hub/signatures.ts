@@ -29,38 +29,22 @@ export function evmSignature(digest: Hash256, secretKey: Uint8Array): Extract<Si
   };
 }
 
-/** True when the key made the signature over `message` with context `substrate`. Never throws. */
-function verifySr25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
+/**
+ * True when the signature over the digest is that of the address or key it names: sr25519 with context `substrate`, ed25519
+ * by the rules of ZIP-215, as in the hub (sp-core verifies with ed25519-zebra). Never throws.
+ */
+export function verifySignature(digest: Hash256, { tag, value }: Signature): boolean {
   try {
-    return sr25519.verify(message, signature, publicKey);
+    switch (tag) {
+      case "Evm":
+        return equalBytes(recoverEvmAddress(digest, value.signature), value.address);
+      case "Sr25519":
+        return sr25519.verify(fromHex(digest), value.signature, value.publicKey);
+      case "Ed25519":
+        return ed25519.verify(value.signature, fromHex(digest), value.publicKey);
+    }
   } catch {
-    // The library throws on lengths and on points that are not on the curve.
-    return false;
-  }
-}
-
-/** True when the signature over the digest is that of the address or key it names. Never throws. */
-export function verifySignature(digest: Hash256, signature: Signature): boolean {
-  switch (signature.tag) {
-    case "Evm":
-      try {
-        return equalBytes(recoverEvmAddress(digest, signature.value.signature), signature.value.address);
-      } catch (error) {
-        if (error instanceof SignatureError) return false;
-        throw error;
-      }
-    case "Sr25519":
-      return verifySr25519(fromHex(digest), signature.value.signature, signature.value.publicKey);
-    case "Ed25519":
-      return verifyEd25519(fromHex(digest), signature.value.signature, signature.value.publicKey);
-  }
-}
-
-/** ZIP-215 rules, as in the hub (sp-core verifies with ed25519-zebra). */
-function verifyEd25519(message: Uint8Array, signature: Uint8Array, publicKey: Uint8Array): boolean {
-  try {
-    return ed25519.verify(signature, message, publicKey);
-  } catch {
+    // The libraries throw on lengths and on points that are not on the curve.
     return false;
   }
 }

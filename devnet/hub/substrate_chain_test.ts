@@ -8,7 +8,16 @@ import { evmSignature } from "./signatures.ts";
 import { sr25519PublicKey, withdrawMessage } from "../../src/core/ismp/signed_messages.ts";
 import { parseStateMachine } from "../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../src/core/ismp/storage_keys.ts";
-import { EvmSource, extrinsicOf, post, receiver, sender, senderHost, submit } from "./deliveries.ts";
+import {
+  eventsOf,
+  EvmSource,
+  extrinsicOf,
+  post,
+  receiver,
+  sender,
+  senderHost,
+  submit,
+} from "./deliveries.ts";
 import { encodeHeader } from "./digest.ts";
 import { demoModuleId, type Hub } from "./hub.ts";
 import { callHttp, resultHttp } from "./json_rpc_client.ts";
@@ -125,8 +134,7 @@ Deno.test("substrate chain: its fees are accumulated on the hub, and withdrawn f
   equal(await fetchRefusal(hub, relayerCalls.withdrawFees(order)), undefined);
   const block = hub.produceBlock();
   hub.produceBlock();
-  const answer = await resultHttp(hub.httpUrl, "ismp_queryEvents", [block.number, block.number]);
-  const event: unknown = Object.values(Object(answer)).flat()[0];
+  const [event] = await eventsOf(hub, block.number);
   const parsed = parseIsmpEvent(event);
   ok(parsed.tag === "PostRequest");
   const hubHeight = await two.update(hub, chain);

@@ -12,7 +12,7 @@ import {
   toConsensusStateId,
   toParaId,
 } from "../../src/core/ismp/state_machine.ts";
-import { readVectors } from "../../tests/consensus/vector_node.ts";
+import { readVector } from "../../tests/consensus/vector_node.ts";
 import { connectConsensus } from "./consensus_work.ts";
 import { encodeHeader } from "./digest.ts";
 import { type Hub, type HubOptions, startHub } from "./hub.ts";
@@ -27,9 +27,9 @@ import { startSubstrateChain } from "../chains/substrate_chains.ts";
 
 const { signal } = new AbortController();
 const stateId = toConsensusStateId("PAS0");
-const accepted = (await readVectors("grandpa-accepted.json")).list("cases");
-const rejected = (await readVectors("grandpa-rejected.json")).list("cases");
-const parachain = await readVectors("parachain-consensus.json");
+const accepted = readVector("grandpa-accepted").list("cases");
+const rejected = readVector("grandpa-rejected").list("cases");
+const parachain = readVector("parachain-consensus");
 
 /** What differs between chains that follow others by a client. */
 interface Follower {

@@ -104,7 +104,6 @@ export interface ConsensusProcessOptions extends ConsensusRelayerOptions {
 /** A consensus relayer ended by itself; the message holds its last lines. */
 class ConsensusEnded extends Error {
   override readonly name = "ConsensusEnded";
-  readonly code = "consensus_ended";
 }
 
 /** How long the program may take to end in order. */

@@ -13,7 +13,6 @@ const INPUTS = ["src", "deno.json", "deno.lock"];
 /** The build failed; standard error has what it printed. */
 export class BuildFault extends Error {
   override readonly name = "BuildFault";
-  readonly code = "build_failed";
 }
 
 /** True when there is no such executable or a source changed after it was made. */

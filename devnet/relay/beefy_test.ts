@@ -21,7 +21,7 @@ import {
 import { toParaId } from "../../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, list, u64 } from "../../src/core/encoding/scale.ts";
 import { SubstrateTrie } from "../trie/substrate_trie.ts";
-import { readVectors, type VectorNode } from "../../tests/consensus/vector_node.ts";
+import { readVector, type VectorNode } from "../../tests/consensus/vector_node.ts";
 import { decodeVerified, startBeefyRouter } from "../evm/beefy_router.ts";
 import { encodeHeader } from "../hub/digest.ts";
 import { type Hub, startHub } from "../hub/hub.ts";
@@ -31,8 +31,8 @@ import { relayKeys, withSession } from "./relay_state.ts";
 import { runAtOnce } from "./run_at_once.ts";
 
 const { signal } = new AbortController();
-const storageVectors = await readVectors("beefy-relay-storage.json");
-const keyset = await readVectors("beefy-keyset.json");
+const storageVectors = readVector("beefy-relay-storage");
+const keyset = readVector("beefy-keyset");
 
 /** The hub as the head of its para id. */
 function headOf(hub: Hub): ReadonlyMap<number, Uint8Array> {

@@ -1,4 +1,3 @@
-import { waitUntil } from "../waiting.ts";
 import assert from "node:assert/strict";
 import { fromHex, toHash256, toHex } from "../../src/core/encoding/bytes.ts";
 import { BEEFY_ENGINE, decodeBeefyJustification } from "../../src/core/beefy/commitment.ts";
@@ -199,23 +198,6 @@ Deno.test("relay chain: methods can be missing, BEEFY not ready, and answers unt
   assert.equal(node.callCounts.get("system_chain"), 2);
   assert.equal(node.callCounts.get("state_getKeysPaged"), 1);
   assert.equal(await codeOf(node, "mmr_generateProof", [2], 5), 8001);
-});
-
-Deno.test("relay chain: blocks come by themselves, and the port outlives a restart", async () => {
-  await using node = await startRelayChain({ blockTimeMs: 30 });
-  const socket = new WebSocket(node.wsUrl);
-  await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
-  const closed = new Promise((resolve) => socket.addEventListener("close", resolve, { once: true }));
-  socket.close();
-  await closed;
-  const { port, best } = node;
-  await waitUntil("another block", () => node.best.number > best.number, { everyMs: 10 });
-  await node.stop();
-  assert.ok(node.best.number >= best.number);
-  await node.start();
-  node.pauseBlocks();
-  assert.equal(node.port, port);
-  assert.equal(await ask(node, "chain_getBlockHash", best.number), best.hash);
 });
 
 Deno.test("relay chain: a node that keeps few states says so of older blocks, whose headers it has", async () => {

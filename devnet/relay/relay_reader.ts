@@ -12,16 +12,14 @@ import type { RelayChainNode } from "./relay_chain.ts";
 /** A reader that closes when disposed of. */
 export interface RelayConnection extends AsyncDisposable {
   readonly chain: RelayChain;
-  /** Messages that `work` sends; every one is a round trip. */
-  trips<T>(work: () => Promise<T>): Promise<readonly [result: T, messages: number]>;
 }
 
 /** Connects at the first call. */
 export function connectRelay(wsUrl: string): RelayConnection {
-  const sockets = countingSocket();
-  const deps = { clock: systemClock, randomness: seededRandomness(1), openSocket: sockets.open, fetch };
+  const { open: openSocket } = countingSocket();
+  const deps = { clock: systemClock, randomness: seededRandomness(1), openSocket, fetch };
   const chain = new RelayChain(deps, "Paseo devnet", { rpcWs: new EndpointUrl(wsUrl) });
-  return { chain, trips: sockets.trips, [Symbol.asyncDispose]: () => chain.close() };
+  return { chain, [Symbol.asyncDispose]: () => chain.close() };
 }
 
 /** What a naive proof of a block is made of, as the consensus relayer reads it. */

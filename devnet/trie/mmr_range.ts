@@ -60,15 +60,6 @@ export class MountainRange {
   }
 
   /**
-   * Hash of leaf `index`.
-   * @throws {MmrError} OutOfBoundsLeaves.
-   */
-  leaf(index: bigint): Hash256 {
-    if (index < 0n || index >= this.#leafCount) throw new MmrError("OutOfBoundsLeaves");
-    return toHash256(this.#node({ start: index, height: 0 }));
-  }
-
-  /**
    * Tops of the subtrees of the first `leafCount` leaves, largest first.
    * @throws {MmrError} OutOfBoundsLeaves when the range never had so many leaves.
    */

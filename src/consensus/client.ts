@@ -73,11 +73,8 @@ export interface ChainClient<Host extends object = object> {
   isSwitchedOff?(host: Host): boolean;
   /** L1 of a rollup. */
   findL1?(host: Partial<Host>): Partial<StateMachineId>;
-  /** Creates the checks of the section's endpoints for the operator; the result lists those of one round. */
-  createChecks(
-    context: EndpointCheckContext,
-    chain: ChainClientSection<Host>,
-  ): () => readonly CheckJob[];
+  /** Creates the checks of the section's endpoints for the operator. */
+  createChecks(context: EndpointCheckContext, chain: ChainClientSection<Host>): readonly CheckJob[];
   /** Creates the prover; its start-up check and initial state come with it. Sends no request. */
   createProver(context: ProverContext, chain: ChainClientSection<Host>): ConsensusProver;
 }
@@ -171,8 +168,8 @@ export interface HubClient<Values = unknown> {
   connectFollowers(context: FollowerContext, values: Values): HubConsensus;
   /** Connects the maker of the state with which other chains create clients of the hub. */
   connectState(context: HubStateContext, values: Values): InitialStateMaker;
-  /** Creates the checks of the relay chain's node for the operator; absent: there is none. */
-  createChecks?(context: HubContext, values: Values): (() => readonly CheckJob[]) | undefined;
+  /** Creates the check of the relay chain's node for the operator; absent: there is none. */
+  createCheck?(context: HubContext, values: Values): CheckJob | undefined;
   /** Relay chain by which parachains can be proved to the hub; `undefined`: it is not configured. */
   findRelay(values: Values): RelayConfig | undefined;
   /** Fetches the hub's client on an EVM host (`--base`); absent: that option has no effect. */

@@ -1,6 +1,5 @@
 /** Builds the hub's adapter, the provers and the followers of every configured chain, with the real network behind them. */
 import { createTarget } from "../core/chains/substrate/consensus_target.ts";
-import type { CheckJob } from "../core/checks/check_row.ts";
 import type { ConsensusTarget } from "../core/chains/consensus_target.ts";
 import { toTokenUnits } from "../core/encoding/bytes.ts";
 import { type StateMachine, stateMachineParts } from "../core/ismp/state_machine.ts";
@@ -72,20 +71,18 @@ export function connectChains(deps: ConnectDeps, config: ConsensusConfig): Conne
   const receiveOnly = config.chains.map(({ stateMachine }) => stateMachine).filter((name) =>
     !names.includes(name)
   );
-  const checks = config.chains.filter(isProved).map((chain) =>
+  const checks = config.chains.filter(isProved).flatMap((chain) =>
     chainClients[chain.type].createChecks({ ...network, hub }, chain)
   );
   const { type, values } = config.hub.consensus;
-  const ofHub = hubClients[type].createChecks?.({ network, hub: substrate }, values);
-  const planEndpointChecks = (): readonly CheckJob[] =>
-    [...checks, ofHub ?? (() => [])].flatMap((plan) => plan());
+  const ofHub = hubClients[type].createCheck?.({ network, hub: substrate }, values) ?? [];
   const { maximumDailyLoss } = config.relayer;
   const losses = maximumDailyLoss === undefined ? undefined : {
     limitMicroUsd: toTokenUnits(maximumDailyLoss, 6),
     textOf: (chain: StateMachine) => textOf(spentTextName(chain)),
   };
   const ofHubClient = connectHubClient({ ...network, watch: deps.watch, losses }, config, hub);
-  return { hub, proved, receiveOnly, planEndpointChecks, ...ofHubClient };
+  return { hub, proved, receiveOnly, endpointChecks: checks.concat(ofHub), ...ofHubClient };
 }
 
 /** Connects what proves the hub: to its followers, and for governance that creates a client of it. */

@@ -27,7 +27,7 @@ import { fromHex, type Hash256, type Hex } from "../core/encoding/bytes.ts";
 import type { Address } from "../core/evm/address.ts";
 import type { EvmBlockHeader } from "../core/evm/block_header.ts";
 import { evmChainId, type StateMachine } from "../core/ismp/state_machine.ts";
-import { type AccountProofAnswer, EvmProofError, readEvmAccount } from "../core/merkle/evm_proof.ts";
+import { type AccountProofAnswer, EvmProofError, readAccountRoot } from "../core/merkle/evm_proof.ts";
 import { type FaultPlace, onFault, RpcFault } from "../core/rpc/call.ts";
 import type { RpcEndpointSet } from "../core/rpc/endpoint_set.ts";
 import type { Log as TelemetryLog } from "../core/telemetry/log.ts";
@@ -275,9 +275,9 @@ function readWords(
   { account, slots }: ProofRequest,
   stateRoot: Hash256,
 ): readonly (Hash256 | undefined)[] {
-  const proven = readEvmAccount(accountNodesOf(answer), stateRoot, fromHex(account));
-  if (proven === undefined) return slots.map(() => undefined);
-  const words = slots.map((slot, index) => provenWord(slotNodesOf(answer, index), proven.storageRoot, slot));
-  if (answer.storageHash.toLowerCase() !== proven.storageRoot) throw new EvmProofError("malformed_answer");
+  const root = readAccountRoot(accountNodesOf(answer), stateRoot, fromHex(account));
+  if (root === undefined) return slots.map(() => undefined);
+  const words = slots.map((slot, index) => provenWord(slotNodesOf(answer, index), root, slot));
+  if (answer.storageHash.toLowerCase() !== root) throw new EvmProofError("malformed_answer");
   return words;
 }

@@ -6,11 +6,12 @@ import { consensusClientIds, findAcceptedChains } from "../core/ismp/consensus_c
 import type { TargetReads } from "../core/chains/consensus_target.ts";
 import { toHex } from "../core/encoding/bytes.ts";
 import { type ConsensusStateId, type StateMachine, stateMachineIdKey } from "../core/ismp/state_machine.ts";
-import { pauseAfterFault, RpcFault } from "../core/rpc/call.ts";
+import { isFault } from "../core/commands/command.ts";
+import { pauseAfterFault } from "../core/rpc/call.ts";
 import { type ExitCode, exitCodes } from "../core/runtime/exit_codes.ts";
-import { DeadlineFault, endpointBackoff, retry, withDeadline } from "../core/runtime/retry.ts";
+import { endpointBackoff, retry, withDeadline } from "../core/runtime/retry.ts";
 import { awaitLogged } from "../core/runtime/waiting.ts";
-import { type InitialConsensusState, type InitialStateMaker, ProverFault } from "./prover.ts";
+import { type InitialConsensusState, type InitialStateMaker } from "./prover.ts";
 import { type RunDeps, runSession } from "./session.ts";
 
 /** Options of the command. */
@@ -53,9 +54,7 @@ export function printConsensusState(
       return exitCodes.ok;
     } catch (error) {
       signal.throwIfAborted();
-      const isExpected = error instanceof RpcFault || error instanceof ProverFault ||
-        error instanceof DeadlineFault;
-      if (!isExpected) throw error;
+      if (!isFault(error)) throw error;
       deps.log.error("command_failed.initial_state", { chain, error });
       return exitCodes.failed;
     }

@@ -23,8 +23,8 @@ export interface Connections {
   readonly proved: readonly ConsensusProver[];
   /** Receive-only chains: the hub has no client for them that this program supports. */
   readonly receiveOnly: readonly StateMachine[];
-  /** Lists the checks of endpoints and relay nodes of one round; absent: none. */
-  readonly planEndpointChecks?: (() => readonly CheckJob[]) | undefined;
+  /** Checks of endpoints and relay nodes; absent: none. */
+  readonly endpointChecks?: readonly CheckJob[] | undefined;
   /** Followers of the hub; absent: none (`enable_hub_consensus = false`). */
   readonly hubConsensus?: HubConsensus | undefined;
   /** Builds the state with which other chains create clients of the hub. */

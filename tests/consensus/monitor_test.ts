@@ -9,35 +9,24 @@ import { RecordedLog } from "../support/recorded_log.ts";
 const eth = idOf("EVM-1/ETH0");
 const bsc = idOf("EVM-56/BSC0");
 
-interface Scene {
-  readonly clock: FakeClock;
-  readonly hub: MemoryTarget;
-  readonly log: RecordedLog;
-  /** Starts it; gives what it ended with, once it has. */
-  readonly start: (...limits: UpdateLimit[]) => { readonly fault: () => unknown; readonly stop: () => void };
-}
+class Scene {
+  readonly clock = new FakeClock();
+  readonly hub = new MemoryTarget({ clock: this.clock });
+  readonly log = new RecordedLog();
 
-function scene(): Scene {
-  const clock = new FakeClock();
-  const hub = new MemoryTarget({ clock });
-  const log = new RecordedLog();
-  return {
-    clock,
-    hub,
-    log,
-    start: (...limits) => {
-      const stop = new AbortController();
-      let fault: unknown;
-      monitorWorker({ clock, hub, log }, limits).run(stop.signal).catch((error: unknown) =>
-        void (fault = error)
-      );
-      return { fault: () => fault, stop: () => stop.abort(new Error("stop")) };
-    },
+  /** Starts it; gives what it ended with, once it has. */
+  readonly start = (
+    ...limits: UpdateLimit[]
+  ): { readonly fault: () => unknown; readonly stop: () => void } => {
+    const stop = new AbortController();
+    let fault: unknown;
+    monitorWorker(this, limits).run(stop.signal).catch((error: unknown) => void (fault = error));
+    return { fault: () => fault, stop: () => stop.abort(new Error("stop")) };
   };
 }
 
 Deno.test("monitor: first after 600 s, then every 180 s; young updates keep it going", async () => {
-  const { clock, hub, start } = scene();
+  const { clock, hub, start } = new Scene();
   hub.store(eth, 5n);
   const run = start({ id: eth, maxSec: 700n });
   await clock.advance(599_999);
@@ -52,7 +41,7 @@ Deno.test("monitor: first after 600 s, then every 180 s; young updates keep it g
 });
 
 Deno.test("monitor: an update of any relayer resets the count", async () => {
-  const { clock, hub, start } = scene();
+  const { clock, hub, start } = new Scene();
   hub.store(eth, 5n);
   const run = start({ id: eth, maxSec: 700n });
   await clock.advance(500_000);
@@ -64,7 +53,7 @@ Deno.test("monitor: an update of any relayer resets the count", async () => {
 });
 
 Deno.test("monitor: the line names the pair, the last height, the age by both clocks and the limit", async () => {
-  const { clock, hub, log, start } = scene();
+  const { clock, hub, log, start } = new Scene();
   hub.store(eth, 5n);
   hub.aheadSec = 30n;
   const run = start({ id: eth, maxSec: 630n });
@@ -84,7 +73,7 @@ Deno.test("monitor: the line names the pair, the last height, the age by both cl
 });
 
 Deno.test("monitor: each chain is checked, whatever is wrong with the others", async () => {
-  const { clock, hub, log, start } = scene();
+  const { clock, hub, log, start } = new Scene();
   const broken = idOf("EVM-137/POLY");
   const fetchLatestHeight = hub.fetchLatestHeight.bind(hub);
   hub.fetchLatestHeight = (of) =>
@@ -108,7 +97,7 @@ Deno.test("monitor: each chain is checked, whatever is wrong with the others", a
 });
 
 Deno.test("monitor: a chain without any update is late when it had its interval since the start", async () => {
-  const { clock, log, start } = scene();
+  const { clock, log, start } = new Scene();
   const run = start({ id: eth, maxSec: 900n });
   await clock.advance(899_999);
   assert.equal(run.fault(), undefined);
@@ -121,7 +110,7 @@ Deno.test("monitor: a chain without any update is late when it had its interval 
 });
 
 Deno.test("monitor: what cannot be asked ends nothing, and the hub itself is not watched", async () => {
-  const { clock, hub, log, start } = scene();
+  const { clock, hub, log, start } = new Scene();
   const run = start({ id: eth, maxSec: 1_000n }, { id: hub.id, maxSec: 1n });
   hub.fault = faultOf("timeout", "KUSAMA-4009");
   await clock.advance(600_000);
@@ -138,7 +127,7 @@ Deno.test("monitor: what cannot be asked ends nothing, and the hub itself is not
 });
 
 Deno.test("monitor: of a Substrate chain that follow the hub both directions are watched", async () => {
-  const { clock, hub, log } = scene();
+  const { clock, hub, log } = new Scene();
   const id = idOf("SUBSTRATE-dest/SUB0");
   const target = Object.assign(new MemoryTarget({ clock }), { id });
   hub.store(id, 5n);

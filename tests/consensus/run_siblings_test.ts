@@ -12,7 +12,7 @@ import { fixedRandomness } from "../support/seeded_randomness.ts";
 import { Fixture, never } from "./clients/parachain/fixture.ts";
 import { DEADLINE_MS } from "../../devnet/waiting.ts";
 
-function configOf(fixture: Fixture): ConsensusConfig {
+function configOf(fixture: Fixture, sibling = "KUSAMA-2000"): ConsensusConfig {
   const { config, problems } = parseConsensusConfig(
     { readFile: () => assert.fail() },
     `
@@ -28,10 +28,10 @@ rpc_ws = "${fixture.hub.wsUrl}"
 state_machine = "KUSAMA-4009"
 signer = "0x${"11".repeat(32)}"
 [relayer]
-maximum_update_intervals = [[["KUSAMA-2000", "PAS0"], 3600]]
+maximum_update_intervals = [[["${sibling}", "PAS0"], 3600]]
 [sibling]
 type = "substrate"
-state_machine = "KUSAMA-2000"
+state_machine = "${sibling}"
 hashing = "Blake2"
 rpc_ws = "${fixture.chain.node.wsUrl}"
 consensus_state_id = "PAS0"
@@ -85,4 +85,14 @@ Deno.test("a hub of type grandpa: a parachain that the hub does not follow is re
   await runUntil(fixture, log, () => (fixture.knownOfHub ?? 0n) > first);
   assert.deepEqual([...log.events("error"), ...log.events("warn")], []);
   assert.equal(fixture.knownOfSibling, undefined);
+});
+
+Deno.test("a hub of type grandpa: a node of another parachain than the configured one is named by the check", async () => {
+  await using fixture = await Fixture.start();
+  const deps = { clock: systemClock, random: fixedRandomness(0), log: new RecordedLog() };
+  const { hub, proved, hubConsensus } = connectChains(deps, configOf(fixture, "KUSAMA-2001"));
+  const { followers = [], shared = [] } = hubConsensus ?? {};
+  const rows = await Promise.all(followers.map(({ check }) => check(never).catch(String)));
+  assert.match(JSON.stringify(rows), /the node is of KUSAMA-2000/);
+  await Promise.all([hub, ...proved, ...followers, ...shared].map((part) => part.close()));
 });

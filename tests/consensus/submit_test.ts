@@ -10,37 +10,31 @@ const id = idOf("EVM-1/ETH0");
 const never = new AbortController().signal;
 const badProof: Refusal = { code: "unspecified", detail: "BadProof" };
 
-interface Scene {
-  readonly clock: FakeClock;
-  readonly hub: MemoryTarget;
-  readonly log: RecordedLog;
-  readonly submit: (height?: bigint, signal?: AbortSignal) => Promise<ExtrinsicResult>;
-  /** An update that brings signers only. */
-  readonly submitSigners: () => Promise<ExtrinsicResult>;
-}
+class Scene {
+  readonly clock = new FakeClock();
+  readonly hub = new MemoryTarget({ clock: this.clock });
+  readonly log = new RecordedLog();
 
-function scene(): Scene {
-  const clock = new FakeClock();
-  const hub = new MemoryTarget({ clock });
-  const log = new RecordedLog();
-  hub.commitmentsOf.set(id.consensusStateId, id);
-  hub.setState(id.consensusStateId, firstState);
-  const submitHeight = (height: bigint | undefined, signal: AbortSignal): Promise<ExtrinsicResult> => {
+  constructor() {
+    this.hub.commitmentsOf.set(id.consensusStateId, id);
+    this.hub.setState(id.consensusStateId, firstState);
+  }
+
+  readonly submit = (height: bigint | undefined = 20n, signal = never): Promise<ExtrinsicResult> =>
+    this.#submit(height, signal);
+
+  /** An update that brings signers only. */
+  readonly submitSigners = (): Promise<ExtrinsicResult> => this.#submit(undefined, never);
+
+  #submit(height: bigint | undefined, signal: AbortSignal): Promise<ExtrinsicResult> {
     const client = { chain: id.stateMachine, consensusStateId: id.consensusStateId, commitmentId: id };
     const found = { proofs: [proofOf(height ?? 0n)], madeOn: firstState, height };
-    return submitUpdates({ clock, log, hub, client, found }, signal);
-  };
-  return {
-    clock,
-    hub,
-    log,
-    submit: (height = 20n, signal = never) => submitHeight(height, signal),
-    submitSigners: () => submitHeight(undefined, never),
-  };
+    return submitUpdates({ clock: this.clock, log: this.log, hub: this.hub, client, found }, signal);
+  }
 }
 
 Deno.test("submit: an update that the hub takes is in a block, with the heights that it stored", async () => {
-  const { hub, submit } = scene();
+  const { hub, submit } = new Scene();
   assert.deepEqual(await submit(), {
     kind: "accepted",
     block: 7n,
@@ -51,7 +45,7 @@ Deno.test("submit: an update that the hub takes is in a block, with the heights 
 });
 
 Deno.test("submit: nothing is asked or sent when the hub knows the height already", async () => {
-  const { hub, submit } = scene();
+  const { hub, submit } = new Scene();
   let tried = 0;
   hub.onTry = () => void tried++;
   hub.store(id, 21n);
@@ -60,7 +54,7 @@ Deno.test("submit: nothing is asked or sent when the hub knows the height alread
 });
 
 Deno.test("submit: a refusal of the question is reported and nothing is sent, unless another relayer was faster", async () => {
-  const { hub, submit } = scene();
+  const { hub, submit } = new Scene();
   hub.refusals.push(badProof);
   assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
   hub.refusals.push(badProof);
@@ -70,7 +64,7 @@ Deno.test("submit: a refusal of the question is reported and nothing is sent, un
 });
 
 Deno.test("submit: of two relayers that deliver the same signers the second is overtaken, not refused", async () => {
-  const { hub, submitSigners } = scene();
+  const { hub, submitSigners } = new Scene();
   const byOther = (): void => void hub.setState(id.consensusStateId, Uint8Array.of(2));
   hub.refusals.push(badProof);
   assert.deepEqual(await submitSigners(), { kind: "refused", refusal: badProof });
@@ -89,7 +83,7 @@ Deno.test("submit: of two relayers that deliver the same signers the second is o
 });
 
 Deno.test("submit: an update that does not fit any more after another one, lower than it, is overtaken", async () => {
-  const { hub, submit } = scene();
+  const { hub, submit } = new Scene();
   hub.refusals.push(badProof);
   hub.onTry = () => {
     hub.store(id, 15n);
@@ -101,7 +95,7 @@ Deno.test("submit: an update that does not fit any more after another one, lower
 });
 
 Deno.test("submit: where the pool has another's update instead of ours, that one's block is waited for", async () => {
-  const { clock, hub, submit } = scene();
+  const { clock, hub, submit } = new Scene();
   const inVain = Array.from({ length: 100 }, () => ({ kind: "unknown" as const }));
   hub.broadcasts.push({ kind: "alreadyKnown" });
   hub.plannedOutcomes.push(...inVain);
@@ -119,7 +113,7 @@ Deno.test("submit: where the pool has another's update instead of ours, that one
 });
 
 Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a loss", async () => {
-  const { hub, submit } = scene();
+  const { hub, submit } = new Scene();
   hub.broadcasts.push({ kind: "refused", refusal: badProof });
   assert.deepEqual(await submit(), { kind: "refused", refusal: badProof });
   hub.broadcasts.push({ kind: "underpriced" });
@@ -127,7 +121,7 @@ Deno.test("submit: the pool's refusal is a refusal, a pool that wants more is a 
 });
 
 Deno.test("submit: what is pending is asked for until a block has it, and the wait is not silent", async () => {
-  const { clock, hub, log, submit } = scene();
+  const { clock, hub, log, submit } = new Scene();
   hub.plannedOutcomes.push(...Array.from({ length: 200 }, () => ({ kind: "pending" as const })));
   const startMs = clock.now();
   const result = await clock.run(submit());
@@ -137,7 +131,7 @@ Deno.test("submit: what is pending is asked for until a block has it, and the wa
 });
 
 Deno.test("submit: an update that no block takes is given up after ten minutes", async () => {
-  const { clock, hub, submit } = scene();
+  const { clock, hub, submit } = new Scene();
   hub.plannedOutcomes.push(...Array.from({ length: 1_000 }, () => ({ kind: "pending" as const })));
   const startMs = clock.now();
   assert.deepEqual(await clock.run(submit()), { kind: "lost", reason: "in no block after 10 min" });
@@ -145,7 +139,7 @@ Deno.test("submit: an update that no block takes is given up after ten minutes",
 });
 
 Deno.test("submit: what left the pool is lost, or the hub has the height from another relayer", async () => {
-  const { hub, submit } = scene();
+  const { hub, submit } = new Scene();
   hub.plannedOutcomes.push({ kind: "unknown" });
   assert.deepEqual(await submit(), {
     kind: "lost",
@@ -163,7 +157,7 @@ Deno.test("submit: what left the pool is lost, or the hub has the height from an
 
 Deno.test("submit: a stopping program waits five seconds for what it has sent, and no longer", async () => {
   const stop = new AbortController();
-  const { clock, hub, submit } = scene();
+  const { clock, hub, submit } = new Scene();
   hub.plannedOutcomes.push({ kind: "pending" }, { kind: "pending" });
   const sent = submit(20n, stop.signal);
   await clock.settle();

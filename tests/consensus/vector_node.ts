@@ -54,9 +54,9 @@ export class VectorNode {
   }
 }
 
-/** Reads a file of the vectors folder by its name, e.g. `grandpa-accepted.json`. */
-export async function readVectors(name: string): Promise<VectorNode> {
-  return new VectorNode(
-    JSON.parse(await Deno.readTextFile(new URL(`../vectors/${name}`, import.meta.url))),
-  );
+const folder = new URL("../vectors/", import.meta.url);
+
+/** Reads a file of the vectors folder by its name without the ending, e.g. `grandpa-accepted`. */
+export function readVector(name: string): VectorNode {
+  return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`${name}.json`, folder))));
 }

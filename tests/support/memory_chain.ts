@@ -12,8 +12,7 @@ import {
   UnprovableKeyError,
 } from "../../src/core/chains/proofs.ts";
 import type { GasQuote, PaidFees } from "../../src/core/chains/fees.ts";
-import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { CheckRow } from "../../src/core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../../src/core/checks/check_row.ts";
 import {
   type AcceptedSimulation,
   type BroadcastResult,
@@ -189,8 +188,8 @@ export class MemoryChain extends MemoryReads implements Chain {
     return false;
   }
 
-  planChecks(): ChainChecks {
-    return { jobs: [] };
+  planChecks(): readonly CheckJob[] {
+    return [];
   }
 
   check(_hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckRow[]> {

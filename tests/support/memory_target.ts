@@ -1,6 +1,5 @@
 /** A target of consensus updates in memory: what a hub keeps of clients and commitments, and what it takes. */
-import type { ChainChecks } from "../../src/core/chains/chain_checks.ts";
-import type { CheckRow } from "../../src/core/checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../../src/core/checks/check_row.ts";
 import type { BroadcastResult, Refusal, SignedSubmission } from "../../src/core/chains/submission.ts";
 import type {
   ConsensusClientView,
@@ -207,8 +206,8 @@ export class MemoryTarget implements ConsensusTarget {
     return this.fault === undefined ? Promise.resolve(value) : Promise.reject(this.fault);
   }
 
-  planChecks(): ChainChecks {
-    return { jobs: [] };
+  planChecks(): readonly CheckJob[] {
+    return [];
   }
 
   check(): Promise<readonly CheckRow[]> {

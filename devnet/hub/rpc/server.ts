@@ -21,7 +21,7 @@ import { untilAborted } from "../../waiting.ts";
 /** Replaces the result of a call. */
 export type AnswerHook = (call: IncomingCall, result: unknown) => unknown;
 
-/** How a node behaves; looked at anew for each call. */
+/** How a node behaves; looked at again for each call. */
 export interface RpcHooks {
   /** Decides about every call; undefined: all pass. */
   fault: FaultHook | undefined;

@@ -88,14 +88,6 @@ export const metadataApi: Readonly<Record<string, (metadata: Uint8Array, args: U
     Option(bytes).enc(decodeStrict(u32, args, "arguments") === 14 ? metadata : undefined),
 };
 
-interface CallInput {
-  readonly node: HubNode;
-  readonly args: Uint8Array;
-  readonly state: Snapshot;
-}
-
-type RuntimeCall = (call: CallInput) => Uint8Array;
-
 /** What a node answers when the runtime cannot be executed. */
 export function executionFailed(why: string): RpcError {
   return new RpcError(4003, `Client error: Execution failed: ${why}`);
@@ -111,19 +103,17 @@ function callRuntime(
   const state = clientErrors(() => node.chain.stateOf(block));
   const trap = (): Error => executionFailed(`Execution aborted due to trap in ${method}`);
   return converted(ScaleError, trap, () => {
-    if (Object.hasOwn(metadataApi, method)) {
-      return metadataApi[method]?.(node.runtime.metadataAfter(block.header.number).bytes, args) ?? args;
+    if (method === "TaggedTransactionQueue_validate_transaction") {
+      return validateTransaction(node, args, state);
     }
-    const call = Object.hasOwn(runtimeCalls, method) ? runtimeCalls[method] : undefined;
-    if (call === undefined) throw executionFailed(`Exported method ${method} is not found`);
-    return call({ node, args, state });
+    if (method === "IsmpRuntimeApi_host_state_machine") {
+      return stateMachineCodec.enc(node.identity.stateMachine);
+    }
+    const ofMetadata = Object.hasOwn(metadataApi, method) ? metadataApi[method] : undefined;
+    if (ofMetadata === undefined) throw executionFailed(`Exported method ${method} is not found`);
+    return ofMetadata(node.runtime.metadataAfter(block.header.number).bytes, args);
   });
 }
-
-const runtimeCalls: Readonly<Record<string, RuntimeCall>> = {
-  TaggedTransactionQueue_validate_transaction: validateTransaction,
-  IsmpRuntimeApi_host_state_machine: ({ node }) => stateMachineCodec.enc(node.identity.stateMachine),
-};
 
 const validTransactionCodec = Struct({
   priority: u64,
@@ -133,7 +123,7 @@ const validTransactionCodec = Struct({
 });
 
 /** Arguments: source (0 to 2), extrinsic with its length, block hash. */
-function validateTransaction({ node, args, state }: Parameters<RuntimeCall>[0]): Uint8Array {
+function validateTransaction(node: HubNode, args: Uint8Array, state: Snapshot): Uint8Array {
   if ((args[0] ?? 3) > 2 || args.length < 34) throw new ScaleError("invalid", "arguments");
   const extrinsic = args.slice(1, args.length - 32);
   try {

@@ -15,11 +15,11 @@ export type FindContract = (signal: AbortSignal) => Promise<Address | undefined>
 export interface SectionEndpoints {
   /** Chain of the section. */
   readonly chain: StateMachine;
-  /** Chain that the endpoints serve: of a rollup's L1 another one. */
-  readonly serves: StateMachine;
+  /** Chain that the endpoints serve where it is another one: the L1 of a rollup. */
+  readonly serves?: StateMachine;
   readonly urls: readonly EndpointUrl[];
-  /** Key of the configuration. */
-  readonly key: string;
+  /** Key of the configuration. Default `rpc_urls`. */
+  readonly key?: string;
   /** Contract whose logs are read there; absent: none are. */
   readonly logsOf?: Address | FindContract | undefined;
   /** Contract whose state is proved there, and the chain as the hub knows it; absent: nothing is proved. */
@@ -30,11 +30,11 @@ export interface SectionEndpoints {
   } | undefined;
 }
 
-/** Creates the checks; the result lists those of one round. */
+/** Creates the checks. */
 export function checkEvmEndpoints(
   deps: EvmEndpointSetDeps,
-  { chain, serves, urls, key, logsOf, proofs }: SectionEndpoints,
-): () => readonly CheckJob[] {
+  { chain, serves = chain, urls, key = "rpc_urls", logsOf, proofs }: SectionEndpoints,
+): readonly CheckJob[] {
   const { clock } = deps;
   const endpoints = createEvmEndpointSet(deps, { stateMachine: serves, urls });
   const endpointJob: CheckJob = {
@@ -46,7 +46,7 @@ export function checkEvmEndpoints(
       return await checkEndpoints(endpoints, options, signal);
     },
   };
-  if (proofs === undefined) return () => [endpointJob];
+  if (proofs === undefined) return [endpointJob];
   const proofJob: CheckJob = {
     chain,
     check: "state_proof",
@@ -57,5 +57,5 @@ export function checkEvmEndpoints(
       return await createTrieProbe({ clock, chain, endpoints, host })(height, signal);
     },
   };
-  return () => [endpointJob, proofJob];
+  return [endpointJob, proofJob];
 }

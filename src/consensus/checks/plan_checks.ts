@@ -22,7 +22,6 @@ export interface CheckSubjects extends Connections {
 /** Lists the checks of one round: the hub, the chains, the followers, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, proved, hubConsensus, configured, config } = subjects;
-  const ofHub = hub.planChecks();
   const followers = hubConsensus?.followers ?? [];
   const unlimited = config.relayer.maximumDailyLoss !== undefined ? [] : followers;
   const losses = unlimited.flatMap(({ client: { isFree, route: { target: chain } } }): CheckRow[] => {
@@ -37,10 +36,10 @@ export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const account = toHex(sr25519PublicKey(fromHex(signer.reveal())));
   const found = `${account} signs updates and earns their rewards`;
   return [
-    ...ofHub.jobs,
+    ...hub.planChecks(),
     ...knownRows([about(stateMachine).ok("signer", found)]),
     ...proved.flatMap((prover) => planProver(hub, prover)),
-    ...subjects.planEndpointChecks?.() ?? [],
+    ...subjects.endpointChecks ?? [],
     ...followers.flatMap((follower) => follower.planChecks?.() ?? []),
     ...knownRows(losses),
     ...others,

@@ -2,7 +2,7 @@
  * `prove`: advances one light client now: builds and verifies an update, says what it contains and what it costs, and
  * submits it. In the running relayer it has the light client's turn, so that its worker and this never work on it at once.
  */
-import type { NamedSection } from "../../core/commands/chain_name.ts";
+import type { NamedSection } from "../../core/config/chain_names.ts";
 import { CommandRefusal, isFault } from "../../core/commands/command.ts";
 import { formatDecimal } from "../../core/encoding/bytes.ts";
 import type { Clock } from "../../core/runtime/clock.ts";

@@ -3,9 +3,9 @@
  * Source: docs/specification.md, "Consensus relayer configuration". Start reading at {@link ConsensusConfig}.
  */
 import { optional, required, type SectionValues, withDefault } from "../../core/config/schema.ts";
+import type { NamedSection } from "../../core/config/chain_names.ts";
 import { type NotifyConfig, notifySection } from "../../core/config/chains.ts";
 import type { ConfigFiles } from "../../core/config/toml.ts";
-import type { StateMachine } from "../../core/ismp/state_machine.ts";
 import { boolean, oneOf, positiveAmount } from "../../core/config/values.ts";
 import {
   CHAIN_TYPES,
@@ -42,16 +42,10 @@ export interface ConsensusHubConfig {
   readonly substrate: HubSubstrateConfig;
 }
 
-/** A chain by the name of its section. */
-interface NamedChain {
-  readonly section: string;
-  readonly stateMachine: StateMachine;
-}
-
 /** Sections of chains with the names that the operator gave them, the hub's first. */
 export function provableSections(
   { hub, chains }: Pick<ConsensusConfig, "hub" | "chains">,
-): readonly NamedChain[] {
+): readonly NamedSection[] {
   return [{ section: hub.section, stateMachine: hub.substrate.stateMachine }, ...chains];
 }
 

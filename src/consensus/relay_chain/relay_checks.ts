@@ -39,12 +39,12 @@ type CheckedRelay = Pick<
   | "close"
 >;
 
-/** Creates the checks; the result lists those of one round. */
+/** Creates the check. */
 export function checkRelayNode(
   clock: Clock,
   open: () => CheckedRelay,
   options: RelayCheckOptions,
-): () => readonly CheckJob[] {
+): CheckJob {
   const { chain, proves } = options;
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
     const relay = open();
@@ -55,7 +55,7 @@ export function checkRelayNode(
       await relay.close();
     }
   };
-  return () => [{ chain, check: typeof proves === "string" ? proves : "state_proof", run }];
+  return { chain, check: typeof proves === "string" ? proves : "state_proof", run };
 }
 
 /** What one round needs. */

@@ -110,7 +110,7 @@ function checkRollup(
   deps: Pick<ProverContext, "clock" | "randomness" | "fetch" | "hub">,
   { stateMachine: chain, rpcUrls, host }: RollupSection,
   contracts: { readonly l1: Address | FindContract; readonly l2: Address | undefined },
-): () => readonly CheckJob[] {
+): readonly CheckJob[] {
   const { hub } = deps;
   const { l1StateMachine: serves, l1ConsensusStateId: consensusStateId } = host;
   const ofL1 = checkEvmEndpoints(deps, {
@@ -123,12 +123,10 @@ function checkRollup(
   });
   const ofL2 = checkEvmEndpoints(deps, {
     chain,
-    serves: chain,
     urls: rpcUrls,
-    key: "rpc_urls",
     proofs: contracts.l2 && { account: contracts.l2, of: { stateMachine: chain, consensusStateId }, hub },
   });
-  return () => [...ofL1(), ...ofL2()];
+  return [...ofL1, ...ofL2];
 }
 
 /** Decodes the address of a contract. @throws {ScaleError} */

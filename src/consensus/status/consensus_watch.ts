@@ -126,7 +126,7 @@ export interface PlannedRoute extends UpdateRoute {
 const MAX_FAILURES = 64;
 
 /** Remembers all routes. */
-export class LightClientBoard implements UpdateObserver {
+class LightClientBoard implements UpdateObserver {
   readonly #clock: Pick<Clock, "now">;
   readonly #registry: MetricRegistry;
   readonly #routes = new Map<string, RouteReading>();

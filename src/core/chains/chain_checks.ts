@@ -1,8 +1,8 @@
 /** Checks of a chain for the operator, as the adapters list them: one list per round. */
-import { about, type CheckJob, type CheckRow } from "../checks/check_row.ts";
+import { about, type CheckRow } from "../checks/check_row.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
 import { formatDuration } from "../runtime/text_table.ts";
-import type { ChainGas } from "./fees.ts";
+import type { RouterReader } from "../pricing/price_quote.ts";
 import type { AccountNonces } from "./replacement.ts";
 
 /** What the checks of a chain need of the hub. */
@@ -12,13 +12,10 @@ export interface ChainCheckContext {
   readonly fetchKnownHeight: (signal: AbortSignal) => Promise<bigint | undefined>;
   /** Compares the nonces of our account with those that the program has used; absent: they are not read. */
   readonly judgeNonces?: ((nonces: AccountNonces) => CheckRow) | undefined;
-}
-
-/** Checks of a chain in one round. */
-export interface ChainChecks {
-  readonly jobs: readonly CheckJob[];
-  /** Price of the native token by the host's router, as {@link ChainGas} reads it; absent: there is no router. */
-  readonly fetchRouterPrice?: ChainGas["fetchRouterPrice"];
+  /** Asks the sources of the native token's price, of which the host's router is one; absent: none is needed. */
+  readonly checkPrices?:
+    | ((router: RouterReader, signal: AbortSignal) => Promise<readonly CheckRow[]>)
+    | undefined;
 }
 
 /** Age of the newest height above which its light client counts as stale, seconds: rollups are updated hourly. */

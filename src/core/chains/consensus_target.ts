@@ -9,8 +9,7 @@ import type {
   StateMachineHeight,
   StateMachineId,
 } from "../ismp/state_machine.ts";
-import type { ChainChecks } from "./chain_checks.ts";
-import type { CheckRow } from "../checks/check_row.ts";
+import type { CheckJob, CheckRow } from "../checks/check_row.ts";
 import type { Refusal, Sender, SignedSubmission, SubmissionOutcome } from "./submission.ts";
 
 /** Light client of the target at one block. */
@@ -90,7 +89,7 @@ export interface ConsensusTarget {
   readonly outcomes: UpdateOutcomes;
 
   /** Lists the checks for the operator of one round. */
-  planChecks(): ChainChecks;
+  planChecks(): readonly CheckJob[];
   /** Compares the node with the configuration. */
   check(signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Closes connections. The target must not be used afterwards. */

@@ -6,8 +6,8 @@
 import type { Signature } from "../ismp/fees.ts";
 import type { SignedMessage } from "../ismp/signed_messages.ts";
 import type { StateMachineId } from "../ismp/state_machine.ts";
-import type { ChainCheckContext, ChainChecks } from "./chain_checks.ts";
-import type { CheckRow } from "../checks/check_row.ts";
+import type { ChainCheckContext } from "./chain_checks.ts";
+import type { CheckJob, CheckRow } from "../checks/check_row.ts";
 import type { HubLightClient } from "./hub_client.ts";
 import type { Replacement } from "./replacement.ts";
 import type { Outcomes, Sender, Simulator } from "./submission.ts";
@@ -55,7 +55,7 @@ export interface Chain {
   readonly gates: ModuleGates | undefined;
 
   /** Lists the checks for the operator of one round. */
-  planChecks(context: ChainCheckContext): ChainChecks;
+  planChecks(context: ChainCheckContext): readonly CheckJob[];
   /** Compares the endpoint(s) with the configuration; called once before anything else. */
   check(hub: StateMachineId, signal: AbortSignal): Promise<readonly CheckRow[]>;
   /** Signs a message with our key of this chain, in the form that the hub verifies. @throws without a key */

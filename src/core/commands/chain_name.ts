@@ -1,14 +1,9 @@
 /** Chains as operators name them: by their section of the configuration, or as a state machine. Pure. */
+import type { NamedSection } from "../config/chain_names.ts";
 import { recover } from "../encoding/coded_error.ts";
 import { nearestWord } from "../config/spelling.ts";
 import { IdentifierError, parseStateMachine, type StateMachine } from "../ismp/state_machine.ts";
 import { CommandRefusal } from "./command.ts";
-
-/** A section of the configuration about a chain. */
-export interface NamedSection {
-  readonly section: string;
-  readonly stateMachine: StateMachine;
-}
 
 /** Finds the chain that a text names. @throws {CommandRefusal} that lists the names, where it is none. */
 export function findChain(sections: readonly NamedSection[], text: string): StateMachine {

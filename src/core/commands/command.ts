@@ -164,10 +164,10 @@ export function nothingWritten(why: string): CommandRefusal {
   return new CommandRefusal(`${why}; nothing was written`);
 }
 
-/** Writes a new file. @param mayExist true: a file that is there is left as it is @throws {CommandRefusal} */
-export function writeNew({ env }: StandaloneRun, path: string, text: string, mayExist = false): void {
+/** Writes a new file. @throws {CommandRefusal} */
+export function writeNew({ env }: StandaloneRun, path: string, text: string): void {
   try {
-    if (env.writeNewFile(path, text) || mayExist) return;
+    if (env.writeNewFile(path, text)) return;
   } catch (error) {
     throw error instanceof Error ? nothingWritten(`${path} cannot be written: ${fileFailure(error)}`) : error;
   }

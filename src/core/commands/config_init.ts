@@ -6,6 +6,7 @@ import type { InitChain } from "../config/commented_file.ts";
 import type { Checked } from "../config/diagnostics.ts";
 import { KEYSTORE_PREFIX, REMOTE_PREFIX, shownText } from "../config/redact.ts";
 import { nearestWord } from "../config/spelling.ts";
+import { fileFailure } from "../config/toml.ts";
 import { readUrl } from "../config/values.ts";
 import { dirname } from "node:path";
 
@@ -68,10 +69,19 @@ function initialize(run: StandaloneRun, options: InitOptions): void {
     chains: chains.map((chain) => completeChain(run, options, chain)),
   });
   writeNew(run, out, text);
-  writeNew(run, `${dirname(out)}/${run.program}.schema.json`, run.file.writeJsonSchema(), true);
   run.print(`${out} is written`);
+  writeSchema(run, `${dirname(out)}/${run.program}.schema.json`);
   if (blanks.length > 0) run.print(`To be filled in: ${blanks.join(", ")}`);
   run.print(`Then: ${run.program} --config=${out} config check`);
+}
+
+/** Writes what editors read beside the file, which is of use without it; one that is there stays. */
+function writeSchema({ env, file, printError }: StandaloneRun, path: string): void {
+  try {
+    env.writeNewFile(path, file.writeJsonSchema());
+  } catch (error) {
+    printError(`${path} cannot be written: ${fileFailure(error)}; editors will not check the file`);
+  }
 }
 
 /** @throws {CommandRefusal} where options do not fit each other */

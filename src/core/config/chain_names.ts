@@ -1,24 +1,25 @@
 /** Names of chains as the operator wrote them: the sections of the configuration. */
+import type { StateMachine } from "../ismp/state_machine.ts";
 
 /** Section of one chain. */
-interface NamedSection {
+export interface NamedSection<Machine extends string = StateMachine> {
   readonly section: string;
-  readonly stateMachine: string;
+  readonly stateMachine: Machine;
 }
 
 /** What identifiers of state machines look like, e.g. `EVM-1`, `KUSAMA-4009`, `SUBSTRATE-cere`. */
-const IDENTIFIER = /\b(?:EVM|POLKADOT|KUSAMA|SUBSTRATE|TENDERMINT)-[0-9A-Za-z]+\b/g;
+const IDENTIFIER = /\b(?:EVM|POLKADOT|KUSAMA|SUBSTRATE|TNDRMINT)-[0-9A-Za-z]+\b/g;
 
 /** Puts names into texts that identify chains. A chain that is not configured keeps its identifier. */
 export class ChainNames {
   #names: ReadonlyMap<string, string> = new Map();
 
-  constructor(sections: readonly NamedSection[] = []) {
+  constructor(sections: readonly NamedSection<string>[] = []) {
     this.set(sections);
   }
 
   /** Replaces all names: the configuration was read again. */
-  set(sections: readonly NamedSection[]): void {
+  set(sections: readonly NamedSection<string>[]): void {
     this.#names = new Map(sections.map(({ section, stateMachine }) => [stateMachine, section]));
   }
 

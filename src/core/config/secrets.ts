@@ -3,7 +3,9 @@
  * Web3Signer that holds it), and API keys. Nothing of a secret or of such a path is ever part of a message: a mistyped
  * key looks like a path.
  */
+import { ristretto255 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { bytesToNumberLE } from "@noble/curves/utils.js";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { toEvmAddress } from "../ismp/signed_messages.ts";
 import type { Checked, EffectiveValue, Statement } from "./diagnostics.ts";
@@ -16,13 +18,12 @@ import { type ConfigFiles, describeExposure, readTextFile, type TomlTable } from
 /** A private key, or who holds it. */
 export type EvmSigner = Secret<Hex> | RemoteSigner;
 
+const { Fn } = ristretto255.Point;
+
 /** Name of the key for a keystore's password. */
 const PASSWORD_KEY = "keystore_password_file";
 /** Name of the key for the account of a Web3Signer. */
 const ADDRESS_KEY = "signer_address";
-
-/** Order of the Ristretto group (RFC 9496, section 4.1). */
-const RISTRETTO_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 
 const HOLDERS = `(32 bytes as hex), the path of a file that holds one`;
 const EXPECTED: Readonly<Record<AccountKind, string>> = {
@@ -149,7 +150,8 @@ function checkKey(account: AccountKind, bytes: Uint8Array): Checked<Secret<Hex>>
     return { found: `${length} byte${length === 1 ? "" : "s"} of hex` };
   }
   if (account === "substrate") {
-    const isKey = length === 32 || isScalar(bytes.subarray(0, 32));
+    // 64 bytes begin with a canonical, non-zero scalar of the group.
+    const isKey = length === 32 || Fn.isValidNot0(bytesToNumberLE(bytes.subarray(0, 32)));
     return isKey ? { value: key } : { found: "64 bytes that are not an expanded sr25519 key" };
   }
   if (!secp256k1.utils.isValidSecretKey(bytes)) {
@@ -167,12 +169,6 @@ export function readKey(account: AccountKind, text: string): Checked<Secret<Hex>
   if (!/^[0-9a-fA-F]+$/.test(digits)) return { found: "other characters than hex digits" };
   if (digits.length % 2 !== 0) return { found: `${digits.length} hex digits` };
   return checkKey(account, fromHex(digits));
-}
-
-/** True for a canonical, non-zero scalar in little-endian bytes. */
-function isScalar(bytes: Uint8Array): boolean {
-  const value = BigInt(toHex(bytes.toReversed()));
-  return value > 0n && value < RISTRETTO_ORDER;
 }
 
 /** An API key; an empty text means that there is none. */

@@ -80,10 +80,8 @@ export function quotedKey(key: string): string {
 /** Turns a syntax tree into values and lines. The parser has refused keys that are defined twice. */
 class DocumentBuilder {
   readonly #root: TomlTable = emptyTable();
-  /** Where a key is written out. */
+  /** Where a key is written out, in the order of the file. */
   readonly #written = new Map<string, number>();
-  /** Where a table is first implied by a longer key, e.g. `a` by `[a.b]`. */
-  readonly #implied = new Map<string, number>();
 
   build(program: AST.TOMLProgram): TomlDocument {
     for (const node of program.body[0].body) {
@@ -98,7 +96,9 @@ class DocumentBuilder {
       table: this.#root,
       lineOf: (path) => {
         const name = JSON.stringify(path);
-        return this.#written.get(name) ?? this.#implied.get(name);
+        // A table may only be implied by a longer key, `a` by `[a.b]`.
+        const below = `${name.slice(0, -1)},`;
+        return this.#written.get(name) ?? this.#written.entries().find(([key]) => key.startsWith(below))?.[1];
       },
     };
   }
@@ -130,10 +130,6 @@ class DocumentBuilder {
   #note(path: KeyPath, { loc }: AST.TOMLNode): void {
     const name = JSON.stringify(path);
     if (!this.#written.has(name)) this.#written.set(name, loc.start.line);
-    for (let length = 1; length < path.length; length++) {
-      const prefix = JSON.stringify(path.slice(0, length));
-      if (!this.#implied.has(prefix)) this.#implied.set(prefix, loc.start.line);
-    }
   }
 }
 

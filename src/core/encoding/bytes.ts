@@ -149,12 +149,7 @@ export function parseDecimal(text: string, decimals: number): bigint | undefined
 }
 
 /** `amount` / 10^`decimals` as text; exact, no trailing zeros. */
-export function formatDecimal(amount: bigint, decimals: number): string {
-  const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, "0");
-  const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, "");
-  return `${amount < 0n ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
-}
+export { formatUnits as formatDecimal } from "viem/utils";
 
 /** `amount` with `from` decimals as one with `to` decimals; rounds down where digits are lost. */
 export function rescale(amount: bigint, from: number, to: number): bigint {

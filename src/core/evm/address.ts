@@ -2,14 +2,12 @@
  * Addresses of EVM accounts: lower-case hex text in this folder, 20 bytes in ISMP types.
  */
 import { enhanceCodec } from "scale-ts";
+import { zeroAddress } from "viem";
 import { fromHex, type Hex, toHex } from "../encoding/bytes.ts";
 import { type Codec, fixedBytes } from "../encoding/scale.ts";
 
 /** 20 bytes as `0x` and 40 lower-case hex digits. */
 export type Address = Hex;
-
-/** Address that means "none" in host storage. */
-const zeroAddress: Address = "0x0000000000000000000000000000000000000000";
 
 /** Checked constructor; normalizes the letter case without checking an EIP-55 checksum. @throws {RangeError} */
 export function toAddress(value: Uint8Array | string): Address {
@@ -18,7 +16,7 @@ export function toAddress(value: Uint8Array | string): Address {
   return toHex(bytes);
 }
 
-/** The address, or undefined for the zero address. */
+/** The address, or undefined for the zero address, which means "none" in host storage. */
 export function presentAddress(value: string): Address | undefined {
   const address = toAddress(value);
   return address === zeroAddress ? undefined : address;

@@ -99,39 +99,37 @@ interface EventShape<Value> {
   readonly fields: readonly string[];
 }
 
-function shapeOf<Fields extends z.ZodRawShape>(fields: Fields): EventShape<z.output<z.ZodObject<Fields>>> {
-  return { schema: z.object(fields), fields: Object.keys(fields) };
+function shapeOf<Fields extends z.ZodRawShape, Value>(
+  fields: Fields,
+  convert: (value: z.output<z.ZodObject<Fields>>) => Value,
+): EventShape<Value> {
+  return { schema: converted(z.object(fields), convert), fields: Object.keys(fields) };
 }
 
-function convertedShape<In, Out>(
-  { schema, fields }: EventShape<In>,
-  convert: (value: In) => Out,
-): EventShape<Out> {
-  return { schema: converted(schema, convert), fields };
-}
+const asItIs = <Value>(value: Value): Value => value;
 
-const post = convertedShape(
-  shapeOf({ ...requestFields, to: hexBytes, body: hexBytes }),
+const post = shapeOf(
+  { ...requestFields, to: hexBytes, body: hexBytes },
   ({ timeoutTimestamp, ...rest }): PostRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
 );
-const get = convertedShape(
-  shapeOf({ ...requestFields, keys: z.array(hexBytes), height: u64, context: hexBytes }),
+const get = shapeOf(
+  { ...requestFields, keys: z.array(hexBytes), height: u64, context: hexBytes },
   ({ timeoutTimestamp, ...rest }): GetRequest => ({ ...rest, timeoutTimestampSec: timeoutTimestamp }),
 );
-const handled = shapeOf({ commitment: hash, relayer: hexBytes });
-const timeoutHandled = shapeOf({ commitment: hash, source: stateMachine, dest: stateMachine });
+const handled = shapeOf({ commitment: hash, relayer: hexBytes }, asItIs);
+const timeoutHandled = shapeOf({ commitment: hash, source: stateMachine, dest: stateMachine }, asItIs);
 
 const eventShapes: {
   readonly [Tag in IsmpEvent["tag"]]: EventShape<Extract<IsmpEvent, { readonly tag: Tag }>["value"]>;
 } = {
-  StateMachineUpdated: convertedShape(
-    shapeOf({ state_machine_id: stateMachineIdSchema, latest_height: u64 }),
+  StateMachineUpdated: shapeOf(
+    { state_machine_id: stateMachineIdSchema, latest_height: u64 },
     (value) => ({ stateMachineId: value.state_machine_id, latestHeight: value.latest_height }),
   ),
-  StateCommitmentVetoed: shapeOf({ height: stateMachineHeightSchema, fisherman: hexBytes }),
+  StateCommitmentVetoed: shapeOf({ height: stateMachineHeightSchema, fisherman: hexBytes }, asItIs),
   PostRequest: post,
   GetRequest: get,
-  GetResponse: shapeOf({ get: get.schema, values: z.array(storageValueSchema) }),
+  GetResponse: shapeOf({ get: get.schema, values: z.array(storageValueSchema) }, asItIs),
   PostRequestHandled: handled,
   GetRequestHandled: handled,
   PostRequestTimeoutHandled: timeoutHandled,

@@ -3,12 +3,12 @@
  * The proof and its SCALE form are in `../ismp/proof.ts`. Start at {@link readEvmState}.
  */
 import type { Hash256, Hex } from "../encoding/bytes.ts";
-import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
+import { fromHex, keccak256, toHash256, toHex } from "../encoding/bytes.ts";
 import { CodedError, mapError } from "../encoding/coded_error.ts";
 import { locateSlot } from "../evm/host_storage.ts";
 import type { EvmStateProof } from "../ismp/proof.ts";
 import { TrieError, TrieNodes } from "./trie_nodes.ts";
-import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia, type RlpItem } from "./patricia.ts";
+import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia } from "./patricia.ts";
 
 /**
  * Reason why the hub refuses a state proof; names follow polytope-labs/hyperbridge: modules/ismp/state-machines/evm.
@@ -52,14 +52,6 @@ export interface AccountProofAnswer {
   readonly storageProof: readonly { readonly proof: readonly string[] }[];
 }
 
-/** An account of the state trie. */
-export interface EvmAccount {
-  readonly nonce: bigint;
-  readonly balance: bigint;
-  readonly storageRoot: Hash256;
-  readonly codeHash: Hash256;
-}
-
 /**
  * Packs `eth_getProof` answers taken at one block into one proof: account nodes in the order of the answers, storage
  * nodes sorted, both without repetitions. Several answers for one address are joined; an answer without slots adds no
@@ -88,16 +80,16 @@ export function buildEvmStateProof(answers: readonly AccountProofAnswer[]): EvmS
 }
 
 /**
- * The account of `address` under `stateRoot`, or `undefined` when the nodes show that there is none.
+ * The storage root of the account of `address` under `stateRoot`, or `undefined` when the nodes show that there is none.
  * @throws {EvmProofError} invalid_account_proof, account_malformed.
  */
-export function readEvmAccount(
+export function readAccountRoot(
   accountNodes: Iterable<Uint8Array>,
   stateRoot: Hash256,
   address: Uint8Array,
-): EvmAccount | undefined {
+): Hash256 | undefined {
   const leaf = readTrie("invalid_account_proof", new TrieNodes(accountNodes, keccak256), stateRoot, address);
-  return leaf === undefined ? undefined : decodeAccount(leaf);
+  return leaf === undefined ? undefined : decodeStorageRoot(leaf);
 }
 
 /**
@@ -130,7 +122,7 @@ export function readEvmState(
   const accountNodes = new TrieNodes(proof.contractProof, keccak256);
   const values = new Map<Hex, Uint8Array | undefined>();
   for (const [contract, nodes] of proof.storageProof) {
-    const { storageRoot } = decodeAccount(requireAccountLeaf(accountNodes, stateRoot, fromHex(contract)));
+    const storageRoot = decodeStorageRoot(requireAccountLeaf(accountNodes, stateRoot, fromHex(contract)));
     const storageNodes = new TrieNodes(nodes, keccak256);
     for (const { key, slot } of slots.get(contract) ?? []) {
       values.set(toHex(key), readTrie("storage_unreadable", storageNodes, storageRoot, slot));
@@ -138,7 +130,7 @@ export function readEvmState(
   }
   for (const address of accounts) {
     const leaf = requireAccountLeaf(accountNodes, stateRoot, address);
-    decodeAccount(leaf);
+    decodeStorageRoot(leaf);
     values.set(toHex(address), leaf);
   }
   return values;
@@ -189,34 +181,23 @@ function requireAccountLeaf(bag: TrieNodes, stateRoot: Hash256, address: Uint8Ar
   return leaf;
 }
 
-function decodeAccount(leaf: Uint8Array): EvmAccount {
+/** Reads the storage root of an account, whose other fields must be what the hub accepts, too. */
+function decodeStorageRoot(leaf: Uint8Array): Hash256 {
   const item = mapError(
     TrieError,
     () => decodeRlp(leaf),
     (cause) => new EvmProofError("account_malformed", { cause }),
   );
-  if (!Array.isArray(item) || item.length !== 4) throw new EvmProofError("account_malformed");
-  const [nonce, balance, storageRoot, codeHash] = item;
-  return {
-    nonce: decodeUint(nonce, 8),
-    balance: decodeUint(balance, 32),
-    storageRoot: decodeHash(storageRoot),
-    codeHash: decodeHash(codeHash),
-  };
+  const items = Array.isArray(item) && item.length === 4 ? item : [];
+  const fields = items.filter((field) => field instanceof Uint8Array);
+  const [nonce, balance, storageRoot, codeHash] = fields;
+  const isAccount = fields.length === 4 && isUint(nonce, 8) && isUint(balance, 32) && codeHash?.length === 32;
+  if (!isAccount || storageRoot?.length !== 32) throw new EvmProofError("account_malformed");
+  return toHash256(storageRoot);
 }
 
-function decodeUint(item: RlpItem | undefined, maxBytes: number): bigint {
-  if (item === undefined || Array.isArray(item) || item.length > maxBytes || item[0] === 0) {
-    throw new EvmProofError("account_malformed");
-  }
-  return BigInt(toHex(concatBytes(Uint8Array.of(0), item)));
-}
-
-function decodeHash(item: RlpItem | undefined): Hash256 {
-  if (item === undefined || Array.isArray(item) || item.length !== 32) {
-    throw new EvmProofError("account_malformed");
-  }
-  return toHash256(item);
+function isUint(bytes: Uint8Array | undefined, maxBytes: number): boolean {
+  return bytes !== undefined && bytes.length <= maxBytes && bytes[0] !== 0;
 }
 
 /** Adds the nodes of proofs that begin alike. @throws {EvmProofError} malformed_answer. */

@@ -86,19 +86,19 @@ export function calculateMmrRoot(
   leafCount: bigint,
 ): Hash256 {
   checkLeaves(leaves, leafCount);
-  const source = new ItemSource(items);
+  const left = [...items];
   const peaks: Uint8Array[] = [];
   let used = 0;
   for (const subtree of toSubtrees(leafCount)) {
     const end = subtree.start + (1n << BigInt(subtree.height));
     const first = used;
     while ((leaves[used]?.index ?? end) < end) used++;
-    if (used > first) peaks.push(climb(leaves.slice(first, used), subtree, source));
-    else if (source.isEmpty) break;
-    else peaks.push(source.next());
+    if (used > first) peaks.push(climb(leaves.slice(first, used), subtree, left));
+    else if (left.length === 0) break;
+    else peaks.push(nextItem(left));
   }
   if (used < leaves.length) throw new MmrError("OutOfBoundsLeaves");
-  if (!source.isEmpty) throw new MmrError("UnconsumedProof");
+  if (left.length > 0) throw new MmrError("UnconsumedProof");
   return toHash256(bagPeaks(peaks));
 }
 
@@ -126,28 +126,15 @@ function checkLeaves(leaves: readonly MmrLeaf[], leafCount: bigint): void {
   }
 }
 
-/** Reader of the items of a proof, in order. */
-class ItemSource {
-  readonly #items: readonly Hash256[];
-  #offset = 0;
-
-  constructor(items: readonly Hash256[]) {
-    this.#items = items;
-  }
-
-  get isEmpty(): boolean {
-    return this.#offset >= this.#items.length;
-  }
-
-  next(): Uint8Array {
-    const item = this.#items[this.#offset++];
-    if (item === undefined) throw new MmrError("ProofExhausted");
-    return hashBytes(item);
-  }
+/** Takes the next item of a proof. */
+function nextItem(left: Hash256[]): Uint8Array {
+  const item = left.shift();
+  if (item === undefined) throw new MmrError("ProofExhausted");
+  return hashBytes(item);
 }
 
-/** Top hash of a subtree from its wanted leaves (at least one) and the siblings that `source` supplies. */
-function climb(leaves: readonly MmrLeaf[], subtree: Subtree, source: ItemSource): Uint8Array {
+/** Top hash of a subtree from its wanted leaves (at least one) and the siblings that `left` supplies. */
+function climb(leaves: readonly MmrLeaf[], subtree: Subtree, left: Hash256[]): Uint8Array {
   let level = leaves.map(({ index, hash }) => ({ offset: index - subtree.start, hash: hashBytes(hash) }));
   for (let height = 0; height < subtree.height; height++) {
     const parents: typeof level = [];
@@ -157,7 +144,7 @@ function climb(leaves: readonly MmrLeaf[], subtree: Subtree, source: ItemSource)
       const neighbour = level[i + 1];
       const isPair = neighbour !== undefined && neighbour.offset === (node.offset ^ 1n);
       if (isPair) i++;
-      const sibling = isPair ? neighbour.hash : source.next();
+      const sibling = isPair ? neighbour.hash : nextItem(left);
       const isLeft = node.offset % 2n === 0n;
       parents.push({
         offset: node.offset / 2n,

@@ -3,8 +3,10 @@
  */
 import type { Hash256, Hex } from "../encoding/bytes.ts";
 import { blake2b256, equalBytes, fromHex, keccak256, toHex } from "../encoding/bytes.ts";
+import { mapError } from "../encoding/coded_error.ts";
 import type { HashAlgorithm } from "../ismp/proof.ts";
 import { nibbleAt, sharedLength, toNibbles, TrieError, TrieNodes } from "./trie_nodes.ts";
+import { Bytes, compact, createDecoder, u8 } from "scale-ts";
 
 /**
  * Reads the values of `keys` below `root`, as the verifiers of the protocol read it (polytope-labs/hyperbridge:
@@ -102,19 +104,29 @@ export function hashFunction(hasher: HashAlgorithm): (data: Uint8Array) => Uint8
  * @throws {TrieError} malformed_node.
  */
 export function decodeSubstrateNode(bytes: Uint8Array): SubstrateTrieNode {
-  const reader = new NodeReader(bytes);
-  const first = reader.byte();
-  if (first === 0) {
-    reader.finish();
-    return { kind: "empty" };
-  }
-  const kind = headerKind(first);
-  const partial = readPartial(reader, readPathLength(reader, first, HEADERS[kind].bits));
-  const node = kind === "leaf" || kind === "hashedLeaf"
-    ? { kind: "leaf", partial, value: readValue(reader, kind === "hashedLeaf") } as const
-    : readBranch(reader, kind, partial);
-  reader.finish();
+  // A copy: the library reads the whole buffer behind a view.
+  return mapError(
+    RangeError,
+    () => decodeNode(bytes.slice()),
+    (cause) => new TrieError("malformed_node", { cause }),
+  );
+}
+
+const decodeNode = createDecoder((input): SubstrateTrieNode => {
+  const node = readNode(input);
+  if (Bytes.dec(Infinity)(input).length > 0) throw new TrieError("malformed_node");
   return node;
+});
+
+/** @throws {RangeError} where bytes are missing */
+function readNode(input: Uint8Array): SubstrateTrieNode {
+  const first = u8.dec(input);
+  if (first === 0) return { kind: "empty" };
+  const kind = headerKind(first);
+  const partial = readPartial(input, readPathLength(input, first, HEADERS[kind].bits));
+  return kind === "leaf" || kind === "hashedLeaf"
+    ? { kind: "leaf", partial, value: readValue(input, kind === "hashedLeaf") }
+    : readBranch(input, kind, partial);
 }
 
 function headerKind(first: number): HeaderKind {
@@ -131,87 +143,51 @@ function headerKind(first: number): HeaderKind {
   throw new TrieError("malformed_node");
 }
 
-function readPathLength(reader: NodeReader, first: number, prefixBits: number): number {
+function readPathLength(input: Uint8Array, first: number, prefixBits: number): number {
   const max = 0xff >> prefixBits;
   let length = first & max;
   if (length < max) return length;
   for (;;) {
-    const next = reader.byte();
+    const next = u8.dec(input);
     length += next;
     if (length > MAX_PATH_NIBBLES) throw new TrieError("malformed_node");
     if (next < 255) return length;
   }
 }
 
-function readPartial(reader: NodeReader, nibbleCount: number): Uint8Array {
+function readPartial(input: Uint8Array, nibbleCount: number): Uint8Array {
   const isOdd = nibbleCount % 2 === 1;
-  const nibbles = toNibbles(reader.take((nibbleCount + 1) >> 1));
+  const nibbles = toNibbles(take(input, (nibbleCount + 1) >> 1));
   if (isOdd && nibbles[0] !== 0) throw new TrieError("malformed_node");
   return isOdd ? nibbles.subarray(1) : nibbles;
 }
 
-function readValue(reader: NodeReader, isHashed: boolean): NodeValue {
+function readValue(input: Uint8Array, isHashed: boolean): NodeValue {
   return isHashed
-    ? { kind: "hashed", hash: reader.take(HASH_BYTES) }
-    : { kind: "inline", bytes: reader.take(reader.compactLength()) };
+    ? { kind: "hashed", hash: take(input, HASH_BYTES) }
+    : { kind: "inline", bytes: take(input, Number(compact.dec(input))) };
 }
 
 function readBranch(
-  reader: NodeReader,
+  input: Uint8Array,
   kind: "branch" | "valueBranch" | "hashedBranch",
   partial: Uint8Array,
 ): SubstrateTrieNode {
-  const bitmap = reader.byte() | (reader.byte() << 8);
+  const bitmap = u8.dec(input) | (u8.dec(input) << 8);
   if (bitmap === 0) throw new TrieError("malformed_node");
-  const value = kind === "branch" ? undefined : readValue(reader, kind === "hashedBranch");
+  const value = kind === "branch" ? undefined : readValue(input, kind === "hashedBranch");
   const children = Array.from({ length: 16 }, (_, index) => {
     if ((bitmap & (1 << index)) === 0) return undefined;
-    const length = reader.compactLength();
+    const length = Number(compact.dec(input));
     if (length === 0 || length > HASH_BYTES) throw new TrieError("malformed_node");
-    return reader.take(length);
+    return take(input, length);
   });
   return { kind: "branch", partial, value, children };
 }
 
-/** Reads bytes from the front of a node; missing bytes are `malformed_node`. */
-class NodeReader {
-  readonly #bytes: Uint8Array;
-  #offset = 0;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-  }
-
-  byte(): number {
-    const byte = this.#bytes[this.#offset++];
-    if (byte === undefined) throw new TrieError("malformed_node");
-    return byte;
-  }
-
-  take(length: number): Uint8Array {
-    const end = this.#offset + length;
-    if (end > this.#bytes.length) throw new TrieError("malformed_node");
-    const taken = this.#bytes.subarray(this.#offset, end);
-    this.#offset = end;
-    return taken;
-  }
-
-  /** A SCALE compact length below 2^30, which no node exceeds. */
-  compactLength(): number {
-    const first = this.byte();
-    switch (first & 0b11) {
-      case 0b00:
-        return first >> 2;
-      case 0b01:
-        return (first >> 2) | (this.byte() << 6);
-      case 0b10:
-        return (first >> 2) | (this.byte() << 6) | (this.byte() << 14) | (this.byte() << 22);
-      default:
-        throw new TrieError("malformed_node");
-    }
-  }
-
-  finish(): void {
-    if (this.#offset !== this.#bytes.length) throw new TrieError("malformed_node");
-  }
+/** Takes bytes from the front of what is left of a node; missing ones are `malformed_node`. */
+function take(input: Uint8Array, length: number): Uint8Array {
+  const taken = Bytes.dec(length)(input);
+  if (taken.length !== length) throw new TrieError("malformed_node");
+  return taken;
 }

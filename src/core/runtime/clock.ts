@@ -11,14 +11,16 @@ export interface Clock {
   after(ms: number, work: () => void): () => void;
 }
 
-/** Waits by {@link Clock.after}, see {@link Clock.sleep}. */
+/** Waits by {@link Clock.after}, see {@link Clock.sleep}. @param share gets what ends the wait early */
 export async function sleepOn(
   clock: Pick<Clock, "after">,
   ms: number,
   signal: AbortSignal,
+  share?: (end: () => void) => void,
 ): Promise<void> {
   signal.throwIfAborted();
   const ended = Promise.withResolvers<void>();
+  share?.(ended.resolve);
   const stop = clock.after(ms, ended.resolve);
   try {
     await orAbort(ended.promise, signal);

@@ -1,7 +1,6 @@
 /** Long waits with regular log lines (docs/architecture/messaging.md, I11). */
 import type { Log, LogFields, WaitEvent } from "../telemetry/log.ts";
-import type { Clock } from "./clock.ts";
-import { orAbort } from "./linked_abort.ts";
+import { type Clock, sleepOn } from "./clock.ts";
 
 /** Interval of log lines about a long wait. */
 export const waitNoticeMs = 300_000;
@@ -94,21 +93,13 @@ export class Wake {
   async wait(ms: number, signal: AbortSignal): Promise<"woken" | "elapsed"> {
     if (this.#end !== undefined) throw new Error("Two workers wait for the same hint");
     signal.throwIfAborted();
-    if (!this.#isPending) await this.#sleep(ms, signal);
+    try {
+      if (!this.#isPending) await sleepOn(this.#clock, ms, signal, (end) => this.#end = end);
+    } finally {
+      this.#end = undefined;
+    }
     const wasWoken = this.#isPending;
     this.#isPending = false;
     return wasWoken ? "woken" : "elapsed";
-  }
-
-  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    const ended = Promise.withResolvers<void>();
-    const stop = this.#clock.after(ms, ended.resolve);
-    this.#end = ended.resolve;
-    try {
-      await orAbort(ended.promise, signal);
-    } finally {
-      this.#end = undefined;
-      stop();
-    }
   }
 }

@@ -2,7 +2,7 @@
  * The checks of the messaging relayer: those of its chains, what the hub knows of them, accounts, prices, database and
  * machine. `check` and the running relayer make the same ones. Start reading at {@link planChecks}.
  */
-import type { ChainChecks } from "../../core/chains/chain_checks.ts";
+import type { ChainCheckContext } from "../../core/chains/chain_checks.ts";
 import { judgeKnownHeight } from "../../core/chains/chain_checks.ts";
 import type { HubChain } from "../../core/chains/hub.ts";
 import type { AccountNonces } from "../../core/chains/replacement.ts";
@@ -35,9 +35,8 @@ export interface CheckSubjects {
 /** Lists the checks of one round: the hub, the chains in the order of the file, and the machine. */
 export function planChecks(subjects: CheckSubjects): readonly CheckJob[] {
   const { hub, chains, configured, config } = subjects;
-  const ofHub = hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) });
   return [
-    ...ofHub.jobs,
+    ...hub.planChecks({ hub: hub.id, fetchKnownHeight: () => Promise.resolve(undefined) }),
     ...knownRows(config.hub.signer === undefined ? [] : [describeAccount(hub)]),
     ...chains.flatMap((entry) => planChain(subjects, entry)),
     ...knownRows([...configured === undefined ? [] : [configured()], ...subjects.databaseRows]),
@@ -69,6 +68,7 @@ function planChain(
     hub: hub.id,
     fetchKnownHeight,
     judgeNonces: judgeOwn,
+    checkPrices: priceCheck(subjects, entry),
   });
   const viewJob: CheckJob = {
     chain: name,
@@ -88,22 +88,18 @@ function planChain(
   };
   // The adapter of an EVM chain checks its signer.
   const own = knownRows(entry.config.type === "substrate" ? [describeAccount(chain)] : []);
-  return [...planned.jobs, viewJob, ...own, ...planPrices(subjects, entry, planned)];
+  return [...planned, viewJob, ...own];
 }
 
-function planPrices(
+/** Asks the sources of a chain's price; `undefined`: nothing is sent to the chain, or that is free. */
+function priceCheck(
   subjects: CheckSubjects,
   { config }: ConfiguredChain,
-  { fetchRouterPrice }: ChainChecks,
-): readonly CheckJob[] {
-  if (config.type === "substrate" || config.inboundOnly || fetchRouterPrice === undefined) return [];
+): ChainCheckContext["checkPrices"] {
+  if (config.type === "substrate" || config.inboundOnly) return undefined;
   const hub = subjects.hub.id.stateMachine;
-  const quotes = listPriceQuotes({ ...subjects, config, router: { fetchRouterPrice }, hub });
-  return [{
-    chain: config.stateMachine,
-    check: "price",
-    run: (signal) => checkQuotes(config.stateMachine, quotes, signal),
-  }];
+  return (router, signal) =>
+    checkQuotes(config.stateMachine, listPriceQuotes({ ...subjects, config, router, hub }), signal);
 }
 
 /** Asks every source; rows are in the order in which the relayer asks. */

@@ -1,5 +1,6 @@
 /** Options that select messages, for several commands. */
-import { findChain, type NamedSection } from "../../core/commands/chain_name.ts";
+import { findChain } from "../../core/commands/chain_name.ts";
+import type { NamedSection } from "../../core/config/chain_names.ts";
 import { fromHex, type Hash256, type Hex, toHash256, toHex } from "../../core/encoding/bytes.ts";
 import { systemClock } from "../../core/runtime/system_clock.ts";
 import type { MessagingConfig } from "../config/schema.ts";

@@ -41,11 +41,11 @@ async function check(
     },
     ...change,
   };
-  const plan = checkRelayNode(clock, () => {
+  const job = checkRelayNode(clock, () => {
     open++;
     return relay;
   }, { chain: "POLKADOT-3367", proves });
-  const rows = await clock.run(runChecks({ clock }, plan(), never));
+  const rows = await clock.run(runChecks({ clock }, [job], never));
   await clock.settle();
   assert.equal(open, 0, "the connection is closed");
   return rows;

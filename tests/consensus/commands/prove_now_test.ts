@@ -101,23 +101,17 @@ Deno.test("prove: a dry run says what the update contains, and sends nothing", a
   assert.deepEqual(scene.hub.sent, []);
 });
 
-Deno.test("prove: without it the update is submitted; when nothing is new, that is said", async () => {
+Deno.test("prove: without it the update is submitted, logged and observed; when nothing is new, that is said", async () => {
   const scene = new Scene();
   scene.prover.find = () => updateTo(10n);
   assert.equal((await scene.prove(false)).outcome, "accepted");
   assert.deepEqual(scene.hub.sent, [10n]);
+  const [line] = scene.log.linesOf("update_accepted");
+  assert.deepEqual([line?.fields.chain, line?.fields.heights], ["EVM-1", "10"]);
+  assert.equal(scene.updates.length, 1, "it is observed as that of a worker is");
   const idle = new Scene();
   const nothing = await idle.prove(false);
   assert.deepEqual([nothing.outcome, nothing.text], ["nothing", "Nothing to prove: nothing is new."]);
-});
-
-Deno.test("prove: what was submitted is logged and observed as that of a worker is", async () => {
-  const scene = new Scene();
-  scene.prover.find = () => updateTo(10n);
-  await scene.prove(false);
-  const [line] = scene.log.linesOf("update_accepted");
-  assert.deepEqual([line?.fields.chain, line?.fields.heights], ["EVM-1", "10"]);
-  assert.equal(scene.updates.length, 1);
 });
 
 Deno.test("prove: the hub is proved to a chain that follows it, without a fee", async () => {
@@ -149,19 +143,16 @@ Deno.test("prove: where the target is missing or unknown, the known ones are lis
       chain: parseStateMachine(from),
       to: to === undefined ? undefined : parseStateMachine(to),
     });
-  await assert.rejects(
-    ask("KUSAMA-4009"),
-    /^CommandRefusal: Name the chain that KUSAMA-4009 is proved to, with --to: EVM-97, KUSAMA-2000\.$/,
-  );
-  await assert.rejects(
-    ask("KUSAMA-4009", "EVM-5"),
-    /KUSAMA-4009 is not proved to EVM-5\. It is proved to EVM-97, KUSAMA-2000\.$/,
-  );
-  await assert.rejects(
-    ask("KUSAMA-4009", "EVM-10"),
-    /is not proved to EVM-10: it verifies nothing\. It is proved to /,
-  );
-  await assert.rejects(ask("EVM-1", "EVM-97"), /EVM-1 is proved to KUSAMA-4009 only: leave out --to\.$/);
+  const hub = "KUSAMA-4009";
+  const both = "EVM-97, KUSAMA-2000\\.$";
+  for (
+    const [from, to, text] of [
+      [hub, undefined, `^CommandRefusal: Name the chain that ${hub} is proved to, with --to: ${both}`],
+      [hub, "EVM-5", `${hub} is not proved to EVM-5\\. It is proved to ${both}`],
+      [hub, "EVM-10", "is not proved to EVM-10: it verifies nothing\\. It is proved to "],
+      ["EVM-1", "EVM-97", `EVM-1 is proved to ${hub} only: leave out --to\\.$`],
+    ] as const
+  ) await assert.rejects(ask(from, to), new RegExp(text));
   assert.equal((await ask("EVM-1", "KUSAMA-4009")).outcome, "nothing");
   const lonely = { ...scene, hubConsensus: undefined };
   await assert.rejects(

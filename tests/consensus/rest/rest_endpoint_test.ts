@@ -1,4 +1,4 @@
-import { deepStrictEqual as equal, fail, ok } from "node:assert/strict";
+import { deepStrictEqual as equal, fail, ok, rejects } from "node:assert/strict";
 import { RpcFault } from "../../../src/core/rpc/call.ts";
 import { type Fetch } from "../../../src/core/rpc/http_exchange.ts";
 import { platformFetch } from "../../../src/core/rpc/http.ts";
@@ -19,6 +19,14 @@ function endpoint(
   const fetched: Fetch = (url, init) => Promise.resolve(answer(new URL(url), init));
   return new RestEndpoint({ fetch: fetched, clock }, { url: "http://node.test", chain: "EVM-1", ...options });
 }
+
+/** Code of the fault with which a read of JSON, or of a stream, ends. */
+const fetchCode = async (node: RestEndpoint): Promise<string> =>
+  (await catchFault(node.fetchJson(request, { signal: never }))).code;
+const streamCode = async (node: RestEndpoint, endsItself = true): Promise<string> => {
+  const body = { take: (): "more" => "more", endsItself };
+  return (await catchFault(node.stream(request, body, { signal: never }))).code;
+};
 
 const octets = { "content-type": "application/octet-stream" };
 
@@ -59,7 +67,7 @@ Deno.test("rest: a status is a code", async () => {
     equal([fault.code, fault.detail], [code, `HTTP ${status}`]);
   }
   const syncing = endpoint(() => Response.json({ code: 503, message: "Syncing" }, { status: 503 }));
-  equal((await catchFault(syncing.fetchJson(request, { signal: never }))).code, "lagging");
+  equal(await fetchCode(syncing), "lagging");
 });
 
 Deno.test("rest: a route is refused alone only while the endpoint serves others", async () => {
@@ -69,7 +77,7 @@ Deno.test("rest: a route is refused alone only while the endpoint serves others"
   await node.fetchJson(request, { signal: never });
   const codeOf = async (refusal: number): Promise<string> => {
     status = refusal;
-    return (await catchFault(node.fetchJson(request, { signal: never }))).code;
+    return await fetchCode(node);
   };
   equal(await codeOf(403), "missing_method");
   await clock.advance(61_000);
@@ -85,11 +93,11 @@ Deno.test("rest: a pause that the endpoint asks for is kept", async () => {
 
 Deno.test("rest: an answer that is too long, no JSON or cut off is a fault", async () => {
   const long = endpoint(() => Response.json("x".repeat(100)), { maxResponseBytes: 100 });
-  equal((await catchFault(long.fetchJson(request, { signal: never }))).code, "too_large");
+  equal(await fetchCode(long), "too_large");
   const half = endpoint(() => new Response("{"));
-  equal((await catchFault(half.fetchJson(request, { signal: never }))).code, "malformed");
+  equal(await fetchCode(half), "malformed");
   const cut = endpoint(() => new Response(pieces([Uint8Array.of(123)], new Error("cut"))));
-  equal((await catchFault(cut.fetchJson(request, { signal: never }))).code, "unreachable");
+  equal(await fetchCode(cut), "unreachable");
 });
 
 /** A body of these pieces, which ends, breaks off or continues forever. */
@@ -126,32 +134,16 @@ Deno.test("rest: a stream is read piece by piece, and left when there is enough"
 });
 
 Deno.test("rest: a stream ends by itself only where it may", async () => {
-  const take = (): "more" => "more";
-  const node = (): RestEndpoint =>
-    endpoint(() => new Response(pieces([Uint8Array.of(1)], "end"), { headers: octets }));
-  await node().stream(request, { take, endsItself: true }, { signal: never });
-  const short = node().stream(request, { take, endsItself: false }, { signal: never });
-  equal((await catchFault(short)).code, "malformed");
-  const cut = endpoint(() =>
-    new Response(pieces([Uint8Array.of(1)], new TypeError("reset")), { headers: octets })
-  );
-  equal(
-    (await catchFault(cut.stream(request, { take, endsItself: true }, { signal: never }))).code,
-    "unreachable",
-  );
-  const json = endpoint(() => Response.json({}));
-  equal(
-    (await catchFault(json.stream(request, { take, endsItself: true }, { signal: never }))).code,
-    "missing_method",
-  );
-  const endless = endpoint(
-    () => new Response(pieces([Uint8Array.of(1), Uint8Array.of(2)], "end"), { headers: octets }),
-    { maxStreamBytes: 1 },
-  );
-  equal(
-    (await catchFault(endless.stream(request, { take, endsItself: true }, { signal: never }))).code,
-    "too_large",
-  );
+  const streamOf = (end: Error | "end", options = {}, ...list: readonly number[]): RestEndpoint =>
+    endpoint(
+      () => new Response(pieces([1, ...list].map((byte) => Uint8Array.of(byte)), end), { headers: octets }),
+      options,
+    );
+  await streamOf("end").stream(request, { take: () => "more", endsItself: true }, { signal: never });
+  equal(await streamCode(streamOf("end"), false), "malformed");
+  equal(await streamCode(streamOf(new TypeError("reset"))), "unreachable");
+  equal(await streamCode(endpoint(() => Response.json({}))), "missing_method");
+  equal(await streamCode(streamOf("end", { maxStreamBytes: 1 }, 2)), "too_large");
 });
 
 Deno.test("rest: a stream that may come in JSON takes it from endpoints that have no bytes", async () => {
@@ -202,16 +194,10 @@ Deno.test("rest: the first byte of a stream may take longer than the ones after 
 Deno.test("rest: what `take` throws ends the stream and is rethrown", async () => {
   const node = endpoint(() => new Response(pieces([Uint8Array.of(1)], "silence"), { headers: octets }));
   const problem = new RangeError("no");
-  let thrown: unknown;
-  try {
-    const take = (): never => {
-      throw problem;
-    };
-    await node.stream(request, { take, endsItself: true }, { signal: never });
-  } catch (error) {
-    thrown = error;
-  }
-  equal(thrown, problem);
+  const take = (): never => {
+    throw problem;
+  };
+  await rejects(node.stream(request, { take, endsItself: true }, { signal: never }), problem);
 });
 
 Deno.test("rest: over a real connection, bodies that are left cost no more than what was under way", async () => {

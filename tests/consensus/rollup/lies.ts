@@ -4,32 +4,6 @@
 import { isJsonObject, type Json } from "../../../src/core/rpc/json.ts";
 import type { AlterAnswer } from "../../support/altered_answers.ts";
 
-/** Fields of a block header that go into its hash, and the hash itself. */
-export const headerFields = [
-  "hash",
-  "parentHash",
-  "sha3Uncles",
-  "miner",
-  "stateRoot",
-  "transactionsRoot",
-  "receiptsRoot",
-  "logsBloom",
-  "difficulty",
-  "number",
-  "gasLimit",
-  "gasUsed",
-  "timestamp",
-  "extraData",
-  "mixHash",
-  "nonce",
-  "baseFeePerGas",
-  "withdrawalsRoot",
-  "blobGasUsed",
-  "excessBlobGas",
-  "parentBeaconBlockRoot",
-  "requestsHash",
-] as const;
-
 /** Changes the last digit of a hex text, so that its length stays. */
 export function nudge(text: string): string {
   return `${text.slice(0, -1)}${text.endsWith("1") ? "2" : "1"}`;

@@ -44,13 +44,11 @@ const arbitrumRules: UpdateRules = (proof, { state: stored }, target) => {
   const update = decodeArbitrumUpdate(proof);
   const id = trusted.stateMachineId;
   const rollup = target.storage.get(toHex(rollupCoreKey(id)));
-  const claims = [claimOf(update.proof)];
+  const claim = claimOf(update.proof);
   const verified = verifyArbitrumUpdate(trusted, update, {
     l1StateRoot: target.stateRoot({ id: trusted.l1StateMachineId, height: update.l1Height }),
     rollupCore: rollup && addressCodec.dec(rollup),
-    blacklistedClaims: new Set(
-      claims.filter((each) => target.storage.has(toHex(blacklistedClaimKey(id, each)))),
-    ),
+    blacklistedClaims: new Set(target.storage.has(toHex(blacklistedClaimKey(id, claim))) ? [claim] : []),
   });
   return {
     state: arbitrumConsensusStateCodec.enc(verified.consensusState),

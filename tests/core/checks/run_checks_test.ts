@@ -77,6 +77,21 @@ Deno.test("checks: a silent endpoint hides neither another chain's faults at its
   ]);
 });
 
+Deno.test("checks: a job about endpoints that ends with their fault says that they do not answer, with another chain's what was asked", async () => {
+  const where = { chain: "EVM-1", endpointHost: "a.example", method: "eth_chainId" };
+  const run = (): Promise<never> => Promise.reject(new RpcFault("unreachable", where));
+  for (
+    const [chain, found] of [["EVM-1", "does not answer: unreachable"], [
+      "EVM-2",
+      "eth_chainId: unreachable",
+    ]] as const
+  ) {
+    const jobs = [{ chain, check: "endpoint", run }] as const;
+    const rows = await runChecks({ clock: new FakeClock() }, jobs, never);
+    assert.deepEqual(rows.map((each) => [each.chain, each.result, each.found]), [[chain, "failed", found]]);
+  }
+});
+
 Deno.test("checks: a fault of several endpoints at once is told by their rows where all of them are silent", async () => {
   const at = (endpointHost: string): RpcFault =>
     new RpcFault("unreachable", { chain: "EVM-1", endpointHost, method: "eth_call" });

@@ -241,6 +241,12 @@ Deno.test("config init: an existing file is not overwritten, and a misspelt chai
   const args = ["config", "init", "--out=r.toml", "--chain=bsc"];
   const { code, stderr } = await runMessagingCommand(args, {}, { writeNewFile: () => false });
   assert.deepEqual([code, stderr], [1, "r.toml exists and is not overwritten; nothing was written\n"]);
+  const noSchema = await runMessagingCommand(args, {}, {
+    writeNewFile: (path) => !path.endsWith(".json") || assert.fail("a full disk"),
+  });
+  assert.equal(noSchema.code, 0);
+  assert.match(noSchema.stdout, /^r\.toml is written\n/);
+  assert.match(noSchema.stderr, /causeway\.schema\.json cannot be written/);
   const parsed = parseArguments(["config", "init", "--out=r.toml", "--chain=etherum"], "causeway 0");
   assert.ok(parsed.kind === "exit" && parsed.code === 2);
   assert.match(parsed.stderr, /did you mean ethereum\?/);

@@ -12,8 +12,7 @@ import {
 } from "../../../src/core/evm/block_header.ts";
 import { readAmsterdamBlocks } from "../../consensus/clients/sync_committee/spec/vectors.ts";
 import { decodeStrict, ScaleError } from "../../../src/core/encoding/scale.ts";
-import { readVector } from "../../consensus/rollup/spec/vectors.ts";
-import type { VectorNode } from "../../consensus/vector_node.ts";
+import { readVector, type VectorNode } from "../../consensus/vector_node.ts";
 
 const games = readVector("opstack-dispute-games").list("vectors");
 const assertions = readVector("arbitrum-assertions").at("vectors");

@@ -54,7 +54,7 @@ import {
 import { plainValue, plainVector } from "./vector_form.ts";
 import { ismpEventCodec, ismpPalletEventCodec } from "../../../devnet/hub/pallets/ismp_events.ts";
 import { palletIsmpMessageCodec } from "../../../devnet/hub/pallets/chain_router.ts";
-import { hostParamCodec } from "../../../devnet/hub/pallets/host_params.ts";
+import { hostParamCodec } from "../../../devnet/hub/pallets/host_executive.ts";
 import { subscriptionCodec } from "../../../src/core/ismp/storage_keys.ts";
 import { decodeBareExtrinsic, hubExtrinsicHash } from "../../../devnet/hub/extrinsic.ts";
 

@@ -34,53 +34,59 @@ function price27Of(price: NativePrice): bigint | undefined {
   return price.kind === "known" ? price.price27 : undefined;
 }
 
-Deno.test("price source: an answer serves for a minute, then the sources are asked again", async () => {
+/** A source of prices that asks this quote, and a question to it. */
+function sourceOf(quote: PriceQuote, last?: Parameters<typeof createPriceSource>[1]["last"]): {
+  readonly clock: FakeClock;
+  fetch(): Promise<NativePrice>;
+} {
   const clock = new FakeClock();
+  const source = createPriceSource({ clock }, { quotes: [quote], ...last && { last } });
+  return { clock, fetch: () => source.fetchPrice(signal) };
+}
+
+Deno.test("price source: an answer serves for a minute, then the sources are asked again", async () => {
   const quote = scripted("etherscan", quotePrice(dollars(3_000n)), quotePrice(dollars(3_100n)));
-  const source = createPriceSource({ clock }, { quotes: [quote] });
-  assert.equal(price27Of(await source.fetchPrice(signal)), dollars(3_000n));
+  const { clock, fetch } = sourceOf(quote);
+  assert.equal(price27Of(await fetch()), dollars(3_000n));
   clock.jump(59_999);
-  assert.equal(price27Of(await source.fetchPrice(signal)), dollars(3_000n));
+  assert.equal(price27Of(await fetch()), dollars(3_000n));
   assert.equal(quote.asked, 1);
   clock.jump(1);
-  assert.equal(price27Of(await source.fetchPrice(signal)), dollars(3_100n));
+  assert.equal(price27Of(await fetch()), dollars(3_100n));
 });
 
 Deno.test("price source: a clock that was set back asks again", async () => {
-  const clock = new FakeClock();
   const quote = scripted("router", quotePrice(dollars(2n)));
-  const source = createPriceSource({ clock }, { quotes: [quote] });
-  await source.fetchPrice(signal);
+  const { clock, fetch } = sourceOf(quote);
+  await fetch();
   clock.jump(-3_600_000);
-  await source.fetchPrice(signal);
+  await fetch();
   assert.equal(quote.asked, 2);
 });
 
 Deno.test("price source: after a failure the last good value serves up to six hours, then it is unknown (F22)", async () => {
-  const clock = new FakeClock();
   const quote = scripted("router", quotePrice(dollars(600n)), throttled);
-  const source = createPriceSource({ clock }, { quotes: [quote] });
-  await source.fetchPrice(signal);
+  const { clock, fetch } = sourceOf(quote);
+  await fetch();
   clock.jump(6 * 3_600_000);
-  const remembered = await source.fetchPrice(signal);
+  const remembered = await fetch();
   assert.equal(remembered.kind === "known" && remembered.isRemembered, true);
   assert.equal(price27Of(remembered), dollars(600n));
   clock.jump(10_001);
-  const unknown = await source.fetchPrice(signal);
+  const unknown = await fetch();
   assert.deepEqual(unknown, { kind: "unknown", failures: [{ origin: "router", code: "throttled" }] });
   assert.equal(quote.asked, 3);
 });
 
 Deno.test("price source: sources that failed are left alone for ten seconds", async () => {
-  const clock = new FakeClock();
   const quote = scripted("router", throttled);
-  const source = createPriceSource({ clock }, { quotes: [quote] });
-  await source.fetchPrice(signal);
+  const { clock, fetch } = sourceOf(quote);
+  await fetch();
   clock.jump(9_999);
-  await source.fetchPrice(signal);
+  await fetch();
   assert.equal(quote.asked, 1);
   clock.jump(1);
-  await source.fetchPrice(signal);
+  await fetch();
   assert.equal(quote.asked, 2);
 });
 

@@ -207,14 +207,12 @@ async function readHeaders(
   return new Map(found.flat());
 }
 
-/** Newest heights of a chain that the hub has known since a block, each once. */
 async function readLatest(hubUrl: string, id: StateMachineId, since: string): Promise<readonly bigint[]> {
   const key = toHex(ismpKeys.latestStateMachineHeight(id));
-  const numberOf = async (...at: readonly string[]): Promise<number> =>
-    Number(Object(await resultHttp(hubUrl, "chain_getHeader", at)).number);
-  const [first, last] = [await numberOf(since), await numberOf()];
+  const { number: first } = Object(await resultHttp(hubUrl, "chain_getHeader", [since]));
+  const { number: last } = Object(await resultHttp(hubUrl, "chain_getHeader"));
   const known = new Set<bigint>();
-  for (let number = first; number <= last; number++) {
+  for (let number = Number(first); number <= Number(last); number++) {
     const block = await resultHttp(hubUrl, "chain_getBlockHash", [number]);
     const value = await resultHttp(hubUrl, "state_getStorage", [key, block]);
     if (typeof value === "string") known.add(decodeStrict(u64, fromHex(value), "height"));

@@ -2,7 +2,6 @@
  * A devnet with compiled relayers on it: one folder and one database per relayer, which outlive its processes.
  * Start reading at {@link playScene}. Every configuration holds secrets, and none may leave a relayer. Whatever fails, the last lines of every relayer are told with it.
  */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
 import type { DevnetRole } from "../../../devnet/evm/accounts.ts";
 import { delivered, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
@@ -16,7 +15,7 @@ import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { readHeads } from "./consensus_hosts.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
-import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
+import { type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
 import { runRelayerOnce, type RunResult } from "./run_once.ts";
 import { assertNothingLeaked, withSecrets } from "./secrets.ts";

@@ -87,7 +87,7 @@ export const beefyClient: HubClient<ProverValues | undefined> = {
       ...others,
     };
   },
-  createChecks: ({ network, hub: { stateMachine: chain } }, values) =>
+  createCheck: ({ network, hub: { stateMachine: chain } }, values) =>
     values && checkRelayNode(network.clock, () => connectRelay(network, chain, values), {
       chain,
       proves: "beefy",
@@ -142,8 +142,7 @@ function connectHost(
   return {
     client: delivery,
     check: (signal) => delivery.findProblems(signal),
-    planChecks: () =>
-      chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }).jobs,
+    planChecks: () => chain.planChecks({ hub: hubId, fetchKnownHeight: () => Promise.resolve(undefined) }),
     close: () => chain.close(),
   };
 }

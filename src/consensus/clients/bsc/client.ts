@@ -65,8 +65,7 @@ export const bscClient: ChainClient<BscHost> = {
       }),
     },
   },
-  createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) =>
-    checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" }),
+  createChecks: (deps, { stateMachine: chain, rpcUrls: urls }) => checkEvmEndpoints(deps, { chain, urls }),
   createProver: (context, section) => {
     const { stateMachine, rpcUrls, host } = section;
     const headers = openEvmReader(context, { stateMachine, urls: rpcUrls });

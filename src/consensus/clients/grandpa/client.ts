@@ -50,7 +50,7 @@ export const grandpaClient: HubClient<GrandpaValues> = {
     skipped: context.evmChains.map(({ stateMachine }) => stateMachine),
     skippedText: "no EVM contract verifies GRANDPA, only BEEFY",
   }),
-  createChecks: ({ network, hub: { stateMachine: chain } }, { rpc }) =>
+  createCheck: ({ network, hub: { stateMachine: chain } }, { rpc }) =>
     checkRelayNode(network.clock, () => connectFinality(network, chain, rpc), {
       chain,
       proves: "grandpa",
@@ -95,7 +95,7 @@ function connectFollower(
     proved: { target, prover },
     check: async (signal) => [...await target.check(signal), ...await check(signal)],
     planChecks: () => [
-      ...target.planChecks().jobs,
+      ...target.planChecks(),
       { chain: stateMachine, check: "host_view", run: check },
     ],
     // The prover closes its target.

@@ -38,19 +38,13 @@ export const substrateEvmClient: ChainClient<SectionValues<typeof hostKeys>> = {
   },
   nodeKeys: ["relay_rpc_ws"],
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, ismpHost, host }) => {
-    const endpoints = checkEvmEndpoints(deps, {
-      chain,
-      serves: chain,
-      urls,
-      key: "rpc_urls",
-      logsOf: ismpHost,
-    });
+    const endpoints = checkEvmEndpoints(deps, { chain, urls, logsOf: ismpHost });
     const { stateMachine: hub } = deps.hub.id;
     const relay = checkRelayNode(deps.clock, () => connectFinality(deps, hub, host.relayRpcWs), {
       chain,
       proves: { headOf: POLKADOT_HUB_PARA_ID },
     });
-    return () => [...endpoints(), ...relay()];
+    return [...endpoints, relay];
   },
   createProver: (context, chain) => {
     const { section, stateMachine, rpcUrls, ismpHost, host } = chain;

@@ -59,11 +59,9 @@ export const polygonClient: ChainClient<SectionValues<typeof hostKeys>> = {
   nodeKeys: ["heimdall_rpc_url"],
   isSwitchedOff: ({ disable }) => disable,
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
-    const bor = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
     const { heimdallChain } = networkOf(chain);
     const node = openHeimdallNode(deps, { stateMachine: chain, heimdallChain, url: host.heimdallRpcUrl });
-    const heimdall = checkHeimdallNode(deps.clock, chain, node);
-    return () => [...bor(), ...heimdall()];
+    return [...checkEvmEndpoints(deps, { chain, urls }), checkHeimdallNode(deps.clock, chain, node)];
   },
   createProver: (context, section) => {
     const { stateMachine, rpcUrls, host } = section;

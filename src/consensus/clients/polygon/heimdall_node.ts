@@ -188,12 +188,12 @@ function signedHeaderQuery(height: bigint): Query<SignedHeimdallHeader> {
   });
 }
 
-/** Creates the check; the result lists those of one round. */
+/** Creates the check. */
 export function checkHeimdallNode(
   clock: Clock,
   chain: StateMachine,
   node: Pick<HeimdallNode, "host" | "fetchStatus">,
-): () => readonly CheckJob[] {
+): CheckJob {
   const run = async (signal: AbortSignal): Promise<readonly CheckRow[]> => {
     const { ok, warning } = about(chain, node.host);
     const startMs = clock.now();
@@ -203,5 +203,5 @@ export function checkHeimdallNode(
     if (!isCatchingUp) return [ok("endpoint", found)];
     return [warning("endpoint", `${found}, and is still syncing`, "wait until the node is in sync")];
   };
-  return () => [{ chain, check: "endpoint", run }];
+  return { chain, check: "endpoint", run };
 }

@@ -44,11 +44,11 @@ const ROUTES_TTL_MS = 6 * 3_600_000;
 /** Timeout of each answer, ms, while the start-up waits for it. */
 const START_TIMEOUT_MS = 10_000;
 
-/** Creates the checks for the operator; the result lists those of one round. */
+/** Creates the check for the operator. */
 export function checkBeaconEndpoints(
   clock: Clock,
   place: Omit<BeaconCheckOptions, "timeoutMs">,
-): () => readonly CheckJob[] {
+): CheckJob {
   const options = { ...place, timeoutMs: REQUEST_TIMEOUT_MS };
   const known = new Map<RestEndpoint, { readonly routes: ServedRoutes; readonly untilMs: number }>();
   const probe = async (endpoint: RestEndpoint, signal: AbortSignal): Promise<ServedRoutes> => {
@@ -58,9 +58,11 @@ export function checkBeaconEndpoints(
     known.set(endpoint, { routes, untilMs: clock.now() + ROUTES_TTL_MS });
     return routes;
   };
-  const run = (signal: AbortSignal): Promise<readonly CheckRow[]> =>
-    checkNodes(clock, options, probe, signal);
-  return () => [{ chain: options.chain, check: "beacon_routes", run }];
+  return {
+    chain: options.chain,
+    check: "beacon_routes",
+    run: (signal) => checkNodes(clock, options, probe, signal),
+  };
 }
 
 /** Checks the nodes at the start: rows about what needs attention. */
@@ -105,9 +107,8 @@ async function checkNodes(
     probed.push({ host, routes });
     return [...known, at.ok("beacon_routes", describeRoutes(routes)), judgeForks(at, routes)];
   };
-  const rows = await Promise.all(nodes.map(async (endpoint) => {
-    return await checkOne(endpoint).catch(onFault((fault) => [silenceRow(chain, fault, nodes.length > 1)]));
-  }));
+  const silent = onFault((fault) => [silenceRow(chain, fault, nodes.length > 1)]);
+  const rows = await Promise.all(nodes.map((endpoint) => checkOne(endpoint).catch(silent)));
   return [...rows.flat(), ...adviseOnNodes(chain, probed)];
 }
 

@@ -42,11 +42,10 @@ export const syncCommitteeClient: ChainClient<SectionValues<typeof hostKeys>> = 
       : undefined,
   createChecks: (deps, { stateMachine: chain, rpcUrls: urls, host }) => {
     const network = beaconNetworkOf(evmChainId(chain));
-    if (network === undefined) return () => [];
+    if (network === undefined) return [];
     const nodes = host.beaconHttpUrls.map((url) => new RestEndpoint(deps, { url: url.reveal(), chain }));
     const beacon = checkBeaconEndpoints(deps.clock, { chain, network, nodes });
-    const execution = checkEvmEndpoints(deps, { chain, serves: chain, urls, key: "rpc_urls" });
-    return () => [...execution(), ...beacon()];
+    return [...checkEvmEndpoints(deps, { chain, urls }), beacon];
   },
   createProver: (context, section) => {
     const { stateMachine, rpcUrls, host } = section;

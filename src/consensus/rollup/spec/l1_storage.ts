@@ -6,7 +6,7 @@ import { mapError } from "../../spec/client_error.ts";
 import { fromHex, type Hash256, keccak256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import type { Address } from "../../../core/evm/address.ts";
 import { bytes, type Codec, list } from "../../../core/encoding/scale.ts";
-import { type AccountProofAnswer, EvmProofError, readEvmAccount } from "../../../core/merkle/evm_proof.ts";
+import { type AccountProofAnswer, EvmProofError, readAccountRoot } from "../../../core/merkle/evm_proof.ts";
 import { TrieError, TrieNodes } from "../../../core/merkle/trie_nodes.ts";
 import { decodeRlp, EMPTY_NODE, EMPTY_ROOT, readPatricia } from "../../../core/merkle/patricia.ts";
 
@@ -21,9 +21,9 @@ export const proofNodesCodec: Codec<ProofNodes> = list(bytes);
  * invalid_account_proof, account_not_present, account_malformed
  */
 export function provenStorageRoot(nodes: ProofNodes, stateRoot: Hash256, contract: Address): Hash256 {
-  const account = readEvmAccount(nodes, stateRoot, fromHex(contract));
-  if (account === undefined) throw new EvmProofError("account_not_present");
-  return account.storageRoot;
+  const root = readAccountRoot(nodes, stateRoot, fromHex(contract));
+  if (root === undefined) throw new EvmProofError("account_not_present");
+  return root;
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   stateMachineIdKey,
   toParaId,
 } from "../../ismp/state_machine.ts";
-import { type ChainCheckContext, type ChainChecks, formatAge } from "../chain_checks.ts";
+import { type ChainCheckContext, formatAge } from "../chain_checks.ts";
 import type { HostConsensusView } from "../hub_client.ts";
 import { readOnlyAccount, type SigningAccount } from "./account.ts";
 import { type ChainIdReport, checkEndpoints, judgeChainIds } from "./endpoint_checks.ts";
@@ -39,8 +39,8 @@ const COMFORTABLE_DELIVERIES = 100n;
 export function planEvmChecks(
   context: EvmContext,
   probe: ProofProbe,
-  { hub, fetchKnownHeight, judgeNonces }: ChainCheckContext,
-): ChainChecks {
+  { hub, fetchKnownHeight, judgeNonces, checkPrices }: ChainCheckContext,
+): readonly CheckJob[] {
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
   let found: ReturnType<typeof checkChain> | undefined;
@@ -60,6 +60,10 @@ export function planEvmChecks(
       const own = await findAnswering(signal);
       return own === undefined ? [] : await run(own, signal);
     });
+  const router = {
+    fetchRouterPrice: async (signal: AbortSignal): Promise<bigint | undefined> =>
+      await new EvmGas(await findAnswering(signal) ?? context).fetchRouterPrice(signal),
+  };
   const jobs: readonly (CheckJob | undefined)[] = [
     job("endpoint", (signal) =>
       checkEndpoints(endpoints, {
@@ -74,7 +78,7 @@ export function planEvmChecks(
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
     job("host", async (signal) => (await find(signal)).rows),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
-    answered("state_proof", async (_, signal) => {
+    job("state_proof", async (signal) => {
       const height = await fetchKnownHeight(signal);
       return height === undefined ? [] : await probe(height, signal);
     }),
@@ -84,12 +88,9 @@ export function planEvmChecks(
         judgeNonces(await new EvmReplacement(own).fetchNonces(signal)),
       ])
       : undefined,
+    checkPrices && job("price", (signal) => checkPrices(router, signal)),
   ];
-  return {
-    jobs: jobs.filter((each) => each !== undefined),
-    fetchRouterPrice: async (signal) =>
-      await new EvmGas(await findAnswering(signal) ?? context).fetchRouterPrice(signal),
-  };
+  return jobs.filter((each) => each !== undefined);
 }
 
 async function checkHostView(

@@ -17,7 +17,7 @@ import { ismpKeys, otherKeys } from "../../ismp/storage_keys.ts";
 import { resultOf, RpcFault } from "../../rpc/call.ts";
 import { calls, type Header } from "../../rpc/substrate_calls.ts";
 import type { FindingCode } from "../../checks/findings.ts";
-import { type ChainChecks, judgeClock } from "../chain_checks.ts";
+import { judgeClock } from "../chain_checks.ts";
 import { type ChainUse, findUnmet } from "./assumptions.ts";
 import { decodeValue, type SubstrateNode } from "./node.ts";
 import { hashFunction } from "../../merkle/substrate_proof.ts";
@@ -48,7 +48,7 @@ export interface SubstrateChecks {
 }
 
 /** Lists the checks of one round. */
-export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): ChainChecks {
+export function planSubstrateChecks(node: SubstrateNode, options: SubstrateChecks): readonly CheckJob[] {
   const { id: { stateMachine: chain } } = node;
   const { hub, checkOffchain, fetchNeededHeight } = options;
   const { check = (signal) => checkNode(node, hub, signal) } = options;
@@ -60,7 +60,7 @@ export function planSubstrateChecks(node: SubstrateNode, options: SubstrateCheck
     job("node_state", async (signal) => await checkState(node, await fetchNeededHeight(signal), signal)),
     checkOffchain && job("offchain_index", checkOffchain),
   ];
-  return { jobs: jobs.filter((each) => each !== undefined) };
+  return jobs.filter((each) => each !== undefined);
 }
 
 async function checkNodeRow(

@@ -17,7 +17,6 @@ import type { OpenSocket } from "../../rpc/socket_link.ts";
 import { calls } from "../../rpc/substrate_calls.ts";
 import type { SubstrateClient } from "../../rpc/substrate_client.ts";
 import { contractRecordKey, contractTrieKey, trieSlotKey } from "../../substrate/contract_state.ts";
-import type { ChainCheckContext, ChainChecks } from "../chain_checks.ts";
 import {
   assembleEvmChain,
   createEvmContext,
@@ -75,20 +74,18 @@ export function createSubstrateEvmChain(
   const provers = [{ endpoint: client.host, prover }];
   const probe = createProofProbe({ clock: deps.clock, chain, nodes: PROVING_NODES }, () => provers);
   const evm = assembleEvmChain(context, options, { prover, probe });
-  const planChecks = (checks: ChainCheckContext): ChainChecks => {
-    const planned = evm.planChecks(checks);
-    const ofNode = planSubstrateChecks(node, {
-      check: async (signal) => [
-        ...await checkNode(node, undefined, signal),
-        ...await checkSameChain(context, node, signal),
-      ],
-      fetchNeededHeight: checks.fetchKnownHeight,
-    });
-    return { ...planned, jobs: [...planned.jobs, ...ofNode.jobs] };
-  };
   return {
     ...evm,
-    planChecks,
+    planChecks: (checks) => [
+      ...evm.planChecks(checks),
+      ...planSubstrateChecks(node, {
+        check: async (signal) => [
+          ...await checkNode(node, undefined, signal),
+          ...await checkSameChain(context, node, signal),
+        ],
+        fetchNeededHeight: checks.fetchKnownHeight,
+      }),
+    ],
     check: async (hub, signal) => {
       const [ofEvm, ofNode] = await Promise.all([evm.check(hub, signal), checkNode(node, undefined, signal)]);
       const rows = [...ofEvm, ...ofNode];

@@ -14,7 +14,7 @@ import { onFault } from "../../../core/rpc/call.ts";
 import { ABOUT_THE_CHAIN, type Finding } from "../decisions/retry_schedule.ts";
 import { isMatured } from "../../../core/chains/matured_heights.ts";
 import { hasMoreDue, listAdmitted } from "../due_messages.ts";
-import type { DeliveryInput } from "./deliver.ts";
+import { type DeliveryInput, packGroups, type PackingGroup } from "./deliver.ts";
 import { type GetAnswering, legName, type LegRun, type StateProver } from "../leg.ts";
 import { type Candidate, screen } from "../messages.ts";
 import { endDelivered } from "../receipts.ts";
@@ -164,14 +164,8 @@ export function groupGets<Item>(
   toRequest: (item: Item) => GetRequest,
   maxCount: number,
 ): readonly (readonly Item[])[] {
-  const groups: { readonly key: string; readonly items: Item[] }[] = [];
-  for (const item of items) {
-    const key = groupKey(toRequest(item));
-    const open = groups.find((group) => group.key === key && group.items.length < maxCount);
-    if (open === undefined) groups.push({ key, items: [item] });
-    else open.items.push(item);
-  }
-  return groups.map((group) => group.items);
+  const groupOf = (item: Item): PackingGroup => ({ name: groupKey(toRequest(item)), isLast: false });
+  return packGroups(items, { bytesOf: () => 0, groupOf }, { maxCount, maxBytes: Infinity });
 }
 
 /** Key of a group: chain, block and the contracts whose slots are read. */

@@ -334,7 +334,7 @@ export function isAlone({ row }: Candidate): boolean {
  * that go with others must have been judged before.
  */
 export function judgeAlone(leg: LegRun, candidates: readonly Candidate[]): Judge | undefined {
-  if (!candidates.some(isAlone)) return undefined;
+  if (!leg.target.capabilities.losesGasOnRace || !candidates.some(isAlone)) return undefined;
   const busy = new Set(listReceiversUnderWay(leg));
   const untilMs = leg.clock.now() + leg.pollIntervalMs;
   return (candidate) => {

@@ -271,7 +271,10 @@ Deno.test("a node whose headers fit together but not with the votes is named, an
   };
   const proverAt = (hosts: readonly string[]): ConsensusProver =>
     proverOf(hub, { ...chain.reader, hosts }, { intervalMs: 1 });
+  chain.requests = 0;
+  chain.head = 39n;
   const one = await catchProverFault(proverAt(["bsc.example"]).next(signal));
+  assert.equal(chain.requests, 36, "sixteen updates are tried, no more");
   assert.deepEqual([one.code, one.endpoint], ["bad_data", "bsc.example"]);
   const several = await catchProverFault(proverAt(["a.example", "b.example"]).next(signal));
   assert.deepEqual([several.code, several.endpoint], ["bad_data", undefined]);

@@ -280,16 +280,14 @@ test("GRANDPA prover: clients that are missing, of another kind or frozen, and c
     await change;
   };
   await produce(
-    node.governance.change(({ overlay }) =>
+    node.change(({ overlay }) =>
       consensusSettings.grandpaStateMachine.remove(overlay, fixture.hubId.stateMachine)
     ),
   );
   assert.match((await prover.check(never))[0]?.found ?? "", /SupportedStateMachines/);
   fixture.advance();
   assert.equal((await prover.next(never)).kind, "nothing");
-  await produce(
-    node.governance.change(consensusSettings.grandpaStateMachine.to(6000n, fixture.hubId.stateMachine)),
-  );
+  await produce(node.change(consensusSettings.grandpaStateMachine.to(6000n, fixture.hubId.stateMachine)));
   assert.equal((await fixture.follow(prover)).length, 1);
 
   await produce(node.freezeClient(stateId));
@@ -319,7 +317,7 @@ test("GRANDPA prover: a standalone chain is proved by its own headers, parachain
     const prover = fixture.prover({ stateMachine, paraIds });
     const initial = await prover.fetchInitialState(never);
     await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
-    await produce(node.governance.change(consensusSettings.grandpaStateMachine.to(6000n, stateMachine)));
+    await produce(node.change(consensusSettings.grandpaStateMachine.to(6000n, stateMachine)));
     assert.deepEqual(await prover.check(never), []);
     fixture.passSessions(1);
     fixture.advance();

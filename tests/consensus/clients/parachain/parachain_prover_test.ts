@@ -154,7 +154,7 @@ Deno.test("parachain prover: what only governance can fix is reported: for the h
   const look = await prover.next(never);
   assert.match(reasonOf(look), text);
   assert.ok(look.kind === "nothing" && (look.againInMs ?? 0) > prover.intervalMs);
-  const listed = fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, SIBLING));
+  const listed = fixture.hub.change(consensusSettings.followedParachain.to(undefined, SIBLING));
   fixture.advance();
   await listed;
   assert.deepEqual(await prover.check(never), []);
@@ -164,9 +164,7 @@ Deno.test("parachain prover: what only governance can fix is reported: for the h
   const [warning] = await ignorant.ofHub().check(never);
   assert.equal(warning?.result, "warning");
   assert.match(warning?.found ?? "", /^KUSAMA-2000 does not list parachain 4009/);
-  const follow = ignorant.chain.node.governance.change(
-    consensusSettings.followedParachain.to(undefined, 4009),
-  );
+  const follow = ignorant.chain.node.change(consensusSettings.followedParachain.to(undefined, 4009));
   ignorant.advance();
   await follow;
   assert.match((await ignorant.ofHub().check(never))[0]?.found ?? "", /keeps no blocks of the relay chain/);
@@ -233,9 +231,7 @@ Deno.test("a chain follows the hub by what its client takes, also when governanc
   assert.match(byHead.summary, /^head in relay block/);
   await fixture.submit(node, byHead);
   const initial = await grandpaStateOf(fixture.relay, fixture.hub.identity);
-  await produce(
-    node.governance.change(consensusSettings.grandpaStateMachine.to(6000n, fixture.hubId.stateMachine)),
-  );
+  await produce(node.change(consensusSettings.grandpaStateMachine.to(6000n, fixture.hubId.stateMachine)));
   await produce(node.createConsensusClient(clientOf(fixture.hubId.consensusStateId, initial)));
   fixture.advance(3);
   fixture.relay.produceBlocks(3);

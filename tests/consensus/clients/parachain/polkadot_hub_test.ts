@@ -1,10 +1,15 @@
 import { consensusSettings } from "../../../../devnet/hub/pallets/consensus_verifiers.ts";
 /** Polkadot Hub proved to the hub: filed as an EVM chain, dated by its slots, and newer when its host has traffic. */
-import type { Log } from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import type { Log, LogFilter } from "../../../../src/core/chains/evm/rpc_schemas.ts";
+import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
+import { faultOf } from "../../../support/rpc_faults.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import assert from "node:assert/strict";
-import type { IsmpHostReader } from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
+import {
+  hasTraffic,
+  type IsmpHostReader,
+} from "../../../../src/consensus/clients/parachain/parachain_prover.ts";
 import type { ChainIdReport } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import type { ProverFinding } from "../../../../src/consensus/prover.ts";
 import { digestItem } from "../../../../devnet/hub/digest.ts";
@@ -24,7 +29,7 @@ const log: Log = {
 
 /** A host whose traffic is what `has` says of the range that is asked for. */
 function hostWith(
-  has: (from: bigint, to: bigint) => boolean | undefined,
+  has: (from: bigint, to: bigint, filter: LogFilter) => boolean | undefined,
   chainIds: readonly ChainIdReport[] = [],
 ): IsmpHostReader {
   const address = toAddress(new Uint8Array(20));
@@ -34,8 +39,8 @@ function hostWith(
     reader: {
       chain: POLKADOT_HUB.stateMachine,
       fetchChainIds: () => Promise.resolve(chainIds),
-      fetchLogs: (_, { from, to }) => {
-        const hasLogs = has(from, to);
+      fetchLogs: (filter, { from, to }) => {
+        const hasLogs = has(from, to, filter);
         if (hasLogs === undefined) {
           return Promise.reject(new RpcFault("lagging", where));
         }
@@ -44,6 +49,27 @@ function hostWith(
     },
   };
 }
+
+Deno.test("Polkadot Hub: messages and receipts of its host are traffic, what the hub tells the host is none", async () => {
+  const filters: LogFilter[] = [];
+  const range = { from: 11n, to: 14n };
+  for (const answer of [true, false, undefined]) {
+    const host = hostWith((from, to, filter) => {
+      assert.deepEqual({ from, to }, range);
+      filters.push(filter);
+      return answer;
+    });
+    assert.equal(await hasTraffic(host, range, never), answer, "an endpoint that is behind cannot tell");
+    assert.equal(filters.at(-1)?.address, host.address);
+  }
+  for (const [name, topic] of Object.entries(hostEventTopics)) {
+    const counts = /^(Post|Get)Request(Event|Handled|TimeoutHandled)$|^RequestFunded$/.test(name);
+    assert.equal(filters[0]?.topics.includes(topic), counts, name);
+  }
+  const { reader, address } = hostWith(() => false);
+  const down = { ...reader, fetchLogs: () => Promise.reject(faultOf("unreachable")) };
+  await assert.rejects(hasTraffic({ address, reader: down }, range, never), { code: "unreachable" });
+});
 
 Deno.test("Polkadot Hub: its head is stored as an EVM chain's, with the time of its slot and the root of its state", async () => {
   await using fixture = await Fixture.start(FOLLOWING);
@@ -113,9 +139,9 @@ Deno.test("Polkadot Hub: what only governance can fix is a warning", async () =>
     await change;
   };
   await told(/^KUSAMA-4009 does not list parachain 1000 in IsmpParachain\.Parachains: .*add_parachain/);
-  await govern(fixture.hub.governance.change(consensusSettings.followedParachain.to(undefined, 1000)));
+  await govern(fixture.hub.change(consensusSettings.followedParachain.to(undefined, 1000)));
   await told(/^KUSAMA-4009 has no slot duration of parachain 1000 .*IsmpParachain\.set_slot_duration/);
-  await govern(fixture.hub.governance.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
+  await govern(fixture.hub.change(consensusSettings.slotDuration.to(SLOT_MS, 1000)));
   assert.deepEqual(await prover.check(never), []);
   await fixture.submit(fixture.hub, updatesOf(await prover.next(never)));
   const { code, detail } = await catchProverFault(prover.fetchInitialState(never));

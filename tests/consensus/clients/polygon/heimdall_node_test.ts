@@ -106,7 +106,7 @@ Deno.test("the check of a Heimdall node says what it serves, that it is syncing,
   const rows = async (): Promise<readonly (readonly [string, string])[]> => {
     const clock = new FakeClock();
     const checked = await clock.run(
-      runChecks({ clock }, checkHeimdallNode(clock, AMOY, chain.node)(), signal),
+      runChecks({ clock }, [checkHeimdallNode(clock, AMOY, chain.node)], signal),
     );
     return checked.map(({ result, found }) => [result, found]);
   };

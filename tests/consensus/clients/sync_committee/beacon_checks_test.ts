@@ -79,8 +79,8 @@ Deno.test("beacon checks: every node by itself, with what it serves", async () =
   ];
   for (const [behaviour, result, found] of sizes) {
     fixture.beacon.change({ without: [], hasJsonStatesOnly: false, ...behaviour });
-    const plan = checkBeaconEndpoints(systemClock, options);
-    const rows = await runChecks({ clock: systemClock }, plan(), never);
+    const job = checkBeaconEndpoints(systemClock, options);
+    const rows = await runChecks({ clock: systemClock }, [job], never);
     const routes = rows.filter(({ check }) => check === "beacon_routes");
     equal(routes.map(({ endpoint, result }) => [endpoint, result]), [["honest", result]]);
     match(routes[0]?.found ?? "", found);
@@ -89,7 +89,7 @@ Deno.test("beacon checks: every node by itself, with what it serves", async () =
       [["honest", "ok"], ["silent", "warning"]],
     );
     const asked = fixture.asked.length;
-    await runChecks({ clock: systemClock }, plan(), never);
+    await runChecks({ clock: systemClock }, [job], never);
     // The second round asks each node one thing: routes are remembered, since a probe makes the node load a state.
     equal(fixture.asked.slice(asked).filter(({ host }) => host === "honest").length, 1);
   }
@@ -99,8 +99,8 @@ Deno.test("beacon checks: a node of another network is named", async () => {
   await using fixture = await Fixture.start();
   const network = { ...sepolia, genesisValidatorsRoot: gnosisMainnet.genesisValidatorsRoot };
   const options = { chain: evmStateMachine(sepolia.chainId), network, nodes: fixture.nodes(["honest"]) };
-  const plan = checkBeaconEndpoints(systemClock, options);
-  const rows = await runChecks({ clock: systemClock }, plan(), never);
+  const job = checkBeaconEndpoints(systemClock, options);
+  const rows = await runChecks({ clock: systemClock }, [job], never);
   equal(rows.map(({ check, result }) => [check, result]), [["endpoint", "ok"], ["chain_id", "failed"]]);
   match(rows[1]?.advice ?? "", /beacon_http_urls/);
 });

@@ -10,13 +10,6 @@ import {
   type StateMachineId,
   toConsensusStateId,
 } from "../../../../src/core/ismp/state_machine.ts";
-import { VectorNode } from "../../vector_node.ts";
-
-const folder = new URL("../../../vectors/", import.meta.url);
-
-export function readVector(name: string): VectorNode {
-  return new VectorNode(JSON.parse(Deno.readTextFileSync(new URL(`${name}.json`, folder))));
-}
 
 /** The bytes with the lowest bit of one byte turned over. */
 export function flipByte(bytes: Uint8Array, at: number): Uint8Array {

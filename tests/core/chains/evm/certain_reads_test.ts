@@ -109,25 +109,26 @@ Deno.test("certain reads: behind one URL a node that is behind refuses the block
   ]);
 });
 
-Deno.test("certain reads: behind one URL the values that a node refused are asked for again, the others are kept", async () => {
-  const mixed = nodeAt(0x30, 500, receipt);
-  mixed.runsBundles = false;
-  let asked = 0;
-  mixed.on("eth_call", () => ++asked % 3 === 1 ? receipt : new ScriptedError(-32000, "header not found"));
-  const { chain } = chainAt([mixed]);
-  const messages = [post(1n), post(2n), post(3n)];
-  const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
-  assert.deepEqual(told, messages.map(() => delivered));
-  assert.equal(asked, 3 + 2 + 1 + 1);
-});
-
-Deno.test("certain reads: behind one URL a bundle that a node which is behind refused is asked for again", async () => {
-  const mixed = nodeAt(0x30, 500, receipt);
-  let asked = 0;
-  mixed.on("eth_call", () => ++asked <= 6 ? new ScriptedError(-32000, "header not found") : receipt);
-  const { chain } = chainAt([mixed]);
-  const messages = [post(1n), post(2n), post(3n)];
-  const told = await chain.certain.fetchCertainReceipts(messages, { height: 0x20n }, never);
-  assert.deepEqual(told, messages.map(() => delivered));
-  assert.equal(mixed.countOf("eth_call"), 3);
-});
+for (
+  const [what, runsBundles, isRefused, answered] of [
+    [
+      "the values that a node refused are asked for again, the others are kept",
+      false,
+      (at: number) => at % 3 !== 1,
+      1 + 3 + 2 + 1 + 1, // the bundle, then what is left of them
+    ],
+    ["a bundle that a node which is behind refused is asked for again", true, (at: number) => at <= 6, 3],
+  ] as const
+) {
+  Deno.test(`certain reads: behind one URL ${what}`, async () => {
+    const mixed = nodeAt(0x30, 500, receipt);
+    mixed.runsBundles = runsBundles;
+    let asked = 0;
+    mixed.on("eth_call", () => isRefused(++asked) ? new ScriptedError(-32000, "header not found") : receipt);
+    const messages = [post(1n), post(2n), post(3n)];
+    const { certain: reads } = chainAt([mixed]).chain;
+    const told = await reads.fetchCertainReceipts(messages, { height: 0x20n }, never);
+    assert.deepEqual(told, messages.map(() => delivered));
+    assert.equal(mixed.countOf("eth_call"), answered);
+  });
+}

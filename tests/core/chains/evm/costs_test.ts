@@ -1,7 +1,7 @@
 /** What transactions cost besides gas, as far as oracles and receipts tell it. */
 import assert from "node:assert/strict";
-import { decodeFunctionData, parseAbi } from "viem";
-import { opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
+import { concatHex, decodeFunctionData, numberToHex, parseAbi } from "viem";
+import { decodeArbPrices, opStackOracle } from "../../../../src/core/evm/fee_oracles.ts";
 import { ScriptedError, type ScriptedRpc } from "../../../support/scripted_rpc.ts";
 import { faultWith } from "../../../support/rpc_faults.ts";
 import { never } from "./chain_fixture.ts";
@@ -137,4 +137,9 @@ Deno.test("costs: what an oracle of the OP stack does not say just now is a faul
     isSilent = false;
     assert.ok((await accepted(chain, deliveryOfPosts(1))).dataCostWei > CONSTANT);
   }
+});
+
+Deno.test("costs: of Arbitrum's six prices the second is that of a published byte, and the last that of gas", () => {
+  const prices = concatHex([1n, 2n, 3n, 4n, 5n, 6n].map((price) => numberToHex(price, { size: 32 })));
+  assert.deepEqual(decodeArbPrices(prices), { layer1ByteWei: 2n, gasPriceWei: 6n });
 });

@@ -7,7 +7,7 @@ import { hostEventTopics } from "../../../../src/core/evm/host_abi.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import type { Fetch } from "../../../../src/core/rpc/http_exchange.ts";
-import { Draw } from "../../../support/draw.ts";
+import { damage, Draw } from "../../../support/draw.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import type { Answerer } from "../../../support/scripted_rpc.ts";
 import { chainUnderTest, hub, never } from "./chain_fixture.ts";
@@ -61,41 +61,6 @@ const answers: Readonly<Record<string, Answerer>> = {
     logs: [handled],
   }),
 };
-
-const odd: readonly unknown[] = [
-  null,
-  true,
-  5,
-  -1,
-  1e300,
-  "",
-  "0x",
-  "0X10",
-  "0x1g",
-  "-0x1",
-  " 0x10",
-  "10",
-  [],
-  {},
-  [[]],
-  { result: "0x10" },
-  `0x4${"0".repeat(17)}`,
-  `0x${"f".repeat(64)}`,
-  `0x${"f".repeat(200)}`,
-  `0x${"0".repeat(24)}`,
-  "0xabc",
-  undefined,
-];
-
-/** A copy with one part, or the whole, replaced. */
-function damage(value: unknown, draw: Draw): unknown {
-  const isWhole = typeof value !== "object" || value === null || draw.chance(15);
-  const keys = isWhole ? [] : Object.keys(value);
-  const key = keys[draw.between(0, Math.max(0, keys.length - 1))];
-  if (isWhole || key === undefined) return odd[draw.between(0, odd.length - 1)];
-  const part = damage(Reflect.get(value, key), draw);
-  return Array.isArray(value) ? value.with(Number(key), part) : { ...value, [key]: part };
-}
 
 /** Damages one call of some requests. */
 function damagedNode(draw: Draw): Fetch {

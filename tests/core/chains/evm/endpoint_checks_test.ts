@@ -236,7 +236,7 @@ async function checkChain(
   { chain, clock }: ReturnType<typeof chainAt>,
   judgeNonces: ChainCheckContext["judgeNonces"],
 ): Promise<readonly CheckRow[]> {
-  const { jobs } = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(undefined), judgeNonces });
+  const jobs = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(undefined), judgeNonces });
   return await clock.run(runChecks({ clock }, jobs.filter(({ check }) => check !== "endpoint"), never));
 }
 

@@ -11,45 +11,50 @@ import { MetricRegistry } from "../../../../src/core/telemetry/metrics.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { catchFault, request } from "../../../support/rpc_faults.ts";
+import {
+  type ArrivedCall,
+  httpStatus,
+  ScriptedError,
+  scriptedFetch,
+  ScriptedRpc,
+} from "../../../support/scripted_rpc.ts";
 import { fixedRandomness } from "../../../support/seeded_randomness.ts";
 import { never } from "./chain_fixture.ts";
 
 const BALANCE: RpcCall = { method: "eth_getBalance", params: ["0xaa", "latest"] };
+/** Methods that are answered with the name of the node. */
+const NAMED = [
+  ...["eth_getBalance", "eth_call", "eth_getLogs", "eth_getTransactionReceipt", "eth_estimateGas"],
+  "debug_traceCall",
+];
 const TRACE: RpcCall = { method: "debug_traceCall", params: [{}, "latest"] };
 const quantity = (value: number): string => `0x${Math.max(0, Math.round(value)).toString(16)}`;
 
-/** An answer to a call; a number is an HTTP status of the whole request. */
-type Said = { readonly result: unknown } | { readonly error: unknown };
-
-/** A node by script, at block 1,000 when its clock starts, with a block every two seconds. */
-class Node {
-  readonly requests: (readonly RpcCall[])[] = [];
-  /** Status, body and headers of every answer; absent: calls are answered. */
-  http: ((calls: readonly RpcCall[]) => ResponseInit & { readonly body?: string } | undefined) | undefined;
-  say: (call: RpcCall) => Said | undefined = () => undefined;
+/** A node that answers with its name, at block 1,000 when its clock starts, with a block every two seconds. */
+class Node extends ScriptedRpc {
   /** Height and time of the newest block, by seconds since the start. */
   head = (sec: number): { height: number; timeSec: number } => ({
     height: 1_000 + sec / 2,
     timeSec: this.startSec + sec,
   });
 
-  constructor(readonly name: string, readonly clock: FakeClock, readonly startSec = clock.now() / 1_000) {}
-
-  answer(body: string): Response {
-    const sent = JSON.parse(body);
-    const calls: readonly (RpcCall & { readonly id: number })[] = [sent].flat();
-    this.requests.push(calls);
-    const refused = this.http?.(calls);
-    if (refused !== undefined) return new Response(refused.body ?? "denied", refused);
-    const answers = calls.map((call) => ({ id: call.id, ...this.say(call) ?? this.#usual(call) }));
-    return Response.json(Array.isArray(sent) ? answers : answers[0]);
+  constructor(readonly name: string, clock: FakeClock, readonly startSec = clock.now() / 1_000) {
+    super({
+      eth_chainId: () => "0x1",
+      eth_getBlockByNumber: () => {
+        const { height, timeSec } = this.head(clock.now() / 1_000 - this.startSec);
+        return { number: quantity(Math.floor(height)), timestamp: quantity(timeSec) };
+      },
+    });
+    for (const method of NAMED) this.on(method, () => this.name);
   }
 
-  #usual({ method }: RpcCall): Said {
-    if (method === "eth_chainId") return { result: "0x1" };
-    if (method !== "eth_getBlockByNumber") return { result: this.name };
-    const { height, timeSec } = this.head(this.clock.now() / 1_000 - this.startSec);
-    return { result: { number: quantity(Math.floor(height)), timestamp: quantity(timeSec) } };
+  /** Every call is answered with this error. */
+  refuse(error: unknown, status = 200): void {
+    this.fault = (calls, answers) => {
+      const all = answers.map(({ id }) => ({ jsonrpc: "2.0", id, error }));
+      return Response.json(calls.length === 1 ? all[0] : all, { status });
+    };
   }
 }
 
@@ -69,11 +74,8 @@ class Scene {
       log: this.log,
       observer: this.board,
       budgetOf: () => budget,
-      fetch: (url, init) => {
-        const node = this.nodes.find(({ name }) => new URL(url).hostname === name);
-        return Promise.resolve(node?.answer(String(init.body)) ?? new Response(null, { status: 500 }));
-      },
-    }, { stateMachine: evmStateMachine(1), urls: names.map((name) => new EndpointUrl(`http://${name}`)) });
+      fetch: scriptedFetch,
+    }, { stateMachine: evmStateMachine(1), urls: this.nodes.map(({ url }) => new EndpointUrl(url)) });
   }
 
   get a(): Node {
@@ -120,15 +122,11 @@ class Scene {
 
 const denials: readonly (readonly [string, (node: Node) => void])[] = [
   ...[401, 402, 403, 404, 405, 302, 406, 410, 418, 451].map((status) =>
-    [`HTTP ${status}`, (node: Node) => void (node.http = () => ({ status }))] as const
+    [`HTTP ${status}`, (node: Node) => void (node.fault = httpStatus(status))] as const
   ),
   ...[401, 403].map((status) =>
     [`HTTP ${status} with an error of an unknown wording`, (node: Node): void => {
-      const error = { code: -32052, message: "Sorry, no service today" };
-      node.http = (calls) => {
-        const all = calls.map((call) => ({ id: Object(call).id, error }));
-        return { status, body: JSON.stringify(calls.length === 1 ? all[0] : all) };
-      };
+      node.refuse({ code: -32052, message: "Sorry, no service today" }, status);
     }] as const
   ),
   ...[
@@ -139,7 +137,7 @@ const denials: readonly (readonly [string, (node: Node) => void])[] = [
     { code: -32000, message: "Your trial has ended" },
     { code: -32600, message: "User is not authorized to perform this action" },
     { code: 1010, message: "The owner of this website has banned your access" },
-  ].map((error) => [`"${error.message}"`, (node: Node) => void (node.say = () => ({ error }))] as const),
+  ].map((error) => [`"${error.message}"`, (node: Node) => node.refuse(error)] as const),
 ];
 for (const [what, deny] of denials) {
   Deno.test(`endpoint states: ${what} to everything is a fault of the endpoint, for a minute at most (F19)`, async () => {
@@ -148,8 +146,7 @@ for (const [what, deny] of denials) {
     deny(scene.a);
     assert.equal(await scene.ask(TRACE), "b");
     assert.deepEqual(scene.states(), ["unauthorized", "ready"]);
-    scene.a.http = undefined;
-    scene.a.say = () => undefined;
+    scene.a.fault = undefined;
     assert.equal(await scene.askFor(61), "a");
     assert.equal(await scene.ask(TRACE), "a");
     assert.deepEqual(scene.events(), ["endpoint_unusable.unauthorized", "endpoint_ready"]);
@@ -158,8 +155,7 @@ for (const [what, deny] of denials) {
     assert.equal(await only.ask(TRACE), "a");
     deny(only.a);
     assert.equal(await only.ask(TRACE), "unauthorized");
-    only.a.http = undefined;
-    only.a.say = () => undefined;
+    only.a.fault = undefined;
     assert.equal(await only.ask(TRACE), "a");
   });
 }
@@ -167,9 +163,9 @@ for (const [what, deny] of denials) {
 for (const status of [401, 403, 404, 405]) {
   Deno.test(`endpoint states: a method that alone is refused by HTTP ${status} is missing, and nothing else is`, async () => {
     const scene = new Scene();
-    const isTraced = (calls: readonly RpcCall[]): boolean =>
+    const isTraced = (calls: readonly ArrivedCall[]): boolean =>
       calls.some(({ method }) => method === TRACE.method);
-    scene.a.http = (calls) => isTraced(calls) ? { status } : undefined;
+    scene.a.fault = (calls) => isTraced(calls) ? new Response("no", { status }) : undefined;
     assert.equal(await scene.ask(), "a");
     assert.equal(await scene.ask(TRACE), "b");
     assert.deepEqual(await scene.ask(BALANCE, TRACE), ["b", "b"]);
@@ -183,7 +179,7 @@ for (const status of [401, 403, 404, 405]) {
 for (const status of [400, 403, 405, 415]) {
   Deno.test(`endpoint states: whether HTTP ${status} to a batch is about batches is found by single calls`, async () => {
     const scene = new Scene(["a"]);
-    scene.a.http = (calls) => calls.length > 1 ? { status } : undefined;
+    scene.a.fault = ({ length }) => length > 1 ? new Response("no", { status }) : undefined;
     assert.deepEqual(await scene.ask(BALANCE, TRACE), ["a", "a"]);
     const asked = scene.a.requests.length;
     assert.deepEqual(await scene.ask(BALANCE, TRACE), ["a", "a"]);
@@ -194,12 +190,16 @@ for (const status of [400, 403, 405, 415]) {
 
 Deno.test("endpoint states: what two endpoints are asked is not asked of one that is paused", async () => {
   const scene = new Scene(["a", "b", "c"]);
-  scene.a.http = () => ({ status: 401 });
+  scene.a.fault = httpStatus(401);
   assert.equal(await scene.ask(), "b");
-  assert.deepEqual(scene.set.each().flatMap(({ hosts }) => hosts), ["b", "c", "a"]);
-  scene.a.http = undefined;
+  const order = (): readonly (string | undefined)[] =>
+    scene.set.each().flatMap(({ hosts }) => hosts).map((host) =>
+      scene.nodes.find((node) => node.host === host)?.name
+    );
+  assert.deepEqual(order(), ["b", "c", "a"]);
+  scene.a.fault = undefined;
   assert.equal(await scene.askFor(61), "a");
-  assert.deepEqual(scene.set.each().flatMap(({ hosts }) => hosts), ["a", "b", "c"]);
+  assert.deepEqual(order(), ["a", "b", "c"]);
 });
 
 const noAnswers: readonly (readonly [string, RpcCall["method"], unknown, number?])[] = [
@@ -219,13 +219,13 @@ for (const [what, method, error, status = 200] of noAnswers) {
   Deno.test(`endpoint states: ${what} in answer to a read leads to the next endpoint`, async () => {
     const scene = new Scene();
     const read = { method, params: [{}] };
-    scene.a.http = (calls) =>
+    scene.a.fault = (calls, answers) =>
       calls.some((call) => call.method === method)
-        ? { status, body: JSON.stringify([calls].flat().map((call) => ({ id: Object(call).id, error }))) }
+        ? Response.json(answers.map(({ id }) => ({ id, error })), { status })
         : undefined;
     assert.equal(await scene.ask(read), "b");
     const send = { method: "eth_sendRawTransaction", params: ["0x"] };
-    scene.a.say = () => ({ error: { code: -32000, message: "nonce too low" } });
+    scene.a.on(send.method, () => new ScriptedError(-32000, "nonce too low"));
     assert.equal(await scene.ask(send), "nonce_too_low");
   });
 }
@@ -251,9 +251,9 @@ for (const [what, headOf] of laggards) {
     assert.equal(await scene.askFor(60), "b");
     assert.deepEqual(scene.states(), ["behind", "ready"]);
     assert.deepEqual(scene.log.events("warn"), ["endpoint_unusable.behind"]);
-    scene.b.http = () => ({ status: 500 });
+    scene.b.fault = httpStatus(500);
     assert.equal(await scene.askFor(3), "a", "it is better than none");
-    scene.b.http = undefined;
+    scene.b.fault = undefined;
     scene.a.head = well;
     assert.equal(await scene.askFor(45), "a");
     assert.deepEqual(scene.log.events("info"), ["endpoint_ready"]);
@@ -296,9 +296,9 @@ for (const seconds of [300, 86_400, 31 * 86_400, Date.UTC(2026, 0, 2) / 1_000]) 
   Deno.test(`endpoint states: Retry-After ${seconds} keeps an endpoint out for a minute at most`, async () => {
     const scene = new Scene(["a"]);
     assert.equal(await scene.ask(), "a");
-    scene.a.http = () => ({ status: 429, headers: { "retry-after": String(seconds) } });
+    scene.a.fault = httpStatus(429, { "retry-after": String(seconds) });
     assert.ok(((await catchFault(request(scene.set, BALANCE))).retryAfterMs ?? 0) <= 300_000);
-    scene.a.http = undefined;
+    scene.a.fault = undefined;
     assert.equal(await scene.askFor(61), "a");
   });
 }
@@ -306,10 +306,10 @@ for (const seconds of [300, 86_400, 31 * 86_400, Date.UTC(2026, 0, 2) / 1_000]) 
 Deno.test("endpoint states: an endpoint that answers again is used again within 15 s, however long it was down", async () => {
   const scene = new Scene();
   for (const downSec of [600, 610, 620, 630, 640]) {
-    scene.a.http = () => ({ status: 502 });
+    scene.a.fault = httpStatus(502);
     await scene.askFor(downSec);
     assert.equal(scene.states()[0], "down");
-    scene.a.http = undefined;
+    scene.a.fault = undefined;
     assert.equal(await scene.askFor(15), "a", `${downSec} s`);
   }
 });

@@ -83,14 +83,7 @@ Deno.test("gas prices: one node alone doubles the price once in ten minutes, so 
     last = bounded.accepted;
     offers.push(bounded.wei / gwei);
   }
-  assert.deepEqual([offers[0], offers[8], offers[9], offers[10], offers[19], offers[20]], [
-    2n,
-    2n,
-    2n,
-    4n,
-    4n,
-    8n,
-  ]);
+  assert.deepEqual([0, 8, 9, 10, 19, 20].map((at) => offers[at]), [2n, 2n, 2n, 4n, 4n, 8n]);
 });
 
 /** What is offered reading by reading, in gwei, from an accepted price on; each reading a minute after the one before. */
@@ -179,6 +172,11 @@ async function offered(
   return [maxFeePerGas / gwei, maxPriorityFeePerGas / gwei];
 }
 
+/** The same, at nodes with these answers. */
+function offeredBy(...nodes: readonly ReturnType<typeof priced>[]): ReturnType<typeof offered> {
+  return offered(chainAt(nodes.map((methods) => node(methods))).chain);
+}
+
 Deno.test("gas prices: an endpoint that multiplies its price only is contradicted by its own fee history", async () => {
   const { chain, log } = chainOn({
     ...priced(1n),
@@ -190,9 +188,7 @@ Deno.test("gas prices: an endpoint that multiplies its price only is contradicte
 
 Deno.test("gas prices: an endpoint that multiplies all that it says is contradicted by the second one", async () => {
   for (const order of [[20n, 1n], [1n, 20n]] as const) {
-    const first = node(priced(order[0]));
-    const second = node(priced(order[1]));
-    const price = await offered(chainAt([first, second]).chain);
+    const price = await offeredBy(...order.map((times) => priced(times)));
     assert.ok(typeof price !== "string", String(price));
     assert.ok(price[0] * price[1] <= 125n * 44n, String(price));
   }
@@ -200,32 +196,24 @@ Deno.test("gas prices: an endpoint that multiplies all that it says is contradic
 
 Deno.test("gas prices: what an endpoint that calls gas free says counts for nothing, first or second, at the start and later", async () => {
   for (const [order, expected] of [[[0n, 1n], [22n, 22n]], [[1n, 0n], [27n, 2n]]] as const) {
-    const first = node(priced(order[0]));
-    const second = node(priced(order[1]));
-    assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
+    assert.deepEqual(await offeredBy(...order.map((times) => priced(times))), expected);
   }
   const first = node(priced(1n));
-  const second = node(priced(1n));
-  const { chain } = chainAt([first, second]);
+  const { chain } = chainAt([first, node(priced(1n))]);
   assert.deepEqual(await offered(chain), [27n, 2n]);
-  for (const [method, answer] of Object.entries(priced(0n))) first.on(method, answer);
+  first.onAll(priced(0n));
   assert.deepEqual(await offered(chain), [22n, 22n]);
 });
 
 Deno.test("gas prices: an endpoint that names next to nothing, at the start too, names at least the base fee of its block", async () => {
   const low = { ...priced(1n), eth_gasPrice: () => "0x1" };
-  for (const [nodes, expected] of [[[priced(1n), low], [27n, 2n]], [[low, priced(1n)], [25n, 0n]]] as const) {
-    const first = node(nodes[0]);
-    const second = node(nodes[1]);
-    assert.deepEqual(await offered(chainAt([first, second]).chain), expected);
-  }
+  assert.deepEqual(await offeredBy(priced(1n), low), [27n, 2n]);
+  assert.deepEqual(await offeredBy(low, priced(1n)), [25n, 0n]);
 });
 
 Deno.test("gas prices: one endpoint that names next to nothing lowers no price that two others name", async () => {
-  const first = node(priced(1n));
-  const low = node({ ...priced(0n), eth_gasPrice: () => "0x1" });
-  const third = node(priced(1n));
-  const { chain, log } = chainAt([first, low, third]);
+  const low = { ...priced(0n), eth_gasPrice: () => "0x1" };
+  const { chain, log } = chainAt([priced(1n), low, priced(1n)].map((methods) => node(methods)));
   assert.deepEqual(await offered(chain), [27n, 2n]);
   assert.deepEqual(log.lines.map(({ event }) => event), []);
 });
@@ -233,11 +221,11 @@ Deno.test("gas prices: one endpoint that names next to nothing lowers no price t
 Deno.test("gas prices: 24 seconds of a hundred times the price change nothing where there is one endpoint", async () => {
   const { chain, rpc, clock } = chainOn(priced(1n));
   assert.deepEqual(await offered(chain), [27n, 2n]);
-  for (const [method, answer] of Object.entries(priced(100n))) rpc.on(method, answer);
+  rpc.onAll(priced(100n));
   await clock.advance(24_000);
   const during = await offered(chain);
   assert.ok(typeof during !== "string" && during[0] <= 110n, String(during));
-  for (const [method, answer] of Object.entries(priced(1n))) rpc.on(method, answer);
+  rpc.onAll(priced(1n));
   assert.deepEqual(await offered(chain), [27n, 2n]);
 });
 
@@ -271,9 +259,7 @@ Deno.test("gas prices: without a base fee the buffer is paid once, however often
     eth_gasPrice: () => `0x${last.toString(16)}`,
     eth_getBalance: () => `0x${(10n ** 24n).toString(16)}`,
   }, { gasPriceBufferPercent: 20 });
-  const pay = async (): Promise<bigint> => {
-    return parseTransaction(toHex((await sign(chain)).raw)).gasPrice ?? 0n;
-  };
+  const pay = async (): Promise<bigint> => parseTransaction(toHex((await sign(chain)).raw)).gasPrice ?? 0n;
   for (let count = 0; count < 400; count++) last = await pay();
   assert.equal(last, 120n * gwei);
   last = 150n * gwei;

@@ -13,7 +13,6 @@ import type { Hash256, Hex } from "../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { getResponseMessage, type Message } from "../../../../src/core/ismp/message.ts";
-import { calculateMmrRoot } from "../../../../src/core/merkle/mmr.ts";
 import { DEVNET_ACCOUNTS } from "../../../../devnet/evm/accounts.ts";
 import type { IsmpHost } from "../../../../devnet/evm/deploy.ts";
 import { countReceived, placeHostile, proveHub, sendGet } from "../../../../devnet/evm/host_admin.ts";
@@ -22,18 +21,19 @@ import {
   opStackPrices,
   setOpStackPrices,
 } from "../../../../devnet/evm/rollup_prices.ts";
-import { alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
+import { alteringCalls, alteringFetch, fetchWithout } from "../../../support/altered_answers.ts";
 import {
   chainOf,
   deliveryOf,
   hub,
   includedOutcome,
+  mountainRoot,
   never,
   onFixture,
   postTo,
   proveFromHub,
 } from "./chain_fixture.ts";
-import { accepted, signed } from "../../../support/chain_calls.ts";
+import { accepted, kindOf, signed } from "../../../support/chain_calls.ts";
 
 /** A test of this file, so that reports name it. */
 const test = (name: string, ...work: Parameters<typeof onFixture>): void =>
@@ -50,6 +50,12 @@ function withoutLogs(frame: unknown): unknown {
   if (!isPlain(frame)) return frame;
   const { logs: _logs, calls, ...rest } = frame;
   return { ...rest, ...(Array.isArray(calls) ? { calls: calls.map(withoutLogs) } : {}) };
+}
+
+/** A delivery of one post to the ping application. */
+async function onePost(host: IsmpHost): Promise<Delivery> {
+  const messages = [postTo(host, 1n)];
+  return deliveryOf(messages, await proveFromHub(host, messages, 10n));
 }
 
 /** Posts of which the second and third are not handled: no application, and no code. */
@@ -111,14 +117,12 @@ test("simulation: what eth_simulateV1 says is handled is what a trace says", asy
   await accepted(lacking.chain, delivery);
   assert.equal(lacking.requests.count, 1);
 
-  const silent = alteringFetch((method, result) =>
-    method === "debug_traceCall" ? withoutLogs(result) : result
-  );
-  const blind = chainOf(host, undefined, {}, silent);
-  assert.deepEqual((await accepted(blind.chain, delivery)).handled, [true, false, false, true]);
   // All modules fail: a trace without logs is complete, and is believed.
   const failing = messages.slice(1, 3);
   const hopeless = deliveryOf(failing, await proveFromHub(host, failing, 11n));
+  const silent = alteringFetch((method, result) =>
+    method === "debug_traceCall" ? withoutLogs(result) : result
+  );
   const fresh = chainOf(host, undefined, {}, silent);
   assert.deepEqual((await accepted(fresh.chain, hopeless)).handled, [false, false]);
   assert.deepEqual(fresh.log.events("info"), []);
@@ -155,8 +159,7 @@ test("simulation: modules that behave only while they are imagined are seen thro
 });
 
 test("simulation: without traces a delivery that reverts is refused with its reason and step", async ({ host }) => {
-  const good = [postTo(host, 1n)];
-  const [step] = deliveryOf(good, await proveFromHub(host, good, 10n)).steps;
+  const [step] = (await onePost(host)).steps;
   assert.ok(step !== undefined);
   for (const missing of [["debug_traceCall"], ["debug_traceCall", "eth_simulateV1"]]) {
     const { chain } = chainOf(host, undefined, {}, fetchWithout(...missing));
@@ -191,15 +194,10 @@ async function answerFor(host: IsmpHost): Promise<Extract<Message, { kind: "getR
 async function bundle(host: IsmpHost, posts: readonly Message[], answer: Message): Promise<Delivery> {
   const leaves = [...posts, answer];
   const leafCount = BigInt(leaves.length);
-  const mmrRoot = calculateMmrRoot(
-    [],
-    leaves.map(({ commitment }, index) => ({ index: BigInt(index), hash: commitment })),
-    leafCount,
-  );
   const proof = await proveHub(host, {
     height: 50n,
     timestampSec: 1_700_000_000n,
-    mmrRoot,
+    mmrRoot: mountainRoot(leaves),
     childTrieRoot: toHash256(keccak256("0x01")),
     rotates: true,
   });
@@ -274,8 +272,7 @@ test("simulation: consensus, posts and get responses travel in one batchCall, an
 test("simulation: on the OP stack data and operator are paid for beside gas, asked in the same request", async ({ host }) => {
   await installOpStackOracle(host);
   const { chain, requests } = chainOf(host);
-  const messages = [postTo(host, 1n)];
-  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+  const delivery = await onePost(host);
   await chain.check(hub, never);
   await chain.gas.fetchGasQuote(never); // its first price is compared with others
   requests.count = 0;
@@ -324,8 +321,7 @@ function chainCharge(host: IsmpHost, raw: Uint8Array): bigint {
 test("signing: an account that can pay for gas and not for what the OP stack charges beside it is refused", async ({ host }) => {
   await installOpStackOracle(host);
   const { chain } = chainOf(host);
-  const messages = [postTo(host, 1n)];
-  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+  const delivery = await onePost(host);
   const simulation = await accepted(chain, delivery);
   const price = await host.reader.getGasPrice();
   const address = toAddress(DEVNET_ACCOUNTS.relayer.address);
@@ -333,25 +329,24 @@ test("signing: an account that can pay for gas and not for what the OP stack cha
   const forGas = simulation.gasLimit * price * 5n / 4n;
   await host.node.setBalance({ address, value: forGas + simulation.dataCostWei * 2n });
   const hints = { nonceAtLeast: undefined };
-  assert.equal((await chain.sender.sign(delivery, { simulation, ...hints }, never)).kind, "signed");
+  const sign = async (): Promise<string> =>
+    kindOf(await chain.sender.sign(delivery, { simulation, ...hints }, never));
+  assert.equal(await sign(), "signed");
   await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: 10n ** 15n });
   await host.node.setBalance({ address, value: forGas * 2n });
-  const signing = await chain.sender.sign(delivery, { simulation, ...hints }, never);
-  assert.equal(signing.kind === "refused" ? signing.refusal.code : signing.kind, "insufficient_funds");
+  assert.equal(await sign(), "insufficient_funds");
 });
 
 test("signing: what the OP stack charges more than in the simulation lowers the gas price that the fees pay for", async ({ host }) => {
   await installOpStackOracle(host);
   const { chain } = chainOf(host);
-  const messages = [postTo(host, 1n)];
-  const delivery = deliveryOf(messages, await proveFromHub(host, messages, 10n));
+  const delivery = await onePost(host);
   const simulation = await accepted(chain, delivery);
   const { gasUsed, dataCostWei, gasPriceWei } = simulation;
   const signAt = async (maxGasPriceWei: bigint): Promise<bigint | string | undefined> => {
     const hints = { nonceAtLeast: undefined, maxGasPriceWei };
     const result = await chain.sender.sign(delivery, { simulation, ...hints }, never);
-    if (result.kind === "signed") return result.submission.gasPriceWei;
-    return result.kind === "refused" ? result.refusal.code : result.kind;
+    return result.kind === "signed" ? result.submission.gasPriceWei : kindOf(result);
   };
   assert.equal(await signAt(gasPriceWei), gasPriceWei);
   await setOpStackPrices(host, { ...opStackPrices, l1BaseFeeWei: opStackPrices.l1BaseFeeWei * 50n });
@@ -392,20 +387,11 @@ test("simulation: a module that fails in every block but the newest is seen thro
 
 /** A node that answers parameters with that word by "invalid params". */
 function refusing(word: string): Fetch {
-  const { fetch } = globalThis;
-  return async (url, init) => {
-    const asked: unknown = JSON.parse(String(init?.body));
-    const answers: unknown = await (await fetch(url, init)).json();
-    const refuse = (call: unknown, answer: unknown): unknown =>
-      isPlain(answer) && JSON.stringify(call).includes(word)
-        ? { jsonrpc: "2.0", id: answer.id, error: { code: -32602, message: "invalid params: unknown field" } }
-        : answer;
-    return Response.json(
-      Array.isArray(asked) && Array.isArray(answers)
-        ? answers.map((answer, index) => refuse(asked[index], answer))
-        : refuse(asked, answers),
-    );
-  };
+  return alteringCalls((_, params) =>
+    JSON.stringify(params)?.includes(word)
+      ? { code: -32602, message: "invalid params: unknown field" }
+      : undefined
+  );
 }
 
 test("simulation: after the chain's clock has jumped nothing is simulated in the past, where hosts fail", async ({ host, chain }) => {

@@ -28,7 +28,7 @@ async function check(
     ...methods,
   });
   node.refuseWith = refuseWith;
-  const { jobs } = planSubstrateChecks(context.node, {
+  const jobs = planSubstrateChecks(context.node, {
     check: () => Promise.resolve([]),
     fetchNeededHeight: () => Promise.resolve(undefined),
     ...options,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { fromHex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
-import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { damage, Draw } from "../../../support/draw.ts";
 import { blockHashes, hashOf, headerJson, scriptHub, unsignedExtrinsic } from "./scripted_hub.ts";
 
 const { signal } = new AbortController();
@@ -16,59 +16,37 @@ const counterparty = {
   consensusStateId: toConsensusStateId("ETH0"),
 };
 
-/** A number from 0 to below `count`. */
-type Draw = (count: number) => number;
+/** Numbers that JSON.stringify does not write; `RAW:` is put into the text as it is. */
+const RAW: readonly unknown[] = ["RAW:1e400", "RAW:340282366920938463463374607431768211457"];
 
-/** What stands where something else belongs; `RAW:` is put into the text as it is. */
-const ODD: readonly unknown[] = [
-  null,
-  true,
-  -1,
-  0.5,
-  "",
-  "0x",
-  "0xzz",
-  "RAW:1e400",
-  "RAW:340282366920938463463374607431768211457",
-  `0x${"f".repeat(32)}`,
-  `0x${"f".repeat(33)}`,
-  [],
-  {},
-  [[]],
-  { error: 1 },
-  "x".repeat(3_000),
-];
-
-/** Replaces one value somewhere in a JSON value. */
 function replaceSome(value: unknown, draw: Draw): unknown {
-  const isLeaf = typeof value !== "object" || value === null || Object.keys(value).length === 0;
-  if (isLeaf || draw(4) === 0) return ODD[draw(ODD.length)];
-  const entries = Object.entries(value);
-  const at = draw(entries.length);
-  const changed = entries.map(([name, each], index) => [name, index === at ? replaceSome(each, draw) : each]);
-  return Array.isArray(value) ? changed.map(([, each]) => each) : Object.fromEntries(changed);
+  return draw.chance(10) ? damage(value, draw, RAW) : damage(value, draw);
 }
 
 /** Damages one message. */
-function damage(text: string, draw: Draw): readonly string[] {
+function damageText(text: string, draw: Draw): readonly string[] {
   const right: unknown = JSON.parse(text);
   const stray = { jsonrpc: "2.0", method: "chain_newHead", params: { subscription: "nobody's", result: 1 } };
   const write = (value: unknown): string => JSON.stringify(value).replaceAll(/"RAW:([^"]*)"/g, "$1");
-  switch (draw(9)) {
+  switch (draw.between(0, 8)) {
     case 0:
-      return [text.slice(0, draw(text.length))];
+      return [text.slice(0, draw.between(0, text.length - 1))];
     case 1:
-      return [["", "null", "[]", "[null]", "7", '"text"', "{}", "\u0000"][draw(8)] ?? ""];
+      return [["", "null", "[]", "[null]", "7", '"text"', "{}", "\u0000"][draw.between(0, 7)] ?? ""];
     case 2: {
       const entries = [right].flat();
-      return [write(entries.map((entry) => ({ ...Object(entry), id: [1e9, "1", null, {}, -1][draw(5)] })))];
+      return [
+        write(
+          entries.map((entry) => ({ ...Object(entry), id: [1e9, "1", null, {}, -1][draw.between(0, 4)] })),
+        ),
+      ];
     }
     case 3:
       return [write(stray), write([stray, ...[right].flat()]), text];
     case 4:
       return [write([right].flat().slice(1)), text.replace("{", "[")];
     case 5:
-      return [write({ jsonrpc: "2.0", id: null, error: ODD[draw(ODD.length)] })];
+      return [write({ jsonrpc: "2.0", id: null, error: replaceSome(null, draw) })];
     default:
       return [write(replaceSome(right, draw))];
   }
@@ -108,10 +86,9 @@ Deno.test("damaged answers: each is a fault of its call, and the node is asked a
   for (const ask of asks) right.push(await clock.run(ask()));
   let faults = 0;
   for (let seed = 0; seed < SEEDS; seed++) {
-    const { fraction } = seededRandomness(seed);
-    const draw: Draw = (count) => Math.floor(fraction() * count);
+    const draw = new Draw(seed);
     const at = seed % asks.length;
-    node.damage = (text) => draw(2) === 0 ? damage(text, draw) : [text];
+    node.damage = (text) => draw.chance(50) ? damageText(text, draw) : [text];
     const head = {
       ...Object(headerJson(BEST + seed)),
       ...Object(replaceSome(headerJson(BEST + seed), draw)),

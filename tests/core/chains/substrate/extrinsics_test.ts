@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import type { SubstrateNode } from "../../../../src/core/chains/substrate/node.ts";
 import {
+  compressCall,
   deliveryExtrinsic,
   keySigner,
   plainSigner,
@@ -92,4 +93,13 @@ Deno.test("extrinsics: a key of another length is refused without being shown", 
     assert.equal(error.message.includes("ab"), false);
     return true;
   });
+});
+
+Deno.test("extrinsics: calls are compressed for the hub alone, which is sure to read them", () => {
+  const { specName, specVersion, metadata } = hubMetadata("nexus-head");
+  const runtime = loadRuntime("hub", { specName, specVersion }, metadata);
+  const call = new Uint8Array(5_000);
+  const other = scriptContext({}, { isHub: false, use: "hub" }, {}).chain.node;
+  assert.ok(compressCall(nodeOf("Keccak"), runtime, call).length < 500);
+  assert.equal(compressCall(other, runtime, call), call);
 });

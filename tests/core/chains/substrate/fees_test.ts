@@ -86,6 +86,14 @@ Deno.test("fees: a proof that does not fit the header's root is no proof", async
   await assert.rejects(run(chain.proofs.proveFees([paid], { height: 9n }, signal)), faultWith("malformed"));
 });
 
+Deno.test("fees: a signature of a later kind in a receipt counts as another relayer, and is named", async () => {
+  const later = new Uint8Array(40).fill(9);
+  const { chain, run, log } = scriptChain(nodeOf(trieOf("Keccak", later)));
+  const { relayers } = await run(chain.proofs.proveReceipts([delivered], { height: 9n }, signal));
+  assert.deepEqual(relayers, [later]);
+  assert.deepEqual(log.linesOf("unknown_met").map(({ fields }) => fields.what), ["a signature in a receipt"]);
+});
+
 Deno.test("fees: a header without ISMP roots is malformed, a height beyond the head is lagging", async () => {
   const { node, chain, run } = scriptChain(nodeOf(trieOf("Keccak", relayer)));
   node.answer("chain_getHeader", () => headerJson(9));

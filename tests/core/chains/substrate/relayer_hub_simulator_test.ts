@@ -536,19 +536,22 @@ test("hub chain: a runtime without what is needed is named, and nothing is made 
   ]);
 });
 
-test("hub chain: an event that cannot be read is skipped and reported, the others are kept", async ({ hub, chain, log }) => {
+test("hub chain: an event that cannot be read, or is of a later kind, is skipped and reported; the others are kept", async ({ hub, chain, log }) => {
   await deliveryOf(hub, 10n, post(1n));
   const { number, hash } = hub.best;
   const meta = { block_hash: hash, transaction_hash: hash, block_number: number };
   const handled = { commitment: hash, relayer: "0x01" };
   const events = [
     { meta, event: { PostRequest: { source: "XXXX" } } },
-    { meta, event: { PostRequestHandled: handled } },
+    { meta, event: { PostRequestHandled: { ...handled, later: 1 } } },
+    { meta, event: { Later: {} } },
   ];
   hub.fault = answering("ismp_queryEventsWithMetadata", { [hash]: events });
   const found = await chain.events.fetchEvents(BigInt(number), BigInt(number), signal);
   assert.deepEqual(found.map((event) => event.kind), ["handled"]);
-  assert.deepEqual(log.lines.map(({ level, event }) => [level, event]), [
-    ["warn", "messages_skipped.undecodable"],
+  assert.deepEqual(log.lines.map(({ level, event, fields }) => [level, event, fields.what]), [
+    ["warn", "messages_skipped.undecodable", undefined],
+    ["warn", "unknown_met", "field later of ISMP event PostRequestHandled"],
+    ["warn", "unknown_met", "ISMP event Later"],
   ]);
 });

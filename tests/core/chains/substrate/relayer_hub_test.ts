@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Counterparty, HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
-import type { SignedSubmission, SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
+import type { SubmissionOutcome } from "../../../../src/core/chains/submission.ts";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import {
   contractSlotKey,
@@ -8,7 +8,7 @@ import {
   requestReceiptSlot,
 } from "../../../../src/core/evm/host_storage.ts";
 import { toConsensusStateId } from "../../../../src/core/ismp/state_machine.ts";
-import type { GetRequest, PostRequest } from "../../../../src/core/ismp/message.ts";
+import type { GetRequest, Message, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { commitmentOfGet, getMessage, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
 import type { GetRequestsWithProof } from "../../../../src/core/ismp/ismp_message.ts";
@@ -34,6 +34,7 @@ import {
 import { demoModuleId, type Hub } from "../../../../devnet/hub/hub.ts";
 import { treasuryAccount } from "../../../../devnet/hub/pallets/balances.ts";
 import { type HubWork, onHub, relayerId } from "./hub_connection.ts";
+import { signed } from "../../../support/chain_calls.ts";
 import { evmSignature } from "../../../../devnet/hub/signatures.ts";
 
 const { signal } = new AbortController();
@@ -46,23 +47,26 @@ const evmTarget = {
   reads: { fetchStateRoot: () => Promise.resolve(undefined) },
 } as const;
 
-async function send(chain: HubChain, call: RelayerHubCall): Promise<SignedSubmission> {
+/** Sends a call, makes the block that takes it final, and returns how it succeeded, with the messages of its block. */
+async function include(
+  hub: Hub,
+  chain: HubChain,
+  call: RelayerHubCall,
+): Promise<Extract<SubmissionOutcome, { kind: "included" }> & { readonly messages: readonly Message[] }> {
   assert.equal(await chain.hubCalls.dryRunCall(call, signal), undefined);
   const submission = await chain.hubCalls.prepareCall(call, signal);
   assert.deepEqual(await chain.sender.broadcast(submission, signal), { kind: "sent" });
-  return submission;
-}
-
-/** Sends a call and makes the block that takes it final. */
-async function include(hub: Hub, chain: HubChain, call: RelayerHubCall): Promise<SubmissionOutcome> {
-  const submission = await send(chain, call);
   hub.produceBlock();
   hub.produceBlock();
-  return await chain.outcomes.fetchOutcome(submission, signal);
+  const outcome = await chain.outcomes.fetchOutcome(submission, signal);
+  assert.ok(outcome.kind === "included" && outcome.isFinal && outcome.succeeded);
+  const { height } = outcome.block;
+  const events = await chain.events.fetchEvents(height, height, signal);
+  return { ...outcome, messages: events.flatMap((event) => event.kind === "message" ? [event.message] : []) };
 }
 
-function isFinalSuccess(outcome: SubmissionOutcome): boolean {
-  return outcome.kind === "included" && outcome.isFinal && outcome.succeeded;
+function balanceOf({ accounts }: HubChain, account = relayerAddress): Promise<bigint> {
+  return accounts.fetchFeeBalance(sender.stateMachine, account, signal);
 }
 
 async function refusalOf(chain: HubChain, call: RelayerHubCall): Promise<string> {
@@ -83,12 +87,9 @@ test("relayer hub: fees are accumulated once, and seen in status, balance and ou
   hub.produceBlock();
   assert.deepEqual(await status(), ["unclaimed", "unclaimed", "unknown"]);
   const call = accumulate(await work.prove());
-  assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
+  await include(hub, chain, call);
   assert.deepEqual(await status(), ["claimed", "claimed", "unknown"]);
-  assert.equal(
-    await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal),
-    11n * token,
-  );
+  assert.equal(await balanceOf(chain), 11n * token);
   assert.equal(await refusalOf(chain, call), "unknown_message Relayer.MissingCommitments");
 });
 
@@ -133,10 +134,9 @@ test("relayer hub: a beneficiary is credited by the deliverer's signature over t
   const claim = async (value: bigint): Promise<RelayerHubCall> =>
     accumulate(await work.prove(work.commitments, { beneficiaryDetails: signedWith(value) }));
   assert.equal(await refusalOf(chain, await claim(1n)), "unspecified Relayer.InvalidPublicKey");
-  assert.equal(isFinalSuccess(await include(hub, chain, await claim(await nonce()))), true);
+  await include(hub, chain, await claim(await nonce()));
   assert.equal(await nonce(), 1n);
-  assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 5n);
-  assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
+  assert.deepEqual([await balanceOf(chain, beneficiary), await balanceOf(chain)], [5n, 0n]);
 });
 
 test("relayer hub: a withdrawal below the minimum is refused, one above it becomes a request", async ({ hub, chain }) => {
@@ -149,18 +149,11 @@ test("relayer hub: a withdrawal below the minimum is refused, one above it becom
   void hub.governance.setMinimumWithdrawal(sender.stateMachine, 9n * token);
   hub.produceBlock();
   assert.equal(await chain.accounts.fetchMinimumWithdrawal(sender.stateMachine, signal), 9n * token);
-  const outcome = await include(hub, chain, order);
-  assert.ok(isFinalSuccess(outcome) && outcome.kind === "included");
-  const { height } = outcome.block;
-  const events = await chain.events.fetchEvents(height, height, signal);
-  const sent = events.flatMap((event) =>
-    event.kind === "message" && event.message.kind === "post" ? [event.message.request] : []
-  );
-  assert.deepEqual(sent.map(({ dest, from }) => [dest, new TextDecoder().decode(from)]), [[
-    sender.stateMachine,
-    "ISMP-RLYR",
-  ]]);
-  assert.equal(await chain.accounts.fetchFeeBalance(sender.stateMachine, relayerAddress, signal), 0n);
+  const { messages: [sent, ...others] } = await include(hub, chain, order);
+  assert.ok(sent?.kind === "post" && others.length === 0);
+  const { dest, from } = sent.request;
+  assert.deepEqual([dest, new TextDecoder().decode(from)], [sender.stateMachine, "ISMP-RLYR"]);
+  assert.equal(await balanceOf(chain), 0n);
   assert.equal(await refusalOf(chain, order), "unspecified Relayer.InvalidPublicKey");
 });
 
@@ -174,15 +167,11 @@ function askOne(hub: Hub, requests: readonly GetRequest[]): Promise<GetRequestsW
 
 test("relayer hub: an answered get becomes a response that is proven for its EVM chain", async ({ hub, chain }) => {
   const answer = await askOne(hub, [questionOfOne(1n), questionOfOne(2n)]);
-  const outcome = await include(hub, chain, { kind: "answerGets", answer });
-  assert.ok(isFinalSuccess(outcome) && outcome.kind === "included");
-  assert.deepEqual(
-    outcome.handled.map(({ commitment }) => commitment),
-    answer.requests.map(commitmentOfGet),
-  );
-  const { height } = outcome.block;
-  const events = await chain.events.fetchEvents(height, height, signal);
-  const responses = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
+  const { handled, messages: responses, block: { height } } = await include(hub, chain, {
+    kind: "answerGets",
+    answer,
+  });
+  assert.deepEqual(handled.map(({ commitment }) => commitment), answer.requests.map(commitmentOfGet));
   assert.deepEqual(responses.map(({ kind }) => kind), ["getResponse", "getResponse"]);
   const proof = await chain.proofs.proveMessages(responses, { height, target: evmTarget }, signal);
   assert.deepEqual(proof.kind === "mmr" && proof.leafIndices, [0n, 1n]);
@@ -260,7 +249,7 @@ test("relayer hub: the reward of a rotation is claimed once", async ({ hub, chai
   void hub.governance.setBalance(treasuryAccount, 5n * 10n ** 12n);
   hub.produceBlock();
   assert.equal(await refusalOf(chain, await claim(8n)), "bad_proof Relayer.OutboundDeliveryNotProven");
-  assert.equal(isFinalSuccess(await include(hub, chain, await claim(7n))), true);
+  await include(hub, chain, await claim(7n));
   assert.deepEqual(await reward(), { amount: 10n ** 12n, isClaimed: true });
   assert.equal(await refusalOf(chain, await claim(7n)), "duplicate Relayer.OutboundRotationAlreadyClaimed");
 });
@@ -299,7 +288,7 @@ test("relayer hub: the reward of a request of the hub is listed by module and cl
   assert.equal(await refusalOf(chain, unknown), "unknown_message Relayer.OutboundRequestNotKnown");
   assert.equal(await chain.rewards.fetchIsRequestClaimed(commitment, signal), false);
   const call = await claimOf(request);
-  assert.equal(isFinalSuccess(await include(hub, chain, call)), true);
+  await include(hub, chain, call);
   assert.equal(await chain.rewards.fetchIsRequestClaimed(commitment, signal), true);
   assert.equal(await refusalOf(chain, call), "duplicate Relayer.OutboundRequestAlreadyClaimed");
 });
@@ -308,18 +297,10 @@ test("relayer hub: receipts on the hub itself are proven below the root of its h
   const request = post(1n, { dest: hub.identity.stateMachine, to: demoModuleId });
   const source = await commitSender(hub, 10n, [request]);
   const message = postMessage(request);
-  const delivery = {
-    steps: [{
-      kind: "messages",
-      messages: [message],
-      proof: { kind: "state", height: { id: sender, height: 10n }, proof: await source.prove([request]) },
-    }],
-  } as const;
-  const simulation = await chain.simulator.simulate(delivery, signal);
-  assert.ok(simulation.kind === "accepted");
-  const signed = await chain.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
-  assert.ok(signed.kind === "signed");
-  await chain.sender.broadcast(signed.submission, signal);
+  const at = { id: sender, height: 10n };
+  const proof = { kind: "state", height: at, proof: await source.prove([request]) } as const;
+  const submission = await signed(chain, { steps: [{ kind: "messages", messages: [message], proof }] });
+  await chain.sender.broadcast(submission, signal);
   const height = BigInt(hub.produceBlock().number);
   const other: Hash256 = `0x${"ee".repeat(32)}`;
   const shown = await chain.proofs.proveReceipts([message.commitment, other], { height }, signal);

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
-import type { RelayerHubCall } from "../../../../src/core/chains/hub.ts";
+import type { HubChain, RelayerHubCall } from "../../../../src/core/chains/hub.ts";
 import type { Chain } from "../../../../src/core/chains/port.ts";
 import type { Delivery } from "../../../../src/core/chains/submission.ts";
 import { createSubstrateChain } from "../../../../src/core/chains/substrate/substrate_chain.ts";
 import { EndpointUrl, Secret } from "../../../../src/core/config/redact.ts";
 import { type Hash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot, requestReceiptSlot } from "../../../../src/core/evm/host_storage.ts";
-import { commitmentOfPost, type Message, postMessage } from "../../../../src/core/ismp/message.ts";
+import { type Message, postMessage } from "../../../../src/core/ismp/message.ts";
 import type { HashAlgorithm } from "../../../../src/core/ismp/proof.ts";
 import { sr25519PublicKey, withdrawMessage } from "../../../../src/core/ismp/signed_messages.ts";
-import { parseStateMachine } from "../../../../src/core/ismp/state_machine.ts";
+import type { WithdrawalProof } from "../../../../src/core/ismp/fees.ts";
+import { parseStateMachine, type StateMachineId } from "../../../../src/core/ismp/state_machine.ts";
 import type { ChildTrieName } from "../../../../src/core/ismp/storage_keys.ts";
 import { platformSocket } from "../../../../src/core/rpc/socket.ts";
 import { systemClock } from "../../../../src/core/runtime/system_clock.ts";
@@ -19,6 +20,7 @@ import { commitBlock, relayerAddress } from "../../../../devnet/hub/relayer_work
 import { startTwoChains } from "../../../../devnet/hub/substrate_work.ts";
 import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
+import { signed } from "../../../support/chain_calls.ts";
 import { connect } from "./hub_connection.ts";
 
 const { signal } = new AbortController();
@@ -61,14 +63,11 @@ async function carry(
 }
 
 async function deliver(delivery: Delivery, to: Chain, target: Hub): Promise<void> {
-  const simulation = await to.simulator.simulate(delivery, signal);
-  assert.ok(simulation.kind === "accepted", simulation.kind === "refused" ? simulation.refusal.detail : "");
-  const signed = await to.sender.sign(delivery, { simulation, nonceAtLeast: undefined }, signal);
-  assert.ok(signed.kind === "signed");
-  assert.deepEqual(await to.sender.broadcast(signed.submission, signal), { kind: "sent" });
+  const submission = await signed(to, delivery);
+  assert.deepEqual(await to.sender.broadcast(submission, signal), { kind: "sent" });
   target.produceBlock();
   target.produceBlock();
-  const outcome = await to.outcomes.fetchOutcome(signed.submission, signal);
+  const outcome = await to.outcomes.fetchOutcome(submission, signal);
   assert.ok(outcome.kind === "included" && outcome.succeeded && outcome.isFinal);
 }
 
@@ -77,6 +76,37 @@ const kinds: readonly (readonly [HashAlgorithm, ChildTrieName])[] = [
   ["Blake2", "ISMP"],
   ["Keccak", "ISMPv2"],
 ];
+
+/** What a claim proves of one side. */
+interface Side {
+  readonly id: StateMachineId;
+  readonly height: bigint;
+  readonly proof: Uint8Array;
+}
+
+/** Claims a fee on the hub, whose next block takes it. */
+async function claim(
+  { hub, node }: { readonly hub: HubChain; readonly node: Hub },
+  commitment: Hash256,
+  { source, dest, beneficiary }: {
+    readonly source: Side;
+    readonly dest: Side;
+    readonly beneficiary?: WithdrawalProof["beneficiaryDetails"];
+  },
+): Promise<void> {
+  const [sourceProof, destProof] = [source, dest].map(({ id, height, proof }) => ({
+    height: { id, height },
+    proof,
+  }));
+  assert.ok(sourceProof !== undefined && destProof !== undefined);
+  const call: RelayerHubCall = {
+    kind: "accumulate",
+    proof: { commitments: [commitment], sourceProof, destProof, beneficiaryDetails: beneficiary },
+  };
+  assert.equal(await hub.hubCalls.dryRunCall(call, signal), undefined);
+  await hub.sender.broadcast(await hub.hubCalls.prepareCall(call, signal), signal);
+  node.produceBlock();
+}
 
 for (const [hashing, childTrie] of kinds) {
   Deno.test(`two chains: a ${hashing} chain with trie ${childTrie} and the hub exchange messages, and its fee is claimed`, async () => {
@@ -98,8 +128,7 @@ for (const [hashing, childTrie] of kinds) {
     two.chain.produceBlock();
     two.chain.produceBlock();
     const { request, commitment } = await sending;
-    const best = await chain.reads.fetchHeight(signal);
-    const events = await chain.events.fetchEvents(0n, best, signal);
+    const events = await chain.events.fetchEvents(0n, await chain.reads.fetchHeight(signal), signal);
     const found = events.flatMap((event) => event.kind === "message" ? [event.message] : []);
     assert.deepEqual(found, [postMessage(request)]);
     const height = await two.update(two.chain, two.hub);
@@ -107,28 +136,13 @@ for (const [hashing, childTrie] of kinds) {
     assert.deepEqual(await hub.reads.fetchReceipts(found, signal), [account]);
     assert.deepEqual((await chain.fees.fetchFees([commitment], signal)).units, [5n * unit]);
 
-    const dest = await commitBlock(two.hub, receiver, 20n, [[
-      requestReceiptSlot(commitment),
-      relayerAddress,
-    ]]);
-    const claim: RelayerHubCall = {
-      kind: "accumulate",
-      proof: {
-        commitments: [commitment],
-        sourceProof: {
-          height: { id: chain.id, height },
-          proof: (await chain.proofs.proveFees([commitment], { height }, signal)).proof,
-        },
-        destProof: {
-          height: { id: receiver, height: 20n },
-          proof: await dest.proveSlots([requestReceiptSlot(commitment)]),
-        },
-        beneficiaryDetails: undefined,
-      },
-    };
-    assert.equal(await hub.hubCalls.dryRunCall(claim, signal), undefined);
-    await hub.sender.broadcast(await hub.hubCalls.prepareCall(claim, signal), signal);
-    two.hub.produceBlock();
+    const slot = requestReceiptSlot(commitment);
+    const dest = await commitBlock(two.hub, receiver, 20n, [[slot, relayerAddress]]);
+    const { proof } = await chain.proofs.proveFees([commitment], { height }, signal);
+    await claim({ hub, node: two.hub }, commitment, {
+      source: { id: chain.id, height, proof },
+      dest: { id: receiver, height: 20n, proof: await dest.proveSlots([slot]) },
+    });
     assert.equal(await hub.accounts.fetchFeeBalance(stateMachine, relayerAddress, signal), 5n * unit);
   });
 
@@ -139,16 +153,12 @@ for (const [hashing, childTrie] of kinds) {
     const hub = connection.chain;
     const request = post(1n, { dest: stateMachine, to: demoModuleId });
     const message = postMessage(request);
-    const commitment = commitmentOfPost(request);
+    const { commitment } = message;
     const source = await commitBlock(two.hub, sender, 10n, paidRequest(commitment, 7n));
-    const proof = {
-      kind: "state",
-      height: { id: sender, height: 10n },
-      proof: await source.prove([request]),
-    } as const;
-    await deliver({ steps: [{ kind: "messages", messages: [message], proof }] }, hub, two.hub);
-    const hubHeight = await two.update(two.hub, two.chain);
-    await carry(hub, [message], hubHeight, chain, two.chain);
+    const at = { id: sender, height: 10n };
+    const sent = { kind: "state", height: at, proof: await source.prove([request]) } as const;
+    await deliver({ steps: [{ kind: "messages", messages: [message], proof: sent }] }, hub, two.hub);
+    await carry(hub, [message], await two.update(two.hub, two.chain), chain, two.chain);
     assert.deepEqual(await chain.reads.fetchReceipts([message], signal), [account]);
 
     const height = await two.update(two.chain, two.hub);
@@ -159,24 +169,15 @@ for (const [hashing, childTrie] of kinds) {
     const nonce = await hub.accounts.fetchRelayerNonce(account, sender.stateMachine, signal);
     const beneficiary = new Uint8Array(20).fill(0x66);
     const permission = withdrawMessage({ nonce, destChain: sender.stateMachine, beneficiary });
-    const claim: RelayerHubCall = {
-      kind: "accumulate",
-      proof: {
-        commitments: [commitment],
-        sourceProof: {
-          height: { id: sender, height: 10n },
-          proof: await source.proveSlots([requestFeeSlot(commitment)]),
-        },
-        destProof: {
-          height: { id: chain.id, height },
-          proof: (await chain.proofs.proveReceipts([commitment], { height }, signal)).proof,
-        },
-        beneficiaryDetails: [beneficiary, await chain.signMessage(permission, signal)],
+    await claim({ hub, node: two.hub }, commitment, {
+      source: { ...at, proof: await source.proveSlots([requestFeeSlot(commitment)]) },
+      dest: {
+        id: chain.id,
+        height,
+        proof: (await chain.proofs.proveReceipts([commitment], { height }, signal)).proof,
       },
-    };
-    assert.equal(await hub.hubCalls.dryRunCall(claim, signal), undefined);
-    await hub.sender.broadcast(await hub.hubCalls.prepareCall(claim, signal), signal);
-    two.hub.produceBlock();
+      beneficiary: [beneficiary, await chain.signMessage(permission, signal)],
+    });
     assert.equal(await hub.accounts.fetchFeeBalance(sender.stateMachine, beneficiary, signal), 7n);
     assert.equal(await hub.accounts.fetchRelayerNonce(account, sender.stateMachine, signal), 1n);
   });

@@ -26,6 +26,8 @@ import { RecordedLog } from "../../../support/recorded_log.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { hub, never } from "../evm/chain_fixture.ts";
 
+type Revive = NonNullable<ProvenChain["parachain"]>;
+
 /** A chain with a host, and an adapter for it. */
 interface Scene {
   readonly proven: ProvenChain;
@@ -76,13 +78,10 @@ async function withChain(
   }
 }
 
-/** Codes of what the start finds. */
-async function findings({ chain }: Scene): Promise<readonly string[]> {
-  return (await chain.check(hub, never)).map(({ result, check }) => `${result} ${check}`);
-}
-
-Deno.test("polkadot hub: messages, fees, receipts and values of the mirrored state are proved by the Substrate node", () =>
+Deno.test("polkadot hub: the start accepts both nodes; messages, fees, receipts and values of the mirrored state are proved by the Substrate node", () =>
   withChain(async ({ proven, host, chain }) => {
+    const accepted = await chain.check(hub, never);
+    assert.deepEqual(accepted.map(({ result, check }) => `${result} ${check}`), ["ok host"]);
     const post = { dest: "EVM-97", to: host.addresses.ping, fee: 7n, timeoutSec: 0n };
     const receipt = await sendPings(host, { ...post, count: 3 });
     const sent = sentIn(host, receipt, 0);
@@ -109,57 +108,51 @@ Deno.test("polkadot hub: messages, fees, receipts and values of the mirrored sta
     assert.deepEqual(relayers, [undefined, undefined, undefined]);
   }));
 
-Deno.test("polkadot hub: the start accepts both nodes of the chain", () =>
-  withChain(async (scene) => {
-    assert.deepEqual(await findings(scene), ["ok host"]);
-  }));
+/** Makes a Substrate node change what it says of a method. */
+function saying(of: string, change: (result: unknown) => unknown): (node: Revive) => void {
+  return (node) => void (node.alter = ({ method }, result) => method === of ? change(result) : result);
+}
 
-Deno.test("polkadot hub: a Substrate node of another chain ends the start, with both sides named", () =>
-  withChain(async (scene) => {
-    const { parachain: revive } = scene.proven;
-    assert.ok(revive !== undefined);
-    // Milliseconds, the lowest byte first: the highest bit of the third is more than two hours, whatever the time is.
-    revive.alter = ({ method }, result) =>
-      method === "state_getStorage" && typeof result === "string" && result.length === 18
-        ? `${result.slice(0, 6)}${(parseInt(result.slice(6, 8), 16) ^ 0x80).toString(16).padStart(2, "0")}${
-          result.slice(8)
-        }`
-        : result;
-    const found = await scene.chain.check(hub, never);
-    const fatal = found.filter(({ result }) => result === "failed");
-    assert.deepEqual(fatal.map(({ check }) => check), ["endpoint_wrong_chain"]);
-    assert.match(
-      fatal[0]?.found ?? "",
-      new RegExp(
-        `^${scene.node}: the node at ws_url and the endpoints of rpc_urls are of different chains: block \\d+ `,
-      ),
-    );
-  }));
+/** Milliseconds, the lowest byte first: the highest bit of the third is more than two hours, whatever the time is. */
+function hoursLater(result: unknown): unknown {
+  if (typeof result !== "string" || result.length !== 18) return result;
+  const third = (parseInt(result.slice(6, 8), 16) ^ 0x80).toString(16).padStart(2, "0");
+  return `${result.slice(0, 6)}${third}${result.slice(8)}`;
+}
 
-Deno.test("polkadot hub: a node without child proofs, or whose accounts have another layout, ends the start", () =>
-  withChain(async (scene) => {
-    const { parachain: revive } = scene.proven;
-    assert.ok(revive !== undefined);
-    revive.alter = ({ method }, result) =>
-      method === "rpc_methods"
-        ? { methods: ["chain_getBlockHash", "chain_getHeader", "state_getReadProof"] }
-        : result;
-    const [lacking] = (await scene.chain.check(hub, never)).filter(({ result }) => result === "failed");
-    assert.equal(lacking?.check, "rpc_methods_missing");
-    assert.match(lacking.found, /state_getChildReadProof/);
-    revive.alter = ({ method }, result) => method === "state_getMetadata" ? toHex(reviveMetadata(3)) : result;
-    const [unlike] = (await scene.chain.check(hub, never)).filter(({ result }) => result === "failed");
-    assert.equal(unlike?.check, "runtime_unsupported");
-    assert.match(
-      unlike.found,
-      /so the hub cannot read the state of its contracts: Revive\.AccountInfoOf: value: no variant 0/,
-    );
-  }));
+/** Substrate nodes with which the start ends, and what is said of them. */
+const strangers: readonly (readonly [(node: Revive) => void, string, RegExp])[] = [
+  [
+    (node) => void (node.missingMethods = new Set(["state_getChildReadProof"])),
+    "rpc_methods_missing",
+    /state_getChildReadProof/,
+  ],
+  [
+    saying("state_getStorage", hoursLater),
+    "endpoint_wrong_chain",
+    /^NODE: the node at ws_url and the endpoints of rpc_urls are of different chains: block \d+ /,
+  ],
+  [
+    saying("state_getMetadata", () => toHex(reviveMetadata(3))),
+    "runtime_unsupported",
+    /so the hub cannot read the state of its contracts: Revive\.AccountInfoOf: value: no variant 0/,
+  ],
+];
+
+for (const [makeStrange, check, expected] of strangers) {
+  Deno.test(`polkadot hub: a Substrate node that is not the chain's own ends the start: ${check}`, () =>
+    withChain(async ({ proven: { parachain: revive }, chain, node }) => {
+      makeStrange(revive ?? assert.fail());
+      const [fatal, ...others] = (await chain.check(hub, never)).filter(({ result }) => result === "failed");
+      assert.deepEqual([fatal?.check, others], [check, []]);
+      assert.match(fatal?.found.replace(node, "NODE") ?? "", expected);
+    }));
+}
 
 Deno.test("polkadot hub: the checks for the operator tell of both nodes", () =>
   withChain(async ({ chain, node }) => {
     const checks = { hub, fetchKnownHeight: () => Promise.resolve(3n) };
-    const rows = (await Promise.all(chain.planChecks(checks).jobs.map((job) => job.run(never)))).flat();
+    const rows = (await Promise.all(chain.planChecks(checks).map((job) => job.run(never)))).flat();
     const ofNode = rows.filter(({ endpoint }) => endpoint === node);
     assert.deepEqual(
       ofNode.map(({ check, result }) => `${check} ${result}`).sort(),

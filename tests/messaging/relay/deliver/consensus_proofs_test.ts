@@ -4,6 +4,8 @@ import { getMessage, getResponseMessage } from "../../../../src/core/ismp/messag
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
 import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
+import { judgeBought, noteBought } from "../../../../src/messaging/relay/limits/proof_costs.ts";
+import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { MemoryReplacing } from "../../../support/memory_replacing.ts";
 import { COST_18, pay, payAndUpdate, PRICE_WEI, profitOf, prove, running, stepsOf } from "../market.ts";
@@ -769,6 +771,19 @@ for (const what of ["ahead of messages", "for a reward"]) {
     });
   }
 }
+
+Deno.test("consensus proofs: those that must follow are bought for any message of a pair, as often as the first one needed", async () => {
+  const { fixture, relayer, leg } = await prepare();
+  const [message] = await pay(fixture, [0n]);
+  const ends = { source: names.hub, target: names.two };
+  relayer.ledger.messages.record(toMessageRow(message, ends, { seenAtHeight: 1n, state: "seen" }));
+  const candidate = { message, row: relayer.row(message) };
+  const found = [1, 2, 3].map(() => {
+    relayer.ledger.transaction(() => noteBought(leg, [candidate], 2));
+    return judgeBought(leg)(candidate)?.reason;
+  });
+  assert.deepEqual(found, [undefined, undefined, "consensus_proofs_unprofitable"]);
+});
 
 Deno.test("consensus proofs: while one is on its way no second proof is paid for", async () => {
   const { fixture, relayer, leg } = await prepare();

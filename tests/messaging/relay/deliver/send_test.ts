@@ -125,6 +125,7 @@ Deno.test("send: a nonce that something else used gives the messages back after 
   });
   await round(relayer, leg);
   assert.equal(relayer.row(first).state, "submitted");
+  assert.match(relayer.submissions(first)[0]?.detail ?? "", /no response/, "settling waits for no answer");
   await settle(relayer);
   assert.deepEqual(relayer.submissions(first).map(({ state }) => state), ["replaced"]);
   assert.equal(relayer.row(first).state, "ready");

@@ -183,6 +183,14 @@ Deno.test("replacement: neither a further delivery nor a cancellation costs more
   }
 });
 
+Deno.test("replacement: a message that another transaction carries by now stays there", async () => {
+  const work = await waiting();
+  const { submissions } = work.relayer.ledger;
+  for (const { id } of rowsOf(work)) submissions.settleItems(id, [work.first.commitment], "not_handled");
+  await patience(work);
+  assert.deepEqual(rowsOf(work).map(({ id }) => submissions.itemsOf(id).length), [1, 0]);
+});
+
 Deno.test("replacement: what others have delivered meanwhile is cancelled, not sent for more", async () => {
   const work = await waiting();
   const competitor = new Relayer(work.fixture, memoryLedger(work.fixture), { number: 2 });

@@ -10,7 +10,7 @@ import { mapSlot, word } from "../../../../core/evm/host_storage.ts";
 import { type AssertionState, type GlobalState, type MachineStatus, machineStatuses } from "./update.ts";
 
 /** Slots of the rollup contract's variables. */
-export const rollupSlots = {
+const rollupSlots = {
   /** `RollupCore._assertions`, by assertion hash (BoLD). */
   assertions: 117n,
   /** `RollupCore._nodes`, by number (before BoLD). */

@@ -19,7 +19,7 @@ import { evmChainId, isEvm, type StateMachine } from "../../../../core/ismp/stat
 import { encodeAbiParameters } from "viem";
 
 /** Slots of the contracts' variables. */
-export const opStackSlots = {
+const opStackSlots = {
   /** `DisputeGameFactory.gameImpls`, by game type. */
   gameImplementations: 101n,
   /** `DisputeGameFactory._disputeGames`, by uuid. */

@@ -1,3 +1,4 @@
+import { readVector } from "../../../vector_node.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
@@ -19,7 +20,7 @@ import { provenStorageRoot, provenWord } from "../../../../../src/consensus/roll
 import { offset, word } from "../../../../../src/core/evm/host_storage.ts";
 import { evmStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";
-import { brokenNodes, readVector } from "../../../rollup/spec/vectors.ts";
+import { brokenNodes } from "../../../rollup/spec/vectors.ts";
 import {
   boldUpdate,
   flatStateOf,

@@ -13,8 +13,8 @@ import {
   decodeArbitrumUpdate,
 } from "../../../../../src/consensus/clients/arbitrum/spec/verify_update.ts";
 import type { RollupClientState } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
-import { l1Id, readVector, rollupId } from "../../../rollup/spec/vectors.ts";
-import type { VectorNode } from "../../../vector_node.ts";
+import { l1Id, rollupId } from "../../../rollup/spec/vectors.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 
 /** Two complete updates against one L1 state. */
 export const synthetic: VectorNode = readVector("arbitrum-head-layout-synthetic");

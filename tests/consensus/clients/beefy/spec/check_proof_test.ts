@@ -9,12 +9,12 @@ import {
   decodeBeefyClientState,
   encodeBeefyClientState,
 } from "../../../../../src/core/evm/beefy_client_state.ts";
-import { readVectors } from "../../../vector_node.ts";
+import { readVector } from "../../../vector_node.ts";
 import { runAtOnce } from "../../../../../devnet/relay/run_at_once.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
 
-const sp1 = await readVectors("beefy-sp1.json");
-const accepted = (await readVectors("beefy-ecdsa-accepted.json")).list("cases");
+const sp1 = readVector("beefy-sp1");
+const accepted = readVector("beefy-ecdsa-accepted").list("cases");
 
 function stateOf(abi: Uint8Array): BeefyClientState {
   const state = decodeBeefyClientState(abi);

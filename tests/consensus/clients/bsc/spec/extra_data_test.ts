@@ -1,3 +1,4 @@
+import { readVector } from "../../../vector_node.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { fromHex, toHex } from "../../../../../src/core/encoding/bytes.ts";
@@ -15,7 +16,7 @@ import { allVoted, chapel, headerOf, mainnet, vector } from "./vectors.ts";
 import type { VoteKeys } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import { isVoter } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { hashBlockHeader } from "../../../../../src/core/evm/block_header.ts";
-import { flipByte, flipHash, readVector } from "../../../rollup/spec/vectors.ts";
+import { flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
 
 const epochNode = vector("mainnet_epoch_extra_data");
 const afterBohr = mainnet.bohrTimestampSec;

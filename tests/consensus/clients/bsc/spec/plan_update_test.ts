@@ -43,100 +43,91 @@ function searchOf(plan: BscPlan): BscSearch {
   return plan;
 }
 
-function range(plan: BscPlan): readonly unknown[] {
-  const { purpose, epoch, attested, startAt } = searchOf(plan);
-  return [purpose, epoch, attested.from, attested.to, startAt];
+/** Purpose, epoch, blocks to search and where to begin; or what is done instead, and why. */
+function planned(state: BscConsensusState, head: bigint, turnLength?: number): string {
+  const plan = planBscUpdate(state, facts(head, turnLength));
+  if (plan.action !== "search") return `${plan.action}: ${plan.reason}`;
+  const { purpose, epoch, attested, startAt } = plan;
+  return `${purpose} ${epoch}: ${attested.from} to ${attested.to}, ${startAt}`;
 }
 
-const wait = (reason: string): object => ({ action: "wait", reason });
-const unrecoverable = (reason: string): object => ({ action: "unrecoverable", reason });
-
-Deno.test("BSC plan: within the epoch the newest block comes first", () => {
-  const plan = planBscUpdate(rotated, facts(2500n));
-  equal(range(plan), ["advance", 2n, 2013n, 2500n, "highest"]);
-  equal(searchOf(plan).signers, rotated.currentValidators);
-  equal(isChainable(plan), false);
-  equal(planBscUpdate(rotated, facts(2012n)), wait("no_new_block"));
-  equal(planBscUpdate(rotated, facts(1999n)), wait("node_behind"));
+const at = (state: BscConsensusState, finalizedHeight: bigint): BscConsensusState => ({
+  ...state,
+  finalizedHeight,
 });
+const sameSet: BscConsensusState = {
+  ...staged,
+  nextValidators: { validators: staged.currentValidators, rotationBlock: 2002n },
+};
 
-Deno.test("BSC plan: the first two blocks of an epoch still vote for the epoch before", () => {
-  equal(range(planBscUpdate(rotated, facts(3001n))), ["advance", 2n, 2013n, 3001n, "highest"]);
-});
+/** State, head of the chain and turn length, and the plan. */
+type PlanCase = readonly [BscConsensusState, bigint, number | undefined, string];
 
-Deno.test("BSC plan: a new client waits for the votes of the set that its block announces", () => {
-  const initial = { ...rotated, finalizedHeight: 2000n };
-  equal(planBscUpdate(initial, facts(2002n, 8)), wait("no_new_block"));
-  equal(planBscUpdate(initial, facts(2032n, 8)), wait("rotation_not_reached"));
-  equal(range(planBscUpdate(initial, facts(2033n, 8))), ["advance", 2n, 2033n, 2033n, "highest"]);
-  equal(range(planBscUpdate(initial, facts(2033n))), ["advance", 2n, 2003n, 2033n, "highest"]);
-  const moved = { ...rotated, finalizedHeight: 2001n };
-  equal(range(planBscUpdate(moved, facts(2010n, 8))), ["advance", 2n, 2004n, 2010n, "highest"]);
-  const genesis = { ...rotated, currentEpoch: 0n, finalizedHeight: 0n };
-  equal(range(planBscUpdate(genesis, facts(9n, 8))), ["advance", 0n, 3n, 9n, "highest"]);
-});
+const plans: Readonly<Record<string, readonly PlanCase[]>> = {
+  "within the epoch the newest block comes first": [
+    [rotated, 2500n, undefined, "advance 2: 2013 to 2500, highest"],
+    [rotated, 2012n, undefined, "wait: no_new_block"],
+    [rotated, 1999n, undefined, "wait: node_behind"],
+  ],
+  "the first two blocks of an epoch still vote for the epoch before": [
+    [rotated, 3001n, undefined, "advance 2: 2013 to 3001, highest"],
+  ],
+  "a new client waits for the votes of the set that its block announces": [
+    [at(rotated, 2000n), 2002n, 8, "wait: no_new_block"],
+    [at(rotated, 2000n), 2032n, 8, "wait: rotation_not_reached"],
+    [at(rotated, 2000n), 2033n, 8, "advance 2: 2033 to 2033, highest"],
+    [at(rotated, 2000n), 2033n, undefined, "advance 2: 2003 to 2033, highest"],
+    [at(rotated, 2001n), 2010n, 8, "advance 2: 2004 to 2010, highest"],
+    [{ ...at(rotated, 0n), currentEpoch: 0n }, 9n, 8, "advance 0: 3 to 9, highest"],
+  ],
+  "in the next epoch its validators are staged first, by the shortest ancestry": [
+    [beforeEpoch, 2005n, undefined, "stage 2: 2002 to 2005, lowest"],
+    [beforeEpoch, 9000n, undefined, "stage 2: 2002 to 2500, lowest"],
+    [beforeEpoch, 9000n, 200, "stage 2: 2002 to 2600, lowest"],
+    [at(beforeEpoch, 2700n), 9000n, undefined, "stage 2: 2703 to 2998, lowest"],
+    [at(beforeEpoch, 2001n), 9000n, undefined, "stage 2: 2004 to 2500, lowest"],
+    [at(beforeEpoch, 2001n), 2003n, undefined, "wait: no_new_block"],
+  ],
+  "a staged set is put into force by its own votes, newest block of the epoch first": [
+    [staged, 2600n, undefined, "enact 2: 2006 to 2600, highest"],
+    [staged, 7000n, undefined, "enact 2: 2006 to 2999, highest"],
+    // A source that is the epoch's first block never puts a set into force.
+    [at(staged, 1990n), 2600n, undefined, "enact 2: 2003 to 2600, highest"],
+  ],
+  "with a known turn length the search begins where the chain itself rotates": [
+    // 5 validators before: 8 * (2 + 1) + 1.
+    [staged, 2600n, 8, "enact 2: 2025 to 2600, highest"],
+    [staged, 2024n, 8, "wait: rotation_not_reached"],
+    [staged, 2005n, 8, "wait: no_new_block"],
+    [sameSet, 2600n, 8, "enact 2: 2006 to 2600, highest"],
+  ],
+  "a client that nothing can move any more is named": [
+    [at(staged, 2996n), 9000n, undefined, "enact 2: 2999 to 2999, highest"],
+    [at(staged, 2997n), 9000n, undefined, "unrecoverable: enactment_missed"],
+    [at(beforeEpoch, 2995n), 9000n, undefined, "stage 2: 2998 to 2998, lowest"],
+    [at(beforeEpoch, 2996n), 9000n, undefined, "unrecoverable: staging_missed"],
+    [at(beforeEpoch, 3000n), 9000n, undefined, "unrecoverable: epochs_skipped"],
+  ],
+};
 
-Deno.test("BSC plan: in the next epoch its validators are staged first, by the shortest ancestry", () => {
-  const plan = planBscUpdate(beforeEpoch, facts(2005n));
-  equal(range(plan), ["stage", 2n, 2002n, 2005n, "lowest"]);
-  equal(searchOf(plan).signers, beforeEpoch.currentValidators);
-  equal(isChainable(plan), true);
-  equal(range(planBscUpdate(beforeEpoch, facts(9000n))), ["stage", 2n, 2002n, 2500n, "lowest"]);
-  const long = facts(9000n, 200);
-  equal(range(planBscUpdate(beforeEpoch, long)), ["stage", 2n, 2002n, 2600n, "lowest"]);
-  const late = { ...beforeEpoch, finalizedHeight: 2700n };
-  equal(range(planBscUpdate(late, facts(9000n))), ["stage", 2n, 2703n, 2998n, "lowest"]);
-  const later = { ...beforeEpoch, finalizedHeight: 2001n };
-  equal(range(planBscUpdate(later, facts(9000n))), ["stage", 2n, 2004n, 2500n, "lowest"]);
-  equal(planBscUpdate(later, facts(2003n)), wait("no_new_block"));
-});
+for (const [what, cases] of Object.entries(plans)) {
+  Deno.test(`BSC plan: ${what}`, () => {
+    for (const [state, head, turnLength, expected] of cases) {
+      equal(planned(state, head, turnLength), expected);
+    }
+  });
+}
 
-Deno.test("BSC plan: a staged set is put into force by its own votes, newest block of the epoch first", () => {
-  const plan = planBscUpdate(staged, facts(2600n));
-  equal(range(plan), ["enact", 2n, 2006n, 2600n, "highest"]);
-  equal(searchOf(plan).signers, staged.nextValidators?.validators);
-  equal(isChainable(plan), true);
-  equal(range(planBscUpdate(staged, facts(7000n))), ["enact", 2n, 2006n, 2999n, "highest"]);
-});
-
-Deno.test("BSC plan: with a known turn length the search begins where the chain itself rotates", () => {
-  // 5 validators before: 8 * (2 + 1) + 1.
-  equal(range(planBscUpdate(staged, facts(2600n, 8))), ["enact", 2n, 2025n, 2600n, "highest"]);
-  equal(planBscUpdate(staged, facts(2024n, 8)), wait("rotation_not_reached"));
-  equal(planBscUpdate(staged, facts(2005n, 8)), wait("no_new_block"));
-  const sameSet: BscConsensusState = {
-    ...staged,
-    nextValidators: { validators: staged.currentValidators, rotationBlock: 2002n },
-  };
-  equal(range(planBscUpdate(sameSet, facts(2600n, 8))), ["enact", 2n, 2006n, 2600n, "highest"]);
-});
-
-Deno.test("BSC plan: a source that is the epoch's first block never puts a set into force", () => {
-  const early = { ...staged, finalizedHeight: 1990n };
-  equal(range(planBscUpdate(early, facts(2600n))), ["enact", 2n, 2003n, 2600n, "highest"]);
-});
-
-Deno.test("BSC plan: a client that nothing can move any more is named", () => {
-  equal(range(planBscUpdate({ ...staged, finalizedHeight: 2996n }, facts(9000n))).slice(2, 4), [
-    2999n,
-    2999n,
-  ]);
-  equal(
-    planBscUpdate({ ...staged, finalizedHeight: 2997n }, facts(9000n)),
-    unrecoverable("enactment_missed"),
-  );
-  equal(range(planBscUpdate({ ...beforeEpoch, finalizedHeight: 2995n }, facts(9000n))).slice(2, 4), [
-    2998n,
-    2998n,
-  ]);
-  equal(
-    planBscUpdate({ ...beforeEpoch, finalizedHeight: 2996n }, facts(9000n)),
-    unrecoverable("staging_missed"),
-  );
-  equal(
-    planBscUpdate({ ...beforeEpoch, finalizedHeight: 3000n }, facts(9000n)),
-    unrecoverable("epochs_skipped"),
-  );
+Deno.test("BSC plan: the set in force signs until the staged one is put into force; only steps of rotations are chained", () => {
+  const steps = [
+    [rotated, 2500n, rotated.currentValidators, false],
+    [beforeEpoch, 2005n, beforeEpoch.currentValidators, true],
+    [staged, 2600n, staged.nextValidators?.validators, true],
+  ] as const;
+  for (const [state, head, signers, isChained] of steps) {
+    const plan = planBscUpdate(state, facts(head));
+    equal([searchOf(plan).signers, isChainable(plan)], [signers, isChained]);
+  }
 });
 
 const deciding = { network: chapel, epochLength: 1000n };
@@ -197,14 +188,15 @@ Deno.test("BSC votes: blocks whose votes the hub would refuse are skipped", () =
     vote: { ...a.vote, sourceNumber, targetNumber: sourceNumber + 1n },
   });
   equal(on(voted(attestedHeader, source(2003n))), passed("source_not_newer"));
-  const early = { ...staged, finalizedHeight: 1990n };
-  equal(choose(early, 2012n, voted(attestedHeader, source(2000n))), passed("source_epoch"));
+  equal(choose(at(staged, 1990n), 2012n, voted(attestedHeader, source(2000n))), passed("source_epoch"));
   equal(
     choose(beforeEpoch, 2005n, voted(staging.attestedHeader, source(1999n))),
     passed("source_not_newer"),
   );
-  const behind = { ...beforeEpoch, finalizedHeight: 1900n };
-  equal(choose(behind, 2005n, voted(staging.attestedHeader, source(1999n))), passed("source_epoch"));
+  equal(
+    choose(at(beforeEpoch, 1900n), 2005n, voted(staging.attestedHeader, source(1999n))),
+    passed("source_epoch"),
+  );
 });
 
 Deno.test("BSC votes: an ancestry of more headers than an update carries is not begun", () => {
@@ -225,7 +217,7 @@ Deno.test("BSC plan: a range is never empty, never at or below the trusted block
   const turns = fc.option(fc.integer({ min: 1, max: 64 }), { nil: undefined });
   fc.assert(
     fc.property(fc.boolean(), height, height, turns, (isStaged, finalizedHeight, head, turnLength) => {
-      const state = { ...(isStaged ? staged : beforeEpoch), finalizedHeight };
+      const state = at(isStaged ? staged : beforeEpoch, finalizedHeight);
       const plan = planBscUpdate(state, facts(head, turnLength));
       if (plan.action !== "search") return;
       const { from, to } = plan.attested;

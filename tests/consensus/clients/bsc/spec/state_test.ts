@@ -1,3 +1,4 @@
+import { readVector } from "../../../vector_node.ts";
 import { deepStrictEqual as equal, throws } from "node:assert/strict";
 import { toHex } from "../../../../../src/core/encoding/bytes.ts";
 import {
@@ -10,7 +11,6 @@ import {
 } from "../../../../../src/consensus/clients/bsc/spec/update.ts";
 import { decodeBscUpdate } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { ScaleError } from "../../../../../src/core/encoding/scale.ts";
-import { readVector } from "../../../rollup/spec/vectors.ts";
 import { allVoted, chapel, enactment } from "./vectors.ts";
 
 Deno.test("BSC SCALE: an ancestry of 1000 headers is carried, one more is not", () => {

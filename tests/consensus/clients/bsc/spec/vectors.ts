@@ -9,8 +9,7 @@ import {
 } from "../../../../../src/consensus/clients/bsc/spec/verify_update.ts";
 import { type EvmBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/block_header.ts";
 import { toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
-import { readVector } from "../../../rollup/spec/vectors.ts";
-import type { VectorNode } from "../../../vector_node.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 
 const vectors: readonly VectorNode[] = readVector("bsc-headers-and-updates").list("vectors");
 

@@ -130,33 +130,20 @@ Deno.test("BSC: of the attested header the vote counts, and its number while a s
 Deno.test("BSC: no part of the vote can be changed", () => {
   for (const step of [stage, enact, allVoted, twoThirdsVoted]) {
     const { update, trusted } = step;
+    const voting =
+      (change: (vote: VoteAttestation["vote"]) => Partial<VoteAttestation["vote"]>) =>
+      (a: VoteAttestation): VoteAttestation => ({ ...a, vote: { ...a.vote, ...change(a.vote) } });
+    const none = `0x${"00".repeat(32)}` as const;
+    const beyond = 1n << BigInt(trusted.nextValidators === undefined ? trusted.currentValidators.length : 7);
     const cases: [string, BscErrorCode, (attestation: VoteAttestation) => VoteAttestation | undefined][] = [
       ["no vote", "vote_missing", () => undefined],
-      [
-        "no source",
-        "vote_missing",
-        (a) => ({ ...a, vote: { ...a.vote, sourceHash: `0x${"00".repeat(32)}` } }),
-      ],
-      [
-        "no target",
-        "vote_missing",
-        (a) => ({ ...a, vote: { ...a.vote, targetHash: `0x${"00".repeat(32)}` } }),
-      ],
-      ["another source", "source_hash", (a) => ({
-        ...a,
-        vote: { ...a.vote, sourceHash: flipHash(a.vote.sourceHash) },
-      })],
-      ["another target", "target_hash", (a) => ({
-        ...a,
-        vote: { ...a.vote, targetHash: flipHash(a.vote.targetHash) },
-      })],
-      ["another source number", "signature", (a) => ({ ...a, vote: { ...a.vote, sourceNumber: 1n } })],
-      ["another target number", "signature", (a) => ({ ...a, vote: { ...a.vote, targetNumber: 1n } })],
-      ["a voter beyond the set", "unknown_voter", (a) => ({
-        ...a,
-        voters: a.voters |
-          (1n << BigInt(trusted.nextValidators === undefined ? trusted.currentValidators.length : 7)),
-      })],
+      ["no source", "vote_missing", voting(() => ({ sourceHash: none }))],
+      ["no target", "vote_missing", voting(() => ({ targetHash: none }))],
+      ["another source", "source_hash", voting((vote) => ({ sourceHash: flipHash(vote.sourceHash) }))],
+      ["another target", "target_hash", voting((vote) => ({ targetHash: flipHash(vote.targetHash) }))],
+      ["another source number", "signature", voting(() => ({ sourceNumber: 1n }))],
+      ["another target number", "signature", voting(() => ({ targetNumber: 1n }))],
+      ["a voter beyond the set", "unknown_voter", (a) => ({ ...a, voters: a.voters | beyond })],
       ["no voters", "too_few_voters", (a) => ({ ...a, voters: 0n })],
       ["another signature", "signature", (a) => ({ ...a, signature: flipByte(a.signature, 95) })],
       ["no point", "signature", (a) => ({ ...a, signature: new Uint8Array(96) })],

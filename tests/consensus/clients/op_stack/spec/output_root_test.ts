@@ -32,8 +32,8 @@ import { hashBlockHeader, parseBlockHeader } from "../../../../../src/core/evm/b
 import { mapSlot, offset, word } from "../../../../../src/core/evm/host_storage.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { ScaleError } from "../../../../../src/core/encoding/scale.ts";
-import { brokenNodes, flipByte, flipHash, readVector } from "../../../rollup/spec/vectors.ts";
-import type { VectorNode } from "../../../vector_node.ts";
+import { brokenNodes, flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 import { gameTypes, realGames, synthetic } from "./vectors.ts";
 import { provenWord } from "../../../../../src/consensus/rollup/spec/l1_storage.ts";
 import { EvmProofError } from "../../../../../src/core/merkle/evm_proof.ts";

@@ -13,8 +13,7 @@ import {
   type OpStackHubView,
 } from "../../../../../src/consensus/clients/op_stack/spec/verify_update.ts";
 import type { RollupClientState } from "../../../../../src/consensus/rollup/spec/rollup_client.ts";
-import { readVector } from "../../../rollup/spec/vectors.ts";
-import type { VectorNode } from "../../../vector_node.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 
 /** The synthetic vector: two complete updates against one L1 state. */
 export const synthetic: VectorNode = readVector("opstack-head-layout-synthetic");

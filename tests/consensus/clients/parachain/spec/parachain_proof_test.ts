@@ -16,10 +16,10 @@ import { parachainConsensusProofCodec } from "../../../../../src/core/ismp/proof
 import { decodeSubstrateHeader } from "../../../../../src/core/substrate/header.ts";
 import { parseStateMachine, toConsensusStateId } from "../../../../../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, u64 } from "../../../../../src/core/encoding/scale.ts";
-import { readVectors } from "../../../vector_node.ts";
+import { readVector } from "../../../vector_node.ts";
 import { verdictOf } from "../../../../support/verdict.ts";
 
-const vector = await readVectors("parachain-consensus.json");
+const vector = readVector("parachain-consensus");
 const encoded = vector.bytes("consensus_proof_scale");
 const paraId = Number(vector.integer("para_id"));
 const view: ParachainView = {

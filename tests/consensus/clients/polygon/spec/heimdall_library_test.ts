@@ -26,15 +26,15 @@ import {
   readMilestoneCount,
 } from "../../../../../src/consensus/clients/polygon/spec/milestone.ts";
 import { requireEntry } from "../../../../../devnet/hub/verifiers/polygon/milestone_proof.ts";
-import { readVectors, type VectorNode } from "../../../vector_node.ts";
+import { readVector, type VectorNode } from "../../../vector_node.ts";
 import { isAccepted, isTaken, trustedBelow } from "./known_updates.ts";
 import { base64 } from "@scure/base";
 import { verifyPolygonUpdate } from "../../../../../src/consensus/clients/polygon/spec/verify_update.ts";
 import { parseHashedBlock } from "../../../../../src/core/evm/block_header.ts";
 import { POLY } from "../polygon_chain.ts";
 
-const blocks = (await readVectors("heimdall-blocks.json")).list("blocks");
-const milestones = (await readVectors("heimdall-milestones.json")).list("proofs");
+const blocks = readVector("heimdall-blocks").list("blocks");
+const milestones = readVector("heimdall-milestones").list("proofs");
 
 /** The update with a block, and a state that trusts the block before it. */
 function stepTo(
@@ -100,7 +100,7 @@ Deno.test("milestones in the state store of Heimdall's framework are proved, and
   }
 });
 
-const recorded = await readVectors("real/polygon-mainnet.json");
+const recorded = readVector("real/polygon-mainnet");
 const signedHeader = heimdallAnswers.commit.parse(recorded.at("commit").json);
 const { header } = signedHeader;
 const { validators } = heimdallAnswers.validators.parse(recorded.at("validators").json);

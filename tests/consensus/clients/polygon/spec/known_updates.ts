@@ -18,7 +18,8 @@ import { PolygonError } from "../../../../../src/consensus/clients/polygon/spec/
 import { checkPolygonUpdate } from "../../../../../devnet/hub/verifiers/polygon/polygon_client.ts";
 import { ClientRefusal } from "../../../../../devnet/hub/verifiers/refusals.ts";
 import { type HeimdallChainOptions, usualSigners } from "../../../../../devnet/heimdall/heimdall_chain.ts";
-import { followedPolygon, POLY } from "../polygon_chain.ts";
+import { updatesOf } from "../../../findings.ts";
+import { followedPolygon, type MemoryPolygon, POLY } from "../polygon_chain.ts";
 
 /** What the hub is given, and by what it judges. */
 export interface PolygonStep {
@@ -30,19 +31,27 @@ export interface PolygonStep {
 /** Three of four strong validators sign, which is just enough, so that every signature counts. */
 export const justEnough: Partial<HeimdallChainOptions> = { silentAt: () => [4, 5] };
 
-/** A step with a milestone, some blocks after the trusted one. */
-export async function milestoneStep(
-  options: Partial<HeimdallChainOptions> = justEnough,
+/** The step that a prover finds after 20 blocks, and at the end of it what `more` adds. */
+async function stepOf(
+  options: Partial<HeimdallChainOptions>,
+  which: 0 | -1,
+  more: (chain: MemoryPolygon) => void = () => {},
 ): Promise<PolygonStep> {
   const { chain, hub, prover } = await followedPolygon(options);
   const trusted = hub.state;
   chain.heimdall.growTo(20n);
-  chain.finalize(150n);
+  more(chain);
   hub.nowSec = chain.heimdall.timeOf(chain.heimdall.head) + 40n;
-  const found = await prover.next(new AbortController().signal);
-  if (found.kind !== "updates") throw new Error(found.reason);
-  const update = decodePolygonUpdate(found.proofs.at(-1) ?? new Uint8Array(0));
+  const found = updatesOf(await prover.next(new AbortController().signal));
+  const update = decodePolygonUpdate(found.proofs.at(which) ?? new Uint8Array(0));
   return { trusted, update, view: { nowSec: hub.nowSec, consensusStateId: POLY } };
+}
+
+/** A step with a milestone, some blocks after the trusted one. */
+export async function milestoneStep(
+  options: Partial<HeimdallChainOptions> = justEnough,
+): Promise<PolygonStep> {
+  return await stepOf(options, -1, (chain) => chain.finalize(150n));
 }
 
 /** From this block on there is another set: one left, one came, and one has more power. */
@@ -61,14 +70,7 @@ export const rotating: Partial<HeimdallChainOptions> = {
 
 /** The step that brings the new set, with the last block of the old one. */
 export async function rotationStep(): Promise<PolygonStep> {
-  const { chain, hub, prover } = await followedPolygon(rotating);
-  const trusted = hub.state;
-  chain.heimdall.growTo(20n);
-  hub.nowSec = chain.heimdall.timeOf(20n) + 40n;
-  const found = await prover.next(new AbortController().signal);
-  if (found.kind !== "updates") throw new Error(found.reason);
-  const update = decodePolygonUpdate(found.proofs[0] ?? new Uint8Array(0));
-  return { trusted, update, view: { nowSec: hub.nowSec, consensusStateId: POLY } };
+  return await stepOf(rotating, 0);
 }
 
 /** A state that trusts the block `gap` below the update's, at two seconds a block, and has the same validators. */

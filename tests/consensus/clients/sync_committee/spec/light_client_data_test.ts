@@ -40,7 +40,6 @@ import {
   verifyUpdate,
 } from "../../../../../src/consensus/clients/sync_committee/spec/verify_update.ts";
 import { falseValue } from "../../../../../devnet/beacon/lies.ts";
-import { readVector as readAnyVector } from "../../../rollup/spec/vectors.ts";
 import {
   flipByte,
   flipHash,
@@ -49,7 +48,7 @@ import {
   readSyncCommittee,
   readVector,
 } from "./vectors.ts";
-import type { VectorNode } from "../../../vector_node.ts";
+import { readVector as readAnyVector, type VectorNode } from "../../../vector_node.ts";
 
 const electra = readVector("sepolia-electra-lightclient");
 

@@ -17,8 +17,7 @@ import {
   type LightClientHeader,
 } from "../../../../../src/consensus/clients/sync_committee/spec/light_client_data.ts";
 import type { ExecutionPayloadHeader } from "../../../../../src/consensus/clients/sync_committee/spec/ssz_roots.ts";
-import { readVector as readAnyVector } from "../../../rollup/spec/vectors.ts";
-import type { VectorNode } from "../../../vector_node.ts";
+import { readVector as readAnyVector, type VectorNode } from "../../../vector_node.ts";
 
 export { flipByte, flipHash } from "../../../rollup/spec/vectors.ts";
 
