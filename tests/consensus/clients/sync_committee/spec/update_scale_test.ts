@@ -11,7 +11,6 @@ import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
   canCarry,
-  type L2Consensus,
   type StateUpdate,
   stateUpdateCodecs,
   syncCommitteeCodec,
@@ -26,6 +25,9 @@ import {
   readHeaderCommitment,
 } from "../../../../../src/core/evm/block_header.ts";
 import { readAmsterdamBlocks, readSynthetic } from "./vectors.ts";
+
+type L2Consensus = BeaconConsensusState["l2Consensus"] extends ReadonlyMap<StateMachine, infer Kind> ? Kind
+  : never;
 
 const { node, trusted, first, second } = readSynthetic();
 
