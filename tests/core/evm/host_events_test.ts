@@ -1,13 +1,14 @@
 import { deepStrictEqual as equal, ok } from "node:assert/strict";
+import fc from "fast-check";
 import { encodeAbiParameters, encodeEventTopics } from "viem";
 import calls from "../../vectors/evm-handler-calls.json" with { type: "json" };
 import vectors from "../../vectors/evm-events.json" with { type: "json" };
 import { fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
-import { evmHostAbi } from "../../../src/core/evm/host_abi.ts";
+import { evmHostAbi, hostEventTopics } from "../../../src/core/evm/host_abi.ts";
 import { decodeHostLog, type HostLog, type RawLog } from "../../../src/core/evm/host_events.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { abiEncodeGet, abiEncodePost } from "../../../src/core/ismp/message.ts";
-import { ismpToJson } from "../../../devnet/hub/rpc/ismp_json.ts";
+import { getRequestToJson, postRequestToJson } from "../../../devnet/hub/rpc/ismp_json.ts";
 
 const host = toAddress(calls.host);
 
@@ -43,11 +44,11 @@ for (const vector of vectors.dispatched) {
     if (message.kind === "post") {
       const { request } = message;
       equal(toHex(abiEncodePost(request)), vector.abi_encoded);
-      equal(strings(ismpToJson(request)), vector.request);
+      equal(strings(postRequestToJson(request)), vector.request);
     } else {
       const { request } = message;
       equal(toHex(abiEncodeGet(request)), vector.abi_encoded);
-      equal(strings(ismpToJson(request)), vector.request);
+      equal(strings(getRequestToJson(request)), vector.request);
     }
   });
 }
@@ -152,4 +153,17 @@ Deno.test("host event: the field that does not fit is named", () => {
     equal(decoded.error.field, field);
     equal(decoded.error.event, "PostRequestEvent");
   }
+});
+
+Deno.test("host event: arbitrary data never throws", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...Object.values(hostEventTopics)),
+      fc.uint8Array({ maxLength: 400 }),
+      (topic, data) => {
+        const decoded = decodeHostLog({ address: host, topics: [topic], data: toHex(data) }, host);
+        ok(decoded.kind !== "undecodable" || decoded.error.event !== undefined);
+      },
+    ),
+  );
 });
