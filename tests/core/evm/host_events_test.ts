@@ -8,7 +8,7 @@ import { evmHostAbi, hostEventTopics } from "../../../src/core/evm/host_abi.ts";
 import { decodeHostLog, type HostLog, type RawLog } from "../../../src/core/evm/host_events.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { abiEncodeGet, abiEncodePost } from "../../../src/core/ismp/message.ts";
-import { getRequestToJson, postRequestToJson } from "../../../devnet/hub/rpc/ismp_json.ts";
+import { ismpToJson } from "../../../devnet/hub/rpc/ismp_json.ts";
 
 const host = toAddress(calls.host);
 
@@ -44,11 +44,11 @@ for (const vector of vectors.dispatched) {
     if (message.kind === "post") {
       const { request } = message;
       equal(toHex(abiEncodePost(request)), vector.abi_encoded);
-      equal(strings(postRequestToJson(request)), vector.request);
+      equal(strings(ismpToJson(request)), vector.request);
     } else {
       const { request } = message;
       equal(toHex(abiEncodeGet(request)), vector.abi_encoded);
-      equal(strings(getRequestToJson(request)), vector.request);
+      equal(strings(ismpToJson(request)), vector.request);
     }
   });
 }
