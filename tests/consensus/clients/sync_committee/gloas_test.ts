@@ -167,8 +167,8 @@ Deno.test("gloas: a scheduled fork that this version does not know is a warning 
 });
 
 Deno.test("gloas: a node that contradicts a known fork is named, one without a schedule is not", async () => {
-  await using fixture = await Fixture.following(["liar"]);
-  const prover = fixture.following;
+  await using fixture = await Fixture.following();
+  const prover = fixture.prover(["liar"]);
   await fixture.beacon.mine(4);
   fixture.spoil("liar", {
     json: (path, body) => {
