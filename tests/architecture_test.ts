@@ -199,7 +199,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1369,
   "consensus/clients/parachain": 577,
   "consensus/clients/polygon": 1865,
-  "consensus/clients/sync_committee": 4141,
+  "consensus/clients/sync_committee": 4138,
   "consensus/commands": 383,
   "consensus/config": 842,
   "consensus/relay_chain": 437,
@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_205,
+  "lines of src": 72_202,
   "lines of devnet": 29_749,
-  "lines of tests": 81_044,
+  "lines of tests": 81_045,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 72,
