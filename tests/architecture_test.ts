@@ -226,7 +226,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/checks": 279,
   "messaging/commands": 1634,
   "messaging/config": 587,
-  "messaging/fees": 2620,
+  "messaging/fees": 2615,
   "messaging/ledger": 4330,
   "messaging/relay": 7063,
   "messaging/status": 1065,
@@ -234,12 +234,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_202,
+  "lines of src": 72_197,
   "lines of devnet": 29_749,
-  "lines of tests": 81_045,
+  "lines of tests": 80_561,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
-  "files of src with one importer, in the same folder": 72,
+  "files of src with one importer, in the same folder": 71,
   "files of messaging/relay that the delivery of a batch reaches": 16,
   "words of docs": 59_595,
 };

@@ -33,15 +33,17 @@ class WaitingNode implements AsyncDisposable {
   #socket: WebSocket | undefined;
   readonly #waiting: unknown[] = [];
   #isReleased = false;
-  #wanted = 0;
-  #reached: () => void = () => {};
   most = 0;
 
   constructor() {
     this.#server = serveLocally({}, (request) => {
       if (request.headers.get("upgrade") !== "websocket") return new Response("here");
       const { socket, response } = Deno.upgradeWebSocket(request);
-      socket.onmessage = ({ data }) => this.#receive(JSON.parse(String(data)).id);
+      socket.onmessage = ({ data }) => {
+        this.#waiting.push(JSON.parse(String(data)).id);
+        this.most = Math.max(this.most, this.#waiting.length);
+        if (this.#isReleased) this.release();
+      };
       this.#socket = socket;
       return response;
     });
@@ -53,41 +55,20 @@ class WaitingNode implements AsyncDisposable {
 
   /** Resolves when so many requests wait at once, and what was sent with them has arrived. */
   async waiting(count: number): Promise<void> {
-    const reached = Promise.withResolvers<void>();
-    this.#wanted = count;
-    this.#reached = reached.resolve;
-    this.#look();
-    await reached.promise;
-    for (let trip = 0; trip < 3; trip++) await (await fetch(`http://${this.host}`)).text();
+    const trip = async (): Promise<string> => await (await fetch(`http://${this.host}`)).text();
+    while (this.#waiting.length < count) await trip();
+    for (let trips = 0; trips < 3; trips++) await trip();
   }
 
   /** Answers what waits, and everything from now on. */
   release(): void {
     this.#isReleased = true;
-    for (const id of this.#waiting.splice(0)) this.#answer(id);
-  }
-
-  #receive(id: unknown): void {
-    this.#waiting.push(id);
-    this.most = Math.max(this.most, this.#waiting.length);
-    this.#look();
-    if (this.#isReleased) this.release();
-  }
-
-  #look(): void {
-    if (this.#waiting.length >= this.#wanted) this.#reached();
-  }
-
-  #answer(id: unknown): void {
     const hash = `0x${"11".repeat(32)}`;
-    const result = {
-      parentHash: hash,
-      number: "0x7",
-      stateRoot: hash,
-      extrinsicsRoot: hash,
-      digest: { logs: [] },
-    };
-    this.#socket?.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    const roots = { parentHash: hash, stateRoot: hash, extrinsicsRoot: hash };
+    const result = { ...roots, number: "0x7", digest: { logs: [] } };
+    for (const id of this.#waiting.splice(0)) {
+      this.#socket?.send(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

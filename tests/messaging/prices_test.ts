@@ -77,20 +77,6 @@ Deno.test("prices: without an answer the price is unknown, never 0", async () =>
   assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
 });
 
-Deno.test("prices: a chain that is down leaves the price unknown; the last good one serves for six hours", async () => {
-  const { relayer, fetchPrice, advance } = prepare({});
-  relayer.one.faults.add("fetchRouterPrice", { kind: "throw", code: "unreachable" });
-  assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
-  await advance(61_000);
-  assert.deepEqual(seen(await fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);
-  relayer.one.faults.add("fetchRouterPrice", { kind: "throw", code: "unreachable" }, { times: 9 });
-  await advance(5 * 3_600_000);
-  const remembered = await fetchPrice();
-  assert.ok(remembered.kind === "known" && remembered.isRemembered);
-  await advance(2 * 3_600_000);
-  assert.deepEqual(seen(await fetchPrice()), ["unknown"]);
-});
-
 Deno.test("prices: a restart remembers the last good price; its six hours count from when it was read", async () => {
   const before = prepare({});
   assert.deepEqual(seen(await before.fetchPrice()), [1_900n * ONE_DOLLAR, "router"]);

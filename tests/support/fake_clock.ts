@@ -41,11 +41,6 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
-  /** When the next timer fires; `undefined` when nobody waits. */
-  get nextDueMs(): number | undefined {
-    return this.#next()?.dueMs;
-  }
-
   /** Lets everything run that needs no time. */
   async settle(): Promise<void> {
     await setImmediate();

@@ -31,12 +31,14 @@ export async function withDirectory(work: (directory: string) => void | Promise<
 }
 
 /** A test's body with a ledger in memory, and the clock that it reads. */
-export function onLedger(work: (ledger: Ledger, clock: FakeClock) => void): () => void {
-  return () => {
+export function onLedger(
+  work: (ledger: Ledger, clock: FakeClock) => void | Promise<void>,
+): () => Promise<void> {
+  return async () => {
     const clock = new FakeClock(1_000_000);
     const ledger = openMemoryLedger({ clock });
     try {
-      work(ledger, clock);
+      await work(ledger, clock);
     } finally {
       ledger.close();
     }

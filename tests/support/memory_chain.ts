@@ -60,6 +60,10 @@ export class MemoryChain extends MemoryReads implements Chain {
   readonly limits: ChainLimits;
   /** Changes proofs before they leave. */
   alterProof: (proof: MessageProof) => MessageProof = (proof) => proof;
+  /** Changes what simulations show. */
+  alterSimulation: (simulation: Simulation, delivery: Delivery) => Simulation | Promise<Simulation> = (
+    found,
+  ) => found;
   /** Whether another relayer's delivery of a message waits in the pool that this relayer's node shows. */
   isContested: (message: Message) => boolean = () => false;
   /** False: who signs is not told that the host knows the proofs already. */
@@ -218,8 +222,8 @@ export class MemoryChain extends MemoryReads implements Chain {
     });
   }
 
-  simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
-    return this.call("simulate", signal, () => {
+  async simulate(delivery: Delivery, signal: AbortSignal): Promise<Simulation> {
+    const found = await this.call("simulate", signal, (): Simulation => {
       if (collectMessages(delivery).some(({ commitment }) => this.node.untraceable.has(commitment))) {
         return { kind: "refused", refusal: { code: "untraceable", detail: "the trace is too large" } };
       }
@@ -242,6 +246,7 @@ export class MemoryChain extends MemoryReads implements Chain {
         dataCostWei: 0n,
       };
     });
+    return await this.alterSimulation(found, delivery);
   }
 
   #isWorthWaiting({ steps }: Delivery): boolean {

@@ -53,6 +53,11 @@ export class MemoryReads {
     this.relayer = relayer;
   }
 
+  /** How often a method was called. */
+  count(method: string): number {
+    return this.calls.filter((called) => called === method).length;
+  }
+
   /** The block that plain reads see. */
   protected get seenBlock(): MemoryBlock {
     const { head } = this.node;

@@ -24,8 +24,12 @@ import {
 import { evmStateMachine, parseStateMachine } from "../../../src/core/ismp/state_machine.ts";
 
 /** A codec, and what is made of its values: ABI encoding, commitment, and SCALE again. */
-function encoder<T>(codec: Codec<T>, abi: (value: T) => Uint8Array, commit: (value: T) => string) {
-  return (scale: string): readonly [string, string, string] => {
+function encoder<T>(
+  codec: Codec<T>,
+  abi: (value: T) => Uint8Array,
+  commit: (value: T) => string,
+): (scale: string) => readonly string[] {
+  return (scale) => {
     const value = decodeStrict(codec, fromHex(scale), "sample");
     return [toHex(abi(value)), commit(value), toHex(codec.enc(value))];
   };

@@ -207,7 +207,7 @@ Deno.test("endpoint set: what the only endpoint throttles is sent again after ea
 
 Deno.test("endpoint set: of a batch of which the only endpoint throttles some calls, these are sent again", async () => {
   const a = new Scripted("a");
-  const { clock, ask, set } = clocked(a);
+  const { clock, set } = clocked(a);
   // Three of five are refused; of three at a time none is.
   a.answer = ({ params: [index] }, { length }) =>
     length > 3 && Number(index) > 1 ? failed("throttled", "a", "eth_call") : result(index);

@@ -14,7 +14,7 @@ import { DEVNET_KEYS } from "../../../devnet/evm/accounts.ts";
 import { withHost } from "../../core/chains/evm/chain_fixture.ts";
 import { node } from "../../core/chains/evm/scripted_node.ts";
 import { hashOf, newSubmission } from "../../support/ledger_rows.ts";
-import { openLedger, withDirectory } from "../../support/ledger.ts";
+import { openLedger, withDirectory, writerCommand } from "../../support/ledger.ts";
 import { MemoryHub } from "../../support/memory_hub.ts";
 import { MemoryNode } from "../../support/memory_node.ts";
 import { RecordedLog } from "../../support/recorded_log.ts";
@@ -277,20 +277,11 @@ Deno.test("check: a set-up in order ends with 0, and an open key file alone with
 Deno.test("check: a database that another process holds is named, and nonces are not compared", async () => {
   await withHost(1, (host) =>
     withDirectory(async (folder) => {
-      const source = `const { openLedger } = await import(${
-        JSON.stringify(new URL("../../support/ledger.ts", import.meta.url).href)
-      });
-        openLedger(${JSON.stringify(`${folder}/relayer.db`)}, { clock: { now: Date.now } });
-        console.log("open"); await new Promise(() => setInterval(() => {}, 1e6));`;
-      const holder = new Deno.Command(Deno.execPath(), {
-        args: ["eval", "--quiet", source],
-        stdout: "piped",
-        stderr: "inherit",
-      }).spawn();
+      const holder = writerCommand(`${folder}/relayer.db`).spawn();
       try {
         const reader = holder.stdout.getReader();
         await reader.read();
-        await reader.cancel();
+        reader.releaseLock();
         const setUp = { folder, urls: [host.rpcUrl], host: host.addresses.host, keyMode: 0o600 };
         const { code, text } = await check(setUp);
         const { checks }: { checks: readonly Row[] } = JSON.parse(text);
@@ -303,8 +294,8 @@ Deno.test("check: a database that another process holds is named, and nonces are
         assert.equal(beside.code, 0, beside.text);
         assert.match(beside.text, /^machine +instance +ok +the running relayer holds \S+, and answers/m);
       } finally {
-        holder.kill();
-        await holder.status;
+        holder.kill("SIGKILL");
+        await Promise.all([holder.stdout.cancel(), holder.stderr.cancel(), holder.status]);
       }
     }));
 });

@@ -13,5 +13,5 @@ Deno.test("fee units: amounts are reported in whole units once the decimals were
   await units.tryLearn(undefined, signal);
   await units.tryLearn(one, signal);
   assert.equal(units.text(names.one, 25n * 10n ** 17n), "2.5");
-  assert.equal(one.calls.filter((method) => method === "fetchFees").length, 2);
+  assert.equal(one.count("fetchFees"), 2);
 });

@@ -1,4 +1,4 @@
-import { deepEqual, ok, throws } from "node:assert/strict";
+import { deepEqual, throws } from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { openDatabase } from "../../../src/messaging/ledger/open.ts";
 import { LedgerFault, withDirectory } from "../../support/ledger.ts";
@@ -16,14 +16,6 @@ function readRows(path: string, sql: string): unknown[] {
   db.close();
   return rows;
 }
-
-Deno.test("migrations: a new file gets all steps and no copy", () =>
-  withDirectory((directory) => {
-    const path = `${directory}/a.db`;
-    openDatabase(path, { clock, migrations: [one, two, three] }).close();
-    deepEqual(readRows(path, "SELECT x FROM b"), [{ x: 1 }]);
-    ok([...Deno.readDirSync(directory)].every(({ name }) => !name.includes("backup")));
-  }));
 
 Deno.test("migrations: an older file is copied, then migrated; the copy is a whole database (F6)", () =>
   withDirectory((directory) => {

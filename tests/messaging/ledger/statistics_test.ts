@@ -1,6 +1,5 @@
 import { deepEqual, equal } from "node:assert/strict";
-import { FakeClock } from "../../support/fake_clock.ts";
-import { type Ledger, openMemoryLedger } from "../../support/ledger.ts";
+import { onLedger } from "../../support/ledger.ts";
 import {
   bsc,
   ethereum,
@@ -17,21 +16,9 @@ const START_MS = 1_000_000;
 const block = { height: 9n, hash: hashOf(99) };
 const ALL = { afterMs: 0, untilMs: 10 * START_MS };
 
-function scene(work: (ledger: Ledger, clock: FakeClock) => void | Promise<void>): () => Promise<void> {
-  return async () => {
-    const clock = new FakeClock(START_MS);
-    const ledger = openMemoryLedger({ clock });
-    try {
-      await work(ledger, clock);
-    } finally {
-      ledger.close();
-    }
-  };
-}
-
 Deno.test(
   "statistics: open messages are counted by leg, state and reason, with the time of the oldest; ended ones are not",
-  scene(async (ledger, clock) => {
+  onLedger(async (ledger, clock) => {
     ledger.messages.record(newMessage(1));
     await clock.advance(10);
     ledger.messages.record(newMessage(2));
@@ -57,7 +44,7 @@ Deno.test(
 
 Deno.test(
   "statistics: counts follow every change of a message: found, held, released, ended, opened again and removed",
-  scene(async (ledger, clock) => {
+  onLedger(async (ledger, clock) => {
     const counted = (): unknown[] =>
       ledger.statistics.countOpen().map(({ state, reason, count }) => [state, reason, count]);
     const all = (): unknown[] => ledger.messages.countByState().map(({ state, count }) => [state, count]);
@@ -79,7 +66,7 @@ Deno.test(
 
 Deno.test(
   "statistics: a transaction's cost, revenue, messages and times are summed once it is mined",
-  scene(async (ledger, clock) => {
+  onLedger(async (ledger, clock) => {
     ledger.messages.record(newMessage(1, { state: "ready", target: bsc, source: hub }));
     await clock.advance(5_000);
     const id = ledger.submissions.record({
@@ -120,7 +107,7 @@ Deno.test(
 
 Deno.test(
   "statistics: transactions in flight show their age, the replacements of a nonce, and nonces that are missing",
-  scene(async (ledger, clock) => {
+  onLedger(async (ledger, clock) => {
     const record = (number: number, nonce: bigint, replaces?: number): number =>
       ledger.submissions.record({
         submission: newSubmission(number, { chain: bsc, nonce }),
@@ -141,7 +128,7 @@ Deno.test(
 
 Deno.test(
   "statistics: fees are summed by source and state of their claim, claimed ones by period",
-  scene((ledger) => {
+  onLedger((ledger) => {
     for (const number of [1, 2, 3]) ledger.deliveries.record(newDelivery(number, { fee: 500_000n }));
     ledger.deliveries.setClaimState({ commitment: hashOf(3), dest: bsc }, "claimed");
     deepEqual(ledger.statistics.sumUnclaimed(), [
@@ -156,7 +143,7 @@ Deno.test(
 
 Deno.test(
   "statistics: the last deliveries are ours, newest first",
-  scene(async (ledger, clock) => {
+  onLedger(async (ledger, clock) => {
     for (const number of [1, 2, 3]) {
       ledger.messages.record(newMessage(number));
       await clock.advance(10);

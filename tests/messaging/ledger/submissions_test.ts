@@ -375,24 +375,11 @@ test(
     const withdrawalId = ledger.withdrawals.record(withdrawal);
     ledger.withdrawals.update(withdrawalId, { state: "requested", submissionId: owed });
     const startMs = clock.now();
-    deepEqual(ledger.prune(startMs + 30 * dayMs), {
-      messages: 0,
-      submissions: 0,
-      deliveries: 0,
-      spending: 0,
-    });
-    deepEqual(ledger.prune(startMs + 30 * dayMs + 1), {
-      messages: 1,
-      submissions: 1,
-      deliveries: 0,
-      spending: 0,
-    });
-    deepEqual(ledger.prune(startMs + 90 * dayMs + 1), {
-      messages: 0,
-      submissions: 0,
-      deliveries: 1,
-      spending: 1,
-    });
+    const nothing = { messages: 0, submissions: 0, deliveries: 0, spending: 0 };
+    const pruned = (afterMs: number): unknown => ledger.prune(startMs + afterMs);
+    deepEqual(pruned(30 * dayMs), nothing);
+    deepEqual(pruned(30 * dayMs + 1), { ...nothing, messages: 1, submissions: 1 });
+    deepEqual(pruned(90 * dayMs + 1), { ...nothing, deliveries: 1, spending: 1 });
     equal(submissions.find(done), undefined);
     deepEqual(submissions.itemsOf(done), []);
     equal(submissions.find(open)?.state, "signed");

@@ -5,7 +5,7 @@ import type { Message } from "../../../src/core/ismp/message.ts";
 import { type Fixture, Relayer, setUp } from "./fixture.ts";
 
 /** A relayer, and a delivery that it has signed. */
-export interface Competition {
+export interface SignedDelivery {
   readonly competitor: Relayer;
   readonly submission: SignedSubmission;
 }
@@ -15,7 +15,7 @@ export async function signDelivery(
   fixture: Fixture,
   messages: readonly Message[],
   number = 2,
-): Promise<Competition> {
+): Promise<SignedDelivery> {
   return await signSteps(fixture, async ({ hub, two, signal }) => {
     const { height } = await two.fetchView(hub.id, signal);
     const proof = await hub.proveMessages(messages, { height, target: two }, signal);
@@ -28,7 +28,7 @@ export async function signSteps(
   fixture: Fixture,
   make: (competitor: Relayer) => Promise<Delivery["steps"]>,
   number = 2,
-): Promise<Competition> {
+): Promise<SignedDelivery> {
   const { relayer: competitor } = setUp({ fixture, number });
   const { two, signal } = competitor;
   const delivery = { steps: await make(competitor) };

@@ -72,7 +72,7 @@ Deno.test("admission: 2,000 messages whose module fails on the hub hold up 100 g
   });
   assert.ok(crowded.rounds <= alone.rounds + 1, `${crowded.rounds} rounds, ${alone.rounds} alone`);
   // One batch is taken apart; what is left of that sender waits for its share.
-  const simulations = crowded.relayer.hub.calls.filter((call) => call === "simulate").length;
+  const simulations = crowded.relayer.hub.count("simulate");
   assert.ok(simulations < 500, `${simulations} simulations`);
 });
 
@@ -85,7 +85,7 @@ Deno.test("admission: what was refused before takes a fifth of a round, fresh me
   // All of them are due again.
   await fixture.clock.advance(3_600_000);
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const before = relayer.hub.calls.filter((call) => call === "simulate").length;
+  const before = relayer.hub.count("simulate");
   const fresh = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   await round(relayer, leg);
   await fixture.blocks(1);
@@ -94,7 +94,7 @@ Deno.test("admission: what was refused before takes a fifth of a round, fresh me
     relayer.row(message, names.hub).updatedAtMs >= fixture.clock.now() - 2_000
   );
   assert.ok(tried.length > 0 && tried.length <= 200 / 5, `${tried.length} were tried again`);
-  assert.ok(relayer.hub.calls.filter((call) => call === "simulate").length > before);
+  assert.ok(relayer.hub.count("simulate") > before);
 });
 
 Deno.test("admission: a sender's bandwidth is counted over its messages; what it does not cover waits until some is bought", async () => {

@@ -4,6 +4,7 @@ import type { Message } from "../../../src/core/ismp/message.ts";
 import { fleetWaitMs } from "../../../src/messaging/relay/due_messages.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer } from "./fixture.ts";
 import { inbound, mine, outbound, round } from "./rounds.ts";
+import { keccak256, toHash256 } from "../../../src/core/encoding/bytes.ts";
 
 const TAKE_OVER_MS = 60_000;
 const COUNT = 3;
@@ -66,15 +67,6 @@ Deno.test("fleet: the relayer with the next number takes over from one that is g
   assert.equal(delivered(fixture.hub).length, sent.length);
 });
 
-Deno.test("fleet: the last one takes over when all others are gone", async () => {
-  const { fixture, fleet, sent } = await play();
-  const last = fleet[2] ?? assert.fail();
-  await work(last);
-  await fixture.clock.advance(2 * TAKE_OVER_MS);
-  await work(last);
-  assert.deepEqual(delivered(fixture.hub).sort(), sent.map(({ commitment }) => commitment).sort());
-});
-
 Deno.test("fleet: a delivery to a chain is shared by delivery_endpoints, not by number", async () => {
   const { fixture, fleet } = await play();
   const relayer = fleet[1] ?? assert.fail();
@@ -82,3 +74,30 @@ Deno.test("fleet: a delivery to a chain is shared by delivery_endpoints, not by 
   await round(relayer, outbound(relayer));
   assert.notEqual(relayer.row(message ?? assert.fail(), names.two).reason, "left_to_fleet");
 });
+
+/** Of 3,000 messages. */
+const commitments = Array.from(
+  { length: 3_000 },
+  (_, at) => toHash256(keccak256(new TextEncoder().encode(`${at}`))),
+);
+
+for (const count of [1, 2, 3, 7]) {
+  Deno.test(`fleet: of ${count} relayers each message has one owner, and the others take over in turn`, () => {
+    const turns = Array.from({ length: count }, (_, turn) => turn * TAKE_OVER_MS);
+    const owned = new Map<number, number>();
+    for (const commitment of commitments) {
+      const waits = Array.from(
+        { length: count },
+        (_, index) => fleetWaitMs(commitment, { index, count, takeOverMs: TAKE_OVER_MS }),
+      );
+      assert.deepEqual([...waits].sort((a, b) => a - b), turns);
+      const owner = waits.indexOf(0);
+      assert.equal(waits[(owner + 1) % count], count === 1 ? 0 : TAKE_OVER_MS);
+      owned.set(owner, (owned.get(owner) ?? 0) + 1);
+    }
+    // Shares of hashes are nearly equal: these differ from the mean by less than a fifth.
+    const mean = commitments.length / count;
+    assert.ok([...owned.values()].every((share) => Math.abs(share - mean) < mean / 5));
+    assert.equal(owned.size, count);
+  });
+}

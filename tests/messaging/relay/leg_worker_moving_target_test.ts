@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { mine, outbound, round } from "./rounds.ts";
 import { running } from "./market.ts";
-import { delivered, interrupt, memoryLedger, names, Relayer, setUp } from "./fixture.ts";
+import { delivered, interrupt, memoryLedger, names, Relayer, setUp, setUpWith } from "./fixture.ts";
 
 Deno.test("moving target: a height that the target evicts before the proof is checked costs nothing but time (F9)", async () => {
-  const { fixture, relayer } = setUp();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+  const { fixture, relayer, first: message } = await setUpWith(1);
   interrupt(relayer.two, "simulate", () => {
     fixture.two.evict(fixture.hub);
     fixture.two.produceBlock();

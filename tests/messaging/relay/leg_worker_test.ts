@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import { legWorker } from "../../../src/messaging/relay/leg_worker.ts";
-import type { FindObstacle, Obstacle } from "../../../src/messaging/relay/leg.ts";
+import type { FindObstacle, Obstacle, RelaySettings } from "../../../src/messaging/relay/leg.ts";
 import { settleWorker } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import { Wake } from "../../../src/core/runtime/waiting.ts";
 import { running } from "./market.ts";
-import { inbound, mine, outbound, round, settle } from "./rounds.ts";
+import { mine, outbound, round, settle } from "./rounds.ts";
 import { delivered, Fixture, interrupt, memoryLedger, names, Relayer, setUp, setUpWith } from "./fixture.ts";
 
 /** A relayer whose one leg (and its settling) runs until it is disposed of. */
@@ -14,10 +14,10 @@ function withLeg(
   fixture: Fixture,
   way: "in" | "out",
   findObstacle?: FindObstacle,
-): AsyncDisposable & { readonly relayer: Relayer } {
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  const leg = { ...way === "in" ? inbound(relayer) : outbound(relayer), findObstacle };
-  return { relayer, ...running(relayer, leg) };
+): Relayer & AsyncDisposable {
+  const { relayer, ...legs } = setUp({ fixture });
+  const leg = { ...way === "in" ? legs.inbound : legs.leg, findObstacle };
+  return Object.assign(relayer, running(relayer, leg));
 }
 
 const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
@@ -25,8 +25,7 @@ const isDelivered = (fixture: Fixture, message: Message | undefined): boolean =>
 
 Deno.test("leg: it waits in quiet until the target knows the source, and says so every five minutes", async () => {
   const fixture = new Fixture();
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   await fixture.clock.advance(304_000);
   assert.equal(relayer.ledger.cursors.find(names.hub, names.two), undefined);
   const told = relayer.log.events("info").filter((event) => event.startsWith("long_wait."));
@@ -44,8 +43,7 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
     const [message] = await fixture.sendFrom(source, target, 1);
     const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 300n;
     const [late] = await fixture.sendFrom(source, target, 1, { timeoutTimestampSec: soon });
-    await using leg = withLeg(fixture, way, () => Promise.resolve(obstacle));
-    const { relayer } = leg;
+    await using relayer = withLeg(fixture, way, () => Promise.resolve(obstacle));
     const at = way === "out" ? names.two : names.hub;
     await fixture.blocks(20);
     for (const each of [message, late]) {
@@ -67,36 +65,23 @@ for (const [way, reason] of [["out", "target_unprovable"], ["in", "source_not_ac
   });
 }
 
-Deno.test("leg: what an earlier run of the program held for an obstacle continues after a start", async () => {
-  const fixture = new Fixture();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const ledger = memoryLedger(fixture);
-  const obstacle: Obstacle = { reason: "target_unprovable", detail: "words" };
-  const run = async (found: Obstacle | undefined, test: (relayer: Relayer) => void): Promise<void> => {
-    const relayer = new Relayer(fixture, ledger);
-    const leg = { ...outbound(relayer), findObstacle: () => Promise.resolve(found) };
-    const end = legWorker(leg).run(relayer.signal).catch(() => undefined);
-    await fixture.blocks(10);
-    test(relayer);
-    relayer.kill();
-    await end;
-  };
-  await run(obstacle, (relayer) => assert.equal(relayer.row(message).reason, "target_unprovable"));
-  await run(undefined, () => assert.ok(isDelivered(fixture, message)));
-});
-
-Deno.test("leg: what was held because its source was not configured goes after a start with it", async () => {
-  const fixture = new Fixture();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const ledger = memoryLedger(fixture);
-  const without = new Relayer(fixture, ledger, { settings: { configured: new Set([names.hub, names.two]) } });
-  await round(without, outbound(without));
-  assert.deepEqual(without.stateOf(message), ["held", "no_fee_source"]);
-  const relayer = new Relayer(fixture, ledger);
-  await using _ = running(relayer, outbound(relayer));
-  await fixture.blocks(10);
-  assert.ok(isDelivered(fixture, message));
-});
+for (const reason of ["target_unprovable", "no_fee_source"] as const) {
+  Deno.test(`leg: what an earlier run of the program held as ${reason} continues after a start without that`, async () => {
+    const { fixture, first: message, relayer: { ledger } } = await setUpWith(1);
+    const run = async (settings: Partial<RelaySettings>, found?: Obstacle): Promise<unknown[]> => {
+      const { relayer, leg } = setUp({ fixture, ledger, settings });
+      await using _ = running(relayer, { ...leg, findObstacle: () => Promise.resolve(found) });
+      await fixture.blocks(10);
+      return relayer.stateOf(message);
+    };
+    const isObstacle = reason === "target_unprovable";
+    const before = isObstacle
+      ? await run({}, { reason, detail: "words" })
+      : await run({ configured: new Set([names.hub, names.two]) });
+    assert.deepEqual(before, ["held", reason]);
+    assert.deepEqual(await run({}), ["delivered", "handled_by_us"]);
+  });
+}
 
 for (
   const [way, what, code] of [
@@ -106,8 +91,7 @@ for (
 ) {
   Deno.test(`leg: ${what}: logged within a round, once, and again when it is over; messages wait for that (F18)`, async () => {
     const fixture = new Fixture();
-    await using leg = withLeg(fixture, way);
-    const { relayer } = leg;
+    await using relayer = withLeg(fixture, way);
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
     await fixture.blocks(5);
     target.freeze(true);
@@ -123,7 +107,7 @@ for (
     target.freeze(false);
     await fixture.blocks(10);
     assert.ok(isDelivered(fixture, message));
-    const told = relayer.log.lines.filter(({ event }) => event === "host_resumed");
+    const told = relayer.log.linesOf("host_resumed");
     assert.deepEqual(told.map(({ fields }) => fields.chain), [target.id.stateMachine]);
     assert.equal(relayer.log.events("warn").length, 1);
   });
@@ -133,8 +117,7 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
   Deno.test(`leg: within the challenge period an older height proves what it can (${family} host) (F9)`, async () => {
     const fixture = new Fixture({ two: { challengePeriodSec: 60n }, hub: { challengePeriodSec: 60n } });
     const [source, target] = way === "out" ? [fixture.hub, fixture.two] : [fixture.one, fixture.hub];
-    await using leg = withLeg(fixture, way);
-    const { relayer } = leg;
+    await using relayer = withLeg(fixture, way);
     const [old] = await fixture.sendFrom(source, target, 1);
     await fixture.blocks(30);
     const [young] = await fixture.sendFrom(source, target, 1);
@@ -151,8 +134,7 @@ for (const [way, family] of [["out", "EVM"], ["in", "Substrate"]] as const) {
 
 Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)", async () => {
   const fixture = new Fixture({ two: { challengePeriodSec: 60n } });
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   await fixture.blocks(30);
   fixture.two.veto(fixture.hub);
@@ -167,8 +149,7 @@ Deno.test("leg: a height that is vetoed in its challenge period is not used (F9)
 
 Deno.test("leg: an endpoint that fails is asked every 15 seconds, reported once, and its return is used and reported by then", async () => {
   const fixture = new Fixture();
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   relayer.two.faults.add("fetchView", { kind: "throw", code: "unreachable" }, { times: 1_000 });
   const callsIn = async (ms: number): Promise<number> => {
     const before = relayer.two.calls.length;
@@ -199,7 +180,7 @@ Deno.test("leg: a worker that is started again continues at its cursor, whatever
   await assert.rejects(fixture.clock.run(worker.run(relayer.signal)), /a defect/);
   const cursor = relayer.ledger.cursors.find(names.hub, names.two);
   assert.ok(cursor !== undefined && cursor > 0n);
-  const reads = (): number => relayer.hub.calls.filter((method) => method === "fetchEvents").length;
+  const reads = (): number => relayer.hub.count("fetchEvents");
   const before = reads();
   const end = worker.run(relayer.signal).catch(() => undefined);
   await fixture.blocks(3);
@@ -222,8 +203,7 @@ Deno.test("leg: a hundred messages that others delivered do not make the next on
   }
   const [ours] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   assert.equal(delivered(fixture.two).length, 300);
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   const find = (): string | undefined =>
     relayer.ledger.messages.find(ours.commitment, fixture.two.id.stateMachine)?.state;
   // Rows are written in slices, between which the event loop turns; the clock stands still.
@@ -265,8 +245,7 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
   fixture.two.freeze(true);
   const soon = BigInt(Math.floor(fixture.clock.now() / 1000)) + 100n;
   const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { timeoutTimestampSec: soon });
-  await using leg = withLeg(fixture, "out");
-  const { relayer } = leg;
+  await using relayer = withLeg(fixture, "out");
   await fixture.blocks(110);
   assert.equal(relayer.row(message).state, "timed_out", "also while the host is frozen");
   fixture.two.freeze(false);
@@ -276,9 +255,8 @@ Deno.test("leg: messages that expire while they wait are ended by the target's c
 });
 
 Deno.test("settle worker: rows that no open transaction carries are settled again after a start", async () => {
-  const { fixture, relayer } = setUp();
-  const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  await round(relayer, outbound(relayer));
+  const { fixture, relayer, leg, first: message } = await setUpWith(1);
+  await round(relayer, leg);
   const [journalled] = relayer.submissions(message);
   assert.ok(journalled !== undefined);
   relayer.ledger.transaction(() => {

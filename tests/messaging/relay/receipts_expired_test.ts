@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { toHex } from "../../../src/core/encoding/bytes.ts";
-import type {} from "../../../src/core/ismp/message.ts";
 import { expire } from "../../../src/messaging/relay/receipts.ts";
 import { mine, outbound, round } from "./rounds.ts";
-import { Fixture, memoryLedger, type Messages, names, Relayer, setUp } from "./fixture.ts";
+import { Fixture, type Messages, names, Relayer, type Scene, setUp } from "./fixture.ts";
 
 /** Messages to the second chain that time out a while after they left the hub. */
 async function sendExpiring<N extends number>(fixture: Fixture, count: N): Promise<Messages<N>> {
@@ -11,19 +10,31 @@ async function sendExpiring<N extends number>(fixture: Fixture, count: N): Promi
   return await fixture.sendFrom(fixture.hub, fixture.two, count, { timeoutTimestampSec });
 }
 
+/** The same, and they have timed out. */
+async function setUpExpired<N extends number>(count: N): Promise<Scene & { readonly messages: Messages<N> }> {
+  const scene = setUp();
+  const messages = await sendExpiring(scene.fixture, count);
+  await timeOut(scene.fixture);
+  return { ...scene, messages };
+}
+
+async function timeOut(fixture: Fixture): Promise<void> {
+  await fixture.clock.advance(300_000);
+  await fixture.blocks(1);
+}
+
 /** Delivers everything that is due, as a relayer with a database of its own. */
 async function deliver(fixture: Fixture, number: number): Promise<void> {
-  const relayer = new Relayer(fixture, memoryLedger(fixture), { number });
-  await round(relayer, outbound(relayer));
+  const { relayer, leg } = setUp({ fixture, number });
+  await round(relayer, leg);
   await fixture.blocks(1);
 }
 
 /** Lets the messages time out, then looks at them with an empty database. */
 async function pollAgain(fixture: Fixture): Promise<Relayer> {
-  await fixture.clock.advance(300_000);
-  await fixture.blocks(1);
-  const relayer = new Relayer(fixture, memoryLedger(fixture));
-  await round(relayer, outbound(relayer));
+  await timeOut(fixture);
+  const { relayer, leg } = setUp({ fixture });
+  await round(relayer, leg);
   return relayer;
 }
 
@@ -54,10 +65,7 @@ Deno.test("expire: a receipt of another relayer ends a message as delivered by t
 });
 
 Deno.test("expire: more messages than fit into one question end in one round, and without an answer none does", async () => {
-  const { fixture, relayer } = setUp();
-  const messages = await sendExpiring(fixture, 250);
-  await fixture.clock.advance(300_000);
-  await fixture.blocks(1);
+  const { relayer, messages } = await setUpExpired(250);
   relayer.two.faults.add("fetchCertainReceipts", { kind: "throw", code: "timeout" }, { skip: 1 });
   await assert.rejects(round(relayer, outbound(relayer)));
   const ended = (): number => messages.filter((each) => relayer.row(each).state === "timed_out").length;
@@ -70,8 +78,7 @@ Deno.test("expire: a node that is behind our own delivery does not make it time 
   const { fixture, relayer } = setUp();
   const [message] = await sendExpiring(fixture, 1);
   await deliver(fixture, 1);
-  await fixture.clock.advance(300_000);
-  await fixture.blocks(1);
+  await timeOut(fixture);
   relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
   relayer.two.areWitnessesUp = true;
@@ -82,10 +89,7 @@ Deno.test("expire: a node that is behind our own delivery does not make it time 
 });
 
 Deno.test("expire: while no endpoint past the timeout confirms the receipts, nothing ends", async () => {
-  const { fixture, relayer } = setUp();
-  const [message] = await sendExpiring(fixture, 1);
-  await fixture.clock.advance(300_000);
-  await fixture.blocks(1);
+  const { relayer, messages: [message] } = await setUpExpired(1);
   relayer.two.areWitnessesUp = false;
   await round(relayer, outbound(relayer));
   assert.notEqual(relayer.row(message).state, "timed_out");
@@ -95,10 +99,7 @@ Deno.test("expire: while no endpoint past the timeout confirms the receipts, not
 });
 
 Deno.test("expire: messages that wait for certain receipts neither keep the leg busy nor hold up those behind them", async () => {
-  const { fixture, relayer } = setUp();
-  const expired = await sendExpiring(fixture, 120);
-  await fixture.clock.advance(300_000);
-  await fixture.blocks(1);
+  const { fixture, relayer, messages: expired } = await setUpExpired(120);
   const [fresh] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
   relayer.two.areWitnessesUp = false;
   const first = await round(relayer, outbound(relayer));

@@ -4,16 +4,16 @@ import { deliverDue, type DeliveryRound } from "../../../src/messaging/relay/del
 import type { MessageRow } from "../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../src/core/ismp/message.ts";
 import type { LegRun, TargetContext } from "../../../src/messaging/relay/leg.ts";
-import { noteExecuted } from "../../../src/messaging/relay/limits/suspension.ts";
+import { noteExecuted, toSuspensionKey } from "../../../src/messaging/relay/limits/suspension.ts";
 import { toMessageRow } from "../../../src/messaging/relay/messages.ts";
-import { CONFIRM_AFTER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { CONFIRM_AFTER_MS, NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.ts";
 import { toRequest } from "../../../src/messaging/relay/decisions/route.ts";
 import { expire } from "../../../src/messaging/relay/receipts.ts";
 import { scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { settleAll, type SettleRound } from "../../../src/messaging/relay/settle/settle_worker.ts";
 import type { FakeClock } from "../../support/fake_clock.ts";
 import type { MemoryChain } from "../../support/memory_chain.ts";
-import type { Relayer } from "./fixture.ts";
+import { names, type Relayer } from "./fixture.ts";
 
 /** One round of a leg: read what is new, deliver what is due. */
 export async function round(relayer: Relayer, leg: LegRun): Promise<DeliveryRound> {
@@ -59,6 +59,12 @@ export function trust(context: TargetContext, messages: readonly (Message | unde
     ]
   );
   context.ledger.transaction(() => noteExecuted(context, rows as unknown as readonly MessageRow[], Infinity));
+}
+
+/** Suspends the pair of a message on the second chain, as after a delivery without effect. */
+export function suspend({ ledger }: Relayer, message: Message, nextTryAtMs = NEVER_MS): void {
+  const history = { failures: 1, isActive: true, nextTryAtMs, lastTransaction: message.commitment };
+  ledger.suspensions.write({ ...toSuspensionKey(message, names.two), ...history });
 }
 
 /** Looks at every open submission of a target once. */

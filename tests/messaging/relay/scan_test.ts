@@ -6,7 +6,7 @@ import { NEVER_MS } from "../../../src/messaging/relay/decisions/retry_schedule.
 import type { LegRun } from "../../../src/messaging/relay/leg.ts";
 import { noteLegKnown, scanLeg, startCursor } from "../../../src/messaging/relay/scan.ts";
 import { mine, outbound, readAgain, round, settle } from "./rounds.ts";
-import { Fixture, interrupt, memoryLedger, names, Relayer, sender, setUp } from "./fixture.ts";
+import { Fixture, interrupt, names, Relayer, sender, setUp, setUpWith } from "./fixture.ts";
 import { faultOf } from "../../support/rpc_faults.ts";
 import { withLedgerFile } from "../../support/ledger.ts";
 
@@ -24,9 +24,7 @@ async function start(relayer: Relayer, leg: LegRun): Promise<void> {
 
 const cursorOf = (relayer: Relayer): bigint | undefined => relayer.ledger.cursors.find(names.one, names.hub);
 
-const limits = {
-  limits: { maxMessagesPerStep: 100, maxCallBytes: 100_000, blocksPerEventQuery: 2n },
-};
+const limits = { limits: { blocksPerEventQuery: 2n } };
 
 Deno.test("scan: rows and cursor appear together, and the cursor stops at what the target can verify", async () => {
   const { fixture, relayer, inbound: leg } = setUp();
@@ -134,40 +132,36 @@ Deno.test("scan: a crash between reading and writing loses nothing (F1)", async 
   const fixture = new Fixture();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
   await withLedgerFile(fixture.clock, async (ledger, reopen) => {
-    const first = new Relayer(fixture, ledger);
-    await start(first, first.leg(first.one, first.hub));
+    const { relayer: first, inbound: leg } = setUp({ fixture, ledger });
+    await start(first, leg);
     interrupt(first.one, "fetchEvents", () => first.kill(), "after");
-    await assert.rejects(scan(first, first.leg(first.one, first.hub)), /killed/);
-    const second = new Relayer(fixture, reopen());
+    await assert.rejects(scan(first, leg), /killed/);
+    const { relayer: second, inbound: again } = setUp({ fixture, ledger: reopen() });
     assert.equal(cursorOf(second), 0n);
-    assert.equal(await scan(second, second.leg(second.one, second.hub)), 1);
-    assert.ok(message !== undefined && second.row(message, names.hub).state === "seen");
+    assert.equal(await scan(second, again), 1);
+    assert.equal(second.row(message, names.hub).state, "seen");
   });
 });
 
 Deno.test("scan: when writing a row fails, the cursor stays as well", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound: leg } = setUp();
   await fixture.blocks(1);
   // Of one block, so that they are written together.
-  fixture.one.dispatch(fixture.message());
-  fixture.one.dispatch(fixture.message());
+  for (let message = 0; message < 2; message++) fixture.one.dispatch(fixture.message());
   await fixture.blocks(1);
   fixture.hub.accept(fixture.one, 3n);
   await fixture.blocks(1);
-  const ledger = memoryLedger(fixture);
   let writes = 0;
-  const { messages } = ledger;
+  const { messages } = relayer.ledger;
   const record = messages.record.bind(messages);
   messages.record = (row) => {
     if (++writes === 2) throw new Error("disk full");
     return record(row);
   };
-  const relayer = new Relayer(fixture, ledger);
-  const leg = relayer.leg(relayer.one, relayer.hub);
   await start(relayer, leg);
   await assert.rejects(scan(relayer, leg), /disk full/);
   assert.equal(cursorOf(relayer), 1n, "the block before was written by itself");
-  assert.deepEqual(ledger.messages.countByState(), []);
+  assert.deepEqual(messages.countByState(), []);
   assert.equal(await scan(relayer, leg), 2);
 });
 
@@ -226,45 +220,27 @@ Deno.test("scan: initial_height below the cursor reads again without touching wh
 });
 
 Deno.test("scan: initial_height above the cursor skips blocks and says so; a restart without it continues", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound } = setUp();
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const ledger = memoryLedger(fixture);
-  ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-  const skipping = new Relayer(fixture, ledger, { initialHeight: 100n });
-  await start(skipping, skipping.leg(skipping.one, skipping.hub));
-  assert.equal(cursorOf(skipping), 100n);
-  assert.equal(skipping.log.events("warn").length, 1);
-  ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-  const plain = new Relayer(fixture, ledger);
-  await start(plain, plain.leg(plain.one, plain.hub, { initialHeight: undefined }));
-  assert.equal(cursorOf(plain), 1n);
-});
-
-Deno.test("scan: a first start begins at the height that the target knows", async () => {
-  const { fixture, relayer } = setUp();
-  await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
-  await start(relayer, leg);
-  assert.equal(await scan(relayer, leg), 0);
-  const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  assert.equal(await scan(relayer, leg), 1);
-  assert.ok(message !== undefined && relayer.row(message, names.hub).state === "seen");
+  for (const [initialHeight, cursor] of [[100n, 100n], [undefined, 1n]] as const) {
+    relayer.ledger.cursors.reset(names.one, names.hub, 1n);
+    await start(relayer, { ...inbound, initialHeight });
+    assert.deepEqual([cursorOf(relayer), relayer.log.events("warn").length], [cursor, 1]);
+  }
 });
 
 Deno.test("scan: after a week without the program, blocks older than seven days are left out and reported", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer, inbound } = setUp();
+  const leg = { ...inbound, initialHeight: undefined };
   await fixture.sendFrom(fixture.one, fixture.hub, 1);
   const before = fixture.one.head.height;
   await fixture.clock.advance(8 * 24 * 3_600_000);
   const [young] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const ledger = memoryLedger(fixture);
-  ledger.transaction(() => ledger.cursors.reset(names.one, names.hub, 1n));
-  const relayer = new Relayer(fixture, ledger);
-  const leg = relayer.leg(relayer.one, relayer.hub, { initialHeight: undefined });
+  relayer.ledger.cursors.reset(names.one, names.hub, 1n);
   await start(relayer, leg);
   assert.equal(cursorOf(relayer), before);
   assert.equal(await scan(relayer, leg), 1);
-  assert.ok(young !== undefined && relayer.row(young, names.hub).state === "seen");
+  assert.equal(relayer.row(young, names.hub).state, "seen");
   const warning = relayer.log.lines.find(({ level }) => level === "warn");
   assert.equal(warning?.fields["initial_height"], 1n);
 });
@@ -282,51 +258,41 @@ Deno.test("scan: a height that goes down after a veto does not move the cursor b
 });
 
 Deno.test("scan: a message that a filter rejected is let in again once the filter has changed", async () => {
-  const fixture = new Fixture();
+  const { fixture, relayer: { ledger } } = setUp();
   const [message] = await fixture.sendFrom(fixture.one, fixture.hub, 1);
-  const ledger = memoryLedger(fixture);
-  const strict = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set(["0x00"]) } });
-  await start(strict, strict.leg(strict.one, strict.hub));
-  assert.equal(await scan(strict, strict.leg(strict.one, strict.hub)), 1);
-  assert.equal(strict.row(message, names.hub).state, "rejected");
-  assert.equal(strict.row(message, names.hub).reason, "module_filter");
-  const open = new Relayer(fixture, ledger, { settings: { moduleFilter: new Set([sender]) } });
-  await start(open, open.leg(open.one, open.hub));
-  assert.equal(await scan(open, open.leg(open.one, open.hub)), 1);
-  const row = open.row(message, names.hub);
-  assert.equal(row.state, "seen");
-  assert.equal(row.reason, undefined);
+  for (
+    const [module, expected] of [["0x00", ["rejected", "module_filter"]], [sender, [
+      "seen",
+      undefined,
+    ]]] as const
+  ) {
+    const { relayer, inbound: leg } = setUp({
+      fixture,
+      ledger,
+      settings: { moduleFilter: new Set([module]) },
+    });
+    await start(relayer, leg);
+    assert.equal(await scan(relayer, leg), 1);
+    assert.deepEqual(relayer.stateOf(message, names.hub), expected);
+  }
 });
 
-const fromHub: readonly [string, ReadonlyMap<Hex, bigint> | undefined, readonly unknown[]][] = [
-  ["that is listed is taken", new Map([[sender, 1n]]), ["seen", undefined]],
-  ["that is not listed waits for a second reading of the list", new Map(), ["held", "hub_originated"]],
-  ["waits while the hub's list is unknown", undefined, ["held", "waiting_for_update"]],
-];
-for (const [what, listed, expected] of fromHub) {
-  Deno.test(`scan: a request of a module of the hub ${what} (F21)`, async () => {
-    const fixture = new Fixture();
-    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { source: names.hub });
-    const settings = { listedModules: (): ReadonlyMap<Hex, bigint> | undefined => listed };
-    const relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
-    const leg = outbound(relayer);
-    await start(relayer, leg);
-    await scan(relayer, leg);
-    assert.deepEqual(relayer.stateOf(message), expected);
-  });
-}
+Deno.test("scan: a request of a module of the hub that is not listed waits for a second reading of the list (F21)", async () => {
+  const { relayer, leg, first: message } = await setUpWith(1, { changes: { source: names.hub } });
+  await start(relayer, leg);
+  await scan(relayer, leg);
+  assert.deepEqual(relayer.stateOf(message), ["held", "hub_originated"]);
+});
 
 for (const [then, listed] of [["submitted", [sender]], ["rejected", []]] as const) {
   Deno.test(`scan: requests of the hub that wait for its list delay no others, and are ${then} then`, async () => {
-    const fixture = new Fixture();
-    const waiting = await fixture.sendFrom(fixture.hub, fixture.two, 3, { source: names.hub });
-    const users = await fixture.sendFrom(fixture.hub, fixture.two, 2);
     const hub: { list?: ReadonlyMap<Hex, bigint> } = {};
-    const relayer = new Relayer(fixture, memoryLedger(fixture), {
+    const { fixture, relayer, leg, messages: waiting } = await setUpWith(3, {
       settings: { listedModules: () => hub.list },
       chain: { limits: { maxMessagesPerStep: 3 } },
+      changes: { source: names.hub },
     });
-    const leg = outbound(relayer);
+    const users = await fixture.sendFrom(fixture.hub, fixture.two, 2);
     assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: true }, "a page of messages that wait");
     assert.deepEqual(await round(relayer, leg), { sent: 2, hasMore: false });
     assert.ok(users.every((message) => relayer.row(message).state === "submitted"));
@@ -361,10 +327,9 @@ Deno.test("scan: a raised fee leaves messages alone that wait for something else
 
 for (const state of ["rejected", "timed_out", "delivered_by_other"] as const) {
   Deno.test(`scan: the event of a delivery of ours becomes its record where the message counts as ${state}`, async () => {
-    const { fixture, relayer } = setUp();
-    const [message] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-    const before = new Relayer(fixture, memoryLedger(fixture));
-    assert.equal((await round(before, outbound(before))).sent, 1);
+    const { fixture, relayer, first: message } = await setUpWith(1);
+    const before = setUp({ fixture });
+    assert.equal((await round(before.relayer, before.leg)).sent, 1);
     await fixture.blocks(1);
     // The database that knew of it is lost.
     const ends = { source: names.hub, target: names.two };

@@ -211,13 +211,14 @@ async function readLatest(hubUrl: string, id: StateMachineId, since: string): Pr
   const key = toHex(ismpKeys.latestStateMachineHeight(id));
   const { number: first } = Object(await resultHttp(hubUrl, "chain_getHeader", [since]));
   const { number: last } = Object(await resultHttp(hubUrl, "chain_getHeader"));
-  const known = new Set<bigint>();
+  const known: bigint[] = [];
   for (let number = Number(first); number <= Number(last); number++) {
     const block = await resultHttp(hubUrl, "chain_getBlockHash", [number]);
     const value = await resultHttp(hubUrl, "state_getStorage", [key, block]);
-    if (typeof value === "string") known.add(decodeStrict(u64, fromHex(value), "height"));
+    const height = typeof value === "string" ? decodeStrict(u64, fromHex(value), "height") : undefined;
+    if (height !== undefined && height !== known.at(-1)) known.push(height);
   }
-  return [...known];
+  return known;
 }
 
 function list(value: unknown): readonly unknown[] {

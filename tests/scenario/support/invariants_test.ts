@@ -238,6 +238,9 @@ Deno.test("invariants: I2, a cursor beyond what the target knows, or one that we
 
 Deno.test("invariants: I3 and I4, an own transaction without a journal row, an own delivery without its record", () => {
   assert.deepEqual(broken({ submissions: [submission(1, HUB, undefined)] }), ["I3"]);
+  const silent = { hash: hash(9), nonce: 1n, height: 9n, isReverted: true, costWei: 0n };
+  const mined = new Map([[B, [...facts.mined.get(B) ?? [], silent]]]);
+  assert.ok(broken({}, { mined }).includes("I3"), "one that delivered nothing");
   assert.deepEqual(broken({ deliveries: [delivery(1, HUB, 8n)] }), ["I4"]);
   assert.deepEqual(broken({ deliveries: [delivery(1, HUB, 8n), delivery(3, B, 9n)] }), ["I4"]);
   assert.deepEqual(broken({ deliveries: [delivery(1, HUB, 8n), delivery(2, B, 7n)] }), ["I4"]);

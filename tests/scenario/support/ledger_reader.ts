@@ -85,18 +85,12 @@ const withdrawal = new RowFormat({
   dispatchHubBlock: optional(integer),
 });
 
-/** A row of `withdrawal`. */
-export type LedgerWithdrawal = RowOf<typeof withdrawal>;
-
 const reward = new RowFormat({
   kind: text,
   chain: text,
   reference: text,
   state: text,
 });
-
-/** A row of `reward`. */
-export type LedgerReward = RowOf<typeof reward>;
 
 const spending = new RowFormat({
   chain: text,
@@ -137,8 +131,8 @@ export interface LedgerSnapshot {
   readonly messages: readonly LedgerMessage[];
   readonly submissions: readonly LedgerSubmission[];
   readonly deliveries: readonly LedgerDelivery[];
-  readonly withdrawals: readonly LedgerWithdrawal[];
-  readonly rewards: readonly LedgerReward[];
+  readonly withdrawals: readonly RowOf<typeof withdrawal>[];
+  readonly rewards: readonly RowOf<typeof reward>[];
   readonly spending: readonly LedgerSpending[];
   /** Every byte of the file and its log, for searches. */
   readonly bytes: Uint8Array;

@@ -44,17 +44,6 @@ export interface RelayerLine {
 /** What is looked for in lines: an event (in lines for people its text), a pattern of the line, or any rule. */
 export type LineMatch = EventCode | RegExp | ((line: RelayerLine) => boolean);
 
-/** Something awaited did not come in time, or the process ended before it. The message holds the last lines. */
-export class RelayerFault extends Error {
-  override readonly name = "RelayerFault";
-  constructor(
-    readonly code: "line_missing" | "ended_early" | "still_running" | "error_lines",
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
 /** Starts the program; returns at once. */
 export async function startRelayer(options: RelayerOptions): Promise<RelayerProcess> {
   const configPath = `${options.folder}/causeway.toml`;
@@ -138,7 +127,7 @@ export class RelayerProcess implements AsyncDisposable {
 
   /**
    * The first line that fits, also among those printed before the call (from `since` on, an index of {@link lines}).
-   * @throws {RelayerFault} `line_missing` after the deadline, `ended_early` when the process ends without it.
+   * @throws {Error} with the last lines, after the deadline or when the process ends without it.
    */
   async waitForLine(
     match: LineMatch,
@@ -152,8 +141,8 @@ export class RelayerProcess implements AsyncDisposable {
       if (fits(line)) found.resolve(line);
     };
     this.#watchers.add(watcher);
-    const timer = setTimeout(() => found.reject(this.#fault("line_missing", `${match}`)), deadlineMs);
-    void this.ended.then(() => found.reject(this.#fault("ended_early", `${match}`)));
+    const timer = setTimeout(() => found.reject(this.#fault(`${match} did not come`)), deadlineMs);
+    void this.ended.then(() => found.reject(this.#fault(`it ended without ${match}`)));
     try {
       return await found.promise;
     } finally {
@@ -164,11 +153,11 @@ export class RelayerProcess implements AsyncDisposable {
 
   /**
    * Waits for the end and gives the exit code (128 + number for a signal).
-   * @throws {RelayerFault} `still_running` after the deadline.
+   * @throws {Error} after the deadline.
    */
   async exitCode(deadlineMs = DEADLINE_MS): Promise<number> {
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(this.#fault("still_running", "the end")), deadlineMs);
+    const timer = setTimeout(() => late.reject(this.#fault("it still runs")), deadlineMs);
     try {
       return (await Promise.race([this.ended, late.promise])).code;
     } finally {
@@ -193,13 +182,13 @@ export class RelayerProcess implements AsyncDisposable {
     if (this.isRunning) this.#child.kill(name);
   }
 
-  /** @throws {RelayerFault} `error_lines` when it printed an error that `allowed` does not cover. */
+  /** @throws {Error} when it printed an error that `allowed` does not cover. */
   assertNoErrors(allowed: readonly LineMatch[] = []): void {
     const rules = allowed.map(asRule);
     const found = this.errorLines.filter((line) => !rules.some((rule) => rule(line)));
     if (found.length === 0) return;
     const shown = found.slice(0, 10).map(({ text }) => text).join("\n");
-    throw new RelayerFault("error_lines", `The relayer printed ${found.length} error lines:\n${shown}`);
+    throw new Error(`The relayer printed ${found.length} error lines:\n${shown}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -238,8 +227,8 @@ export class RelayerProcess implements AsyncDisposable {
     for (const watcher of this.#watchers) watcher(line);
   }
 
-  #fault(code: RelayerFault["code"], awaited: string): RelayerFault {
-    return new RelayerFault(code, `Waiting for ${awaited}: ${code}. Last lines:\n${this.tail()}`);
+  #fault(what: string): Error {
+    return new Error(`The relayer: ${what}. Last lines:\n${this.tail()}`);
   }
 }
 

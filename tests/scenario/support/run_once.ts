@@ -18,18 +18,12 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A process did not end by itself. */
-export class StillRunning extends Error {
-  override readonly name = "StillRunning";
-  readonly code = "still_running";
-}
-
-/** Runs the compiled relayer. @throws {StillRunning} after four minutes; the process is ended then. */
+/** Runs the compiled relayer. @throws {Error} after four minutes; the process is ended then. */
 export async function runRelayerOnce(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   return await runOnce(RELAYER_EXECUTABLE, args, options);
 }
 
-/** Runs any program. @throws {StillRunning} after four minutes; the process is ended then. */
+/** Runs any program. @throws {Error} after four minutes; the process is ended then. */
 export async function runOnce(
   program: string,
   args: readonly string[],
@@ -47,6 +41,6 @@ export async function runOnce(
     ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
   }).output();
   const said = { stdout: new TextDecoder().decode(stdout), stderr: new TextDecoder().decode(stderr) };
-  if (overdue.aborted) throw new StillRunning(`${program} did not end:\n${said.stdout}${said.stderr}`);
+  if (overdue.aborted) throw new Error(`${program} did not end:\n${said.stdout}${said.stderr}`);
   return { code, ...said };
 }

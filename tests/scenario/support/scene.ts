@@ -2,7 +2,6 @@
  * A devnet with compiled relayers on it: one folder and one database per relayer, which outlive its processes.
  * Start reading at {@link playScene}. Every configuration holds secrets, and none may leave a relayer. Whatever fails, the last lines of every relayer are told with it.
  */
-import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { type Devnet, type DevnetOptions, startDevnet } from "../../../devnet/devnet.ts";
 import type { DevnetRole } from "../../../devnet/evm/accounts.ts";
 import { delivered, type SentMessage, waitUntil } from "../../../devnet/traffic/messages.ts";
@@ -16,7 +15,7 @@ import { DEADLINE_MS } from "../../../devnet/waiting.ts";
 import { readHeads } from "./consensus_hosts.ts";
 import { type HubBooks, readBooks } from "./hub_books.ts";
 import { assertInvariants, type InvariantOptions } from "./invariants.ts";
-import { type LedgerMessage, type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
+import { type LedgerSnapshot, readLedger } from "./ledger_reader.ts";
 import { type RelayerOptions, type RelayerProcess, startRelayer } from "./relayer_process.ts";
 import { runRelayerOnce, type RunResult } from "./run_once.ts";
 import { assertNothingLeaked, withSecrets } from "./secrets.ts";
@@ -146,13 +145,6 @@ export class SceneRelayer {
     return readLedger(this.process.dbPath);
   }
 
-  /** The row of a message towards a chain. */
-  async row(commitment: Hash256, target: string): Promise<LedgerMessage | undefined> {
-    return (await this.ledger()).messages.find((row) =>
-      row.commitment === commitment && row.target === target
-    );
-  }
-
   /** Waits until the row of each message towards `target` is as wanted. */
   async untilRows(
     messages: readonly SentMessage[],
@@ -264,14 +256,6 @@ export class Scene implements AsyncDisposable {
       open = open.filter((message) => !done.has(message));
       return open.length === 0;
     }, { deadlineMs, everyMs: 300 });
-  }
-
-  /** Waits until all that the hub has done so far is final: what chains receive of it from then on covers it. */
-  async untilHubFinal(): Promise<void> {
-    const { hub } = this.devnet;
-    const { number } = hub.best;
-    await waitUntil(`block ${number} of the hub is final`, () => hub.finalized.number >= number);
-    this.devnet.coverHub();
   }
 
   /**

@@ -1,6 +1,7 @@
 /**
  * Loop that claims rewards of the hub's treasury for `[hub].signer`; without a signer the rows wait. Rules:
- * docs/protocol/messaging.md section 17.
+ * docs/protocol/messaging.md section 17; polytope-labs/hyperbridge:
+ * modules/pallets/relayer/src/{outbound_consensus,outbound_request}.rs.
  */
 import { equalBytes, type Hash256, toHash256, toHex } from "../../../core/encoding/bytes.ts";
 import { decodeStrict } from "../../../core/encoding/scale.ts";
@@ -11,7 +12,6 @@ import type { Worker } from "../../../core/runtime/worker.ts";
 import { type FeeContext, feeWorker } from "../fee_context.ts";
 import { findErrorName, type HubCallEnd, isAboutChain } from "../hub_calls.ts";
 import { MaturedHeights } from "../../../core/chains/matured_heights.ts";
-import { findRewardEnd, isFinalRefusal, REWARD_INTERVAL_MS, type RewardView } from "./reward_decisions.ts";
 import type { RewardRow, SubmissionRow } from "../../ledger/ledger.ts";
 import type { RelayerHubCall } from "../../../core/chains/hub.ts";
 import type { Chain } from "../../../core/chains/port.ts";
@@ -20,6 +20,50 @@ import { contractSlotKey, epochRelayerSlot } from "../../../core/evm/host_storag
 import type { Proof } from "../../../core/ismp/proof.ts";
 import { consensusClaimMessage, requestClaimMessage } from "../../../core/ismp/signed_messages.ts";
 import { CONFIRM_AFTER_MS } from "../../relay/decisions/retry_schedule.ts";
+
+/** Poll interval of rewards, and pause of a refused one, ms. */
+const REWARD_INTERVAL_MS = 600_000;
+
+/** Reward as the hub sees it. */
+interface RewardView {
+  /** True when the hub has paid it to anybody, in a final block. */
+  readonly isClaimed: boolean;
+  /** The hub's offer for it, in its native token; 0: nothing. */
+  readonly offered: bigint;
+}
+
+/** Why a reward ends without a claim, and as what; `undefined`: it is claimed. */
+function findRewardEnd(
+  { isClaimed, offered }: RewardView,
+): { readonly state: "claimed" | "refused"; readonly detail: string } | undefined {
+  if (isClaimed) return { state: "claimed", detail: "claimed_already" };
+  return offered === 0n ? { state: "refused", detail: "nothing_offered" } : undefined;
+}
+
+/**
+ * Errors of the pallet that no later attempt changes. "Already claimed" is none: the block that says so may not be final
+ * for hours, and what is paid in a final one is seen before the next claim.
+ */
+const FINAL: ReadonlySet<string> = new Set([
+  "OutboundNoRewardConfigured",
+  "OutboundSignerMismatch",
+  "OutboundDestinationNotEvm",
+  "OutboundSignatureNotEvm",
+  "OutboundRequestNoRewardConfigured",
+  "OutboundRequestSignerMismatch",
+  "OutboundRequestNotKnown",
+  "OutboundRequestSourceNotHyperbridge",
+  "OutboundRequestModuleIdTooLong",
+  "OutboundRequestUnsupportedDestination",
+]);
+
+/**
+ * True when no later claim of the reward can succeed; a lagging client or an empty treasury is temporary.
+ * @param error name of the pallet's error; `undefined`: the transaction pool refused without a reason
+ */
+export function isFinalRefusal(error: string | undefined): boolean {
+  return FINAL.has(error ?? "");
+}
 
 /** Maximum number of claims sent in one round; the others follow in the next ones, oldest first. */
 const CLAIMS_PER_ROUND = 20;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { EvmChain } from "../../../../src/core/chains/evm/evm_chain.ts";
 import type { PaidFees } from "../../../../src/core/chains/fees.ts";
-import { UnprovableKeyError } from "../../../../src/core/chains/proofs.ts";
 import type { CheckRow } from "../../../../src/core/checks/check_row.ts";
 import { concatBytes, fromHex, type Hash256, toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { requestFeeSlot } from "../../../../src/core/evm/host_storage.ts";

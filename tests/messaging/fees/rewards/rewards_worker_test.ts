@@ -1,11 +1,14 @@
-import { isFinalRefusal } from "../../../../src/messaging/fees/rewards/reward_decisions.ts";
 import { CONFIRM_AFTER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
 import assert from "node:assert/strict";
 import { type Hex, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { type Message, postMessage, postRequestCodec } from "../../../../src/core/ismp/message.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { recordDeliveries } from "../../../../src/messaging/relay/receipts.ts";
-import { RewardRounds, rewardsWorker } from "../../../../src/messaging/fees/rewards/rewards_worker.ts";
+import {
+  isFinalRefusal,
+  RewardRounds,
+  rewardsWorker,
+} from "../../../../src/messaging/fees/rewards/rewards_worker.ts";
 import { FakeClock } from "../../../support/fake_clock.ts";
 import { a, c, dieAt, hubName, Scene, type SceneOptions, sceneWith } from "../scene.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
@@ -155,6 +158,7 @@ Deno.test("rewards: what was paid, is not offered or is not ours ends without a 
   await scene.clock.advance(CONFIRM_AFTER_MS);
   assert.equal(await new RewardRounds(scene.context).run(never), 0);
   assert.deepEqual(states(scene, ["1", "2"]), ["claimed", "refused"]);
+  assert.ok(!scene.hub.calls.includes("dryRunCall"), "the hub is not asked to claim");
   assert.deepEqual(states(scene, [foreign], "request"), ["refused"]);
 });
 

@@ -40,44 +40,25 @@ Deno.test("money: the price per wei rounds down (F22)", () => {
   assert.equal(unitPrice27(1_999_999_999_999_999_999n), 1n);
 });
 
+const GWEI = 10n ** 9n;
+
 // gas, gas price in wei, data cost in wei, price -> cost in dollars x 10^18
 for (
   const [name, gas, gasPriceWei, dataCostWei, price27, cost18] of [
+    ["gas at 3,000 dollars", 200_000n, 30n * GWEI, 0n, dollars27(3_000n), 18n * 10n ** 18n],
+    ["gas at one dollar", 200_000n, 30n * GWEI, 0n, dollars27(1n), 6n * 10n ** 15n],
     [
-      "200,000 gas at 30 gwei and 3,000 dollars",
-      200_000n,
-      30_000_000_000n,
-      0n,
-      dollars27(3_000n),
-      18n * 10n ** 18n,
-    ],
-    [
-      "the same on a chain that costs a dollar",
-      200_000n,
-      30_000_000_000n,
-      0n,
-      dollars27(1n),
-      6_000_000_000_000_000n,
-    ],
-    [
-      "the data of an OP-stack chain is added",
+      "gas and data of an OP-stack chain",
       200_000n,
       1_000_000n,
-      50_000_000_000_000n,
+      50_000n * GWEI,
       dollars27(3_000n),
-      150_600_000_000_000_000n,
+      1_506n * 10n ** 14n,
     ],
-    ["data alone", 0n, 1n, 1_000_000_000n, dollars27(1n), 1_000_000_000n],
-    ["the part for data rounds down by itself", 1n, 1n, 1n, dollars27(1n), 2n],
-    ["less than a part of it rounds down to nothing", 1n, 1n, 0n, 10n ** 26n, 0n],
-    [
-      "an estimate of Arbitrum, layer 1 included",
-      1_234_567n,
-      10_000_000n,
-      0n,
-      3_456_780_000_000_000_000_000_000_000_000n,
-      42_676_265_142_600_000n,
-    ],
+    ["data alone", 0n, 1n, GWEI, dollars27(1n), GWEI],
+    ["data, which rounds down by itself", 1n, 1n, 1n, dollars27(1n), 2n],
+    ["less than a part, which is nothing", 1n, 1n, 0n, 10n ** 26n, 0n],
+    ["an estimate of Arbitrum", 1_234_567n, 10_000_000n, 0n, 345_678n * 10n ** 25n, 42_676_265_142_600_000n],
   ] as const
 ) {
   Deno.test(`money: cost of ${name}`, () => {

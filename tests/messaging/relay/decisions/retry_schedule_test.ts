@@ -2,11 +2,15 @@ import assert from "node:assert/strict";
 import {
   CONFIRM_AFTER_MS,
   isRefusedForGood,
+  isRevertOfChain,
+  judgeRecorded,
+  judgeRefused,
   NEVER_MS,
   nextAttemptMs,
   nextReadingMs,
   type RetryClass,
 } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { names } from "../fixture.ts";
 
 function delays(
   retryClass: RetryClass,
@@ -19,15 +23,15 @@ function delays(
 }
 
 const MIN_MS = 60_000;
-const MOST_MS = 6 * 60 * MIN_MS;
+const MAX_MS = 6 * 60 * MIN_MS;
 
 /** What kind of failure, the operator's frequency, the attempts, and the pauses after them. */
 const schedules: readonly [RetryClass, number | undefined, readonly number[], readonly number[]][] = [
   ["transient", 600, [1, 2, 3, 8, 9, 100], [2_000, 4_000, 8_000, 256_000, 5 * MIN_MS, 5 * MIN_MS]],
   ["hub_waiting", undefined, [1, 2, 6, 7, 50], [15_000, 30_000, 8 * MIN_MS, 10 * MIN_MS, 10 * MIN_MS]],
-  ["hub_refused", undefined, [1, 2, 3, 6, 7], [15_000, MIN_MS, 4 * MIN_MS, 256 * MIN_MS, MOST_MS]],
-  ["slow", undefined, [1, 2, 3, 6, 7], [10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, 320 * MIN_MS, MOST_MS]],
-  ["failed", 600, [1, 10, 11, 12, 30], [10 * MIN_MS, 10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, MOST_MS]],
+  ["hub_refused", undefined, [1, 2, 3, 6, 7], [15_000, MIN_MS, 4 * MIN_MS, 256 * MIN_MS, MAX_MS]],
+  ["slow", undefined, [1, 2, 3, 6, 7], [10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, 320 * MIN_MS, MAX_MS]],
+  ["failed", 600, [1, 10, 11, 12, 30], [10 * MIN_MS, 10 * MIN_MS, 20 * MIN_MS, 40 * MIN_MS, MAX_MS]],
   ["failed", 10 * 3_600, [1, 40], [600 * MIN_MS, 600 * MIN_MS]],
   ["failed", undefined, [1, 5], [NEVER_MS, NEVER_MS]],
 ];
@@ -84,4 +88,40 @@ for (const [what, before, ageMs, isEnd, waitMs] of readings) {
 Deno.test("retries: what a transaction has shown needs no second reading", () => {
   const facts = { reason: "not_executed", isEnd: false, nowMs: 1 } as const;
   assert.equal(nextReadingMs({ reason: undefined, updatedAtMs: 1 }, facts), undefined);
+});
+
+Deno.test("outcomes: what the host recorded distinguishes our delivery, another relayer's and none (F15)", () => {
+  const [us, other] = [1, 2].map((byte) => new Uint8Array(20).fill(byte));
+  assert.ok(us !== undefined);
+  const outcomes = [us, other, undefined].map((relayer) => judgeRecorded(relayer, us, "not_executed"));
+  assert.deepEqual(outcomes, ["delivered", "delivered_by_other", "not_executed"]);
+});
+
+Deno.test("refusals: what a chain refuses is held, ended or held for good by its reason (F18)", () => {
+  const found = (code: Parameters<typeof judgeRefused>[1]["code"], targetIsHub: boolean): string => {
+    const target = { id: { stateMachine: targetIsHub ? names.hub : names.one } };
+    return Object.values(judgeRefused({ settings: names, target }, { code, detail: "" })).join(" ").trim();
+  };
+  assert.equal(found("timed_out", true), "too_close_to_timeout transient");
+  assert.equal(found("bad_destination", false), "bad_destination rejected");
+  assert.equal(found("too_large", false), "too_large held");
+  assert.equal(found("untraceable", false), "untraceable slow");
+  assert.equal(found("insufficient_funds", false), "unfunded unfunded");
+  for (const code of ["no_bandwidth", "blocked_sender"] as const) {
+    assert.equal(found(code, true), `${code} hub_refused`);
+  }
+  for (const code of ["not_executed", "module_failed", "unspecified"] as const) {
+    assert.deepEqual([found(code, false), found(code, true)], [
+      "simulation_failed failed",
+      "hub_refused hub_refused",
+    ]);
+  }
+  for (const code of ["duplicate", "not_ready", "host_frozen", "handler_replaced", "bad_proof"] as const) {
+    assert.match(found(code, false), / transient$/);
+  }
+});
+
+Deno.test("outcomes: a revert that concerns the chain blames no message", () => {
+  const codes = ["host_frozen", "handler_replaced", "bad_proof", "unspecified", undefined] as const;
+  assert.deepEqual(codes.map(isRevertOfChain), [true, true, true, false, false]);
 });

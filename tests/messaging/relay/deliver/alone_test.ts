@@ -1,24 +1,10 @@
 /** Nothing is decided about a message in company: modules of which a batch shows less than they do for one message. */
 import assert from "node:assert/strict";
-import type { Simulation } from "../../../../src/core/chains/submission.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { hold } from "../../../../src/messaging/relay/messages.ts";
 import { scanLeg, startCursor } from "../../../../src/messaging/relay/scan.ts";
-import { mine, outbound, round, settle, trust } from "../rounds.ts";
-import { delivered, Fixture, names, Relayer, setUp, setUpWith } from "../fixture.ts";
-
-/** Changes what a simulation of the second chain shows. */
-function alter(
-  { two }: Relayer,
-  change: (simulation: Extract<Simulation, { kind: "accepted" }>) => Simulation,
-): void {
-  const real = two.simulate.bind(two);
-  two.simulate = async (delivery, signal) => {
-    const simulation = await real(delivery, signal);
-    return simulation.kind === "accepted" ? change(simulation) : simulation;
-  };
-}
+import { mine, outbound, round, settle, suspend, trust } from "../rounds.ts";
+import { delivered, Fixture, Relayer, setUp, setUpWith } from "../fixture.ts";
 
 /** Rounds with blocks between them; the largest number of transactions under way. */
 async function work(fixture: Fixture, relayer: Relayer, rounds: number): Promise<number> {
@@ -37,10 +23,8 @@ async function work(fixture: Fixture, relayer: Relayer, rounds: number): Promise
 Deno.test("alone: a module that takes one message a block gets all of them, one transaction after the other", async () => {
   const { fixture, relayer, messages } = await setUpWith(4);
   trust(outbound(relayer), messages);
-  alter(
-    relayer,
-    (simulation) => ({ ...simulation, handled: simulation.handled.map((_, index) => index === 0) }),
-  );
+  relayer.two.alterSimulation = (found) =>
+    found.kind === "refused" ? found : { ...found, handled: found.handled.map((_, index) => index === 0) };
   assert.equal(await work(fixture, relayer, 8), 1);
   assert.deepEqual(delivered(fixture.two).length, 4);
 });
@@ -48,7 +32,8 @@ Deno.test("alone: a module that takes one message a block gets all of them, one 
 Deno.test("alone: messages that lack gas in company only are sent in smaller batches, all of them", async () => {
   const { fixture, relayer, messages } = await setUpWith(40);
   trust(outbound(relayer), messages);
-  alter(relayer, (simulation) => {
+  relayer.two.alterSimulation = (simulation) => {
+    if (simulation.kind === "refused") return simulation;
     const fitting = simulation.handled.map((_, index) => index < 16);
     const gasUsed = BigInt(fitting.filter(Boolean).length) * 1_000_000n;
     return {
@@ -57,7 +42,7 @@ Deno.test("alone: messages that lack gas in company only are sent in smaller bat
       gasUsed,
       gasLimit: 16_000_000n < gasUsed * 2n ? 16_000_000n : gasUsed * 2n,
     };
-  });
+  };
   await work(fixture, relayer, 6);
   assert.deepEqual(delivered(fixture.two).length, 40);
 });
@@ -94,13 +79,7 @@ Deno.test("alone: a message to the same module that waits itself keeps no messag
   const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
   await startCursor(leg, view);
   await scanLeg(leg, view);
-  relayer.ledger.suspensions.write({
-    ...toSuspensionKey(suspended, names.two),
-    failures: 1,
-    isActive: true,
-    nextTryAtMs: NEVER_MS,
-    lastTransaction: suspended.commitment,
-  });
+  suspend(relayer, suspended);
   hold(leg, relayer.row(single), { reason: "reverted", retryClass: "transient", batchLimit: 1 });
   await fixture.clock.advance(60_000);
   await round(relayer, leg);

@@ -1,6 +1,5 @@
 /** Messages that an operator has delivered by hand: whatever the profit rule says, and only that. */
 import assert from "node:assert/strict";
-import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import { deliverByHand } from "../../../../src/messaging/relay/deliver/by_hand.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
@@ -8,10 +7,9 @@ import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
 import { recordMissed } from "../../../../src/messaging/relay/scan.ts";
 import { readTransactionRevenue } from "../../../../src/messaging/relay/settle/replacement.ts";
 import { COST_18, pay, payAndUpdate, profitOf, prove, running, stepsOf } from "../market.ts";
-import { mine, round } from "../rounds.ts";
+import { mine, round, suspend } from "../rounds.ts";
 import { delivered, Fixture, memoryLedger, names, Relayer, type Scene, sender, setUp } from "../fixture.ts";
 import { fromHex } from "../../../../src/core/encoding/bytes.ts";
-import { neverMs } from "../../../../src/messaging/ledger/ledger.ts";
 
 type Held = Scene & { readonly poor: Message };
 
@@ -107,13 +105,7 @@ Deno.test("by hand: a message above what the target knows, and one of suspended 
   const early = await deliverByHand(leg, row, { isDryRun: false });
   assert.equal(early.outcome, "waiting");
   assert.match(early.text, /knows KUSAMA-4009 up to block \d+, the message is in block 1000000000/);
-  relayer.ledger.suspensions.write({
-    ...toSuspensionKey(poor, names.two),
-    failures: 3,
-    isActive: true,
-    nextTryAtMs: neverMs,
-    lastTransaction: poor.commitment,
-  });
+  suspend(relayer, poor);
   const suspended = await deliverByHand(leg, relayer.row(poor), { isDryRun: false });
   assert.equal(suspended.outcome, "waiting");
   assert.match(suspended.text, /`release` them first/);

@@ -3,7 +3,6 @@ import type { GetRequest, Message } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import { settleAll } from "../../../../src/messaging/relay/settle/settle_worker.ts";
-import { toSuspensionKey } from "../../../../src/messaging/relay/limits/suspension.ts";
 import { judgeBought, noteBought } from "../../../../src/messaging/relay/limits/proof_costs.ts";
 import { toMessageRow } from "../../../../src/messaging/relay/messages.ts";
 import { noteTooLarge } from "../../../../src/messaging/relay/limits/capacity.ts";
@@ -20,7 +19,7 @@ import {
   type SetUp,
   setUp,
 } from "../fixture.ts";
-import { trust } from "../rounds.ts";
+import { suspend, trust } from "../rounds.ts";
 import { signSteps } from "../competitor.ts";
 
 /** What differs from the usual case. */
@@ -93,23 +92,6 @@ Deno.test("consensus proofs: nothing is sent while no message is due, and an old
   assert.deepEqual(stepsOf(fixture), [["consensus", "messages"], ["messages"]]);
 });
 
-Deno.test("consensus proofs: a message that pays for itself but not for the proof waits for another relayer's update", async () => {
-  const { fixture, relayer, leg } = await prepare({ percent: 10 });
-  const required18 = COST_18 + COST_18 / 10n;
-  const [message] = await pay(fixture, [required18]);
-  await prove(fixture);
-  await using _ = running(relayer, leg);
-  await fixture.blocks(8);
-  assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
-  const row = message && relayer.row(message);
-  assert.deepEqual([row?.requiredUsd18, row?.offeredUsd18], [required18, required18]);
-  await fixture.update(fixture.hub, fixture.two);
-  await prove(fixture);
-  await fixture.blocks(60);
-  assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
-  assert.deepEqual(stepsOf(fixture), [["messages"]]);
-});
-
 Deno.test("consensus proofs: messages that are one unit short of the proof wait, and go together with a later one", async () => {
   const { fixture, relayer, leg } = await prepare({ percent: 10 });
   const required18 = COST_18 + COST_18 / 10n;
@@ -120,6 +102,7 @@ Deno.test("consensus proofs: messages that are one unit short of the proof wait,
   await fixture.blocks(90);
   for (const message of early) {
     assert.deepEqual(relayer.stateOf(message), ["held", "consensus_proofs_unprofitable"]);
+    assert.equal(relayer.row(message).requiredUsd18, required18);
   }
   await pay(fixture, [required18 + 1n]);
   await prove(fixture);
@@ -341,17 +324,17 @@ Deno.test("consensus proofs: a rotation that the chain does not take holds up no
   const { fixture, relayer, leg } = await prepare({ reward18: PROOF_COST_18 });
   const [message] = await payAndUpdate(fixture, [0n]);
   await prove(fixture, "rotation");
-  const { simulate } = relayer.two;
-  relayer.two.simulate = (delivery, signal) =>
-    delivery.steps.some(({ kind }) => kind === "messages")
-      ? simulate.call(relayer.two, delivery, signal)
-      : Promise.resolve({ kind: "refused", refusal: { code: "bad_proof", detail: "no" } });
+  const { alterSimulation } = relayer.two;
+  relayer.two.alterSimulation = (found, { steps }) =>
+    steps.some(({ kind }) => kind === "messages")
+      ? found
+      : { kind: "refused", refusal: { code: "bad_proof", detail: "no" } };
   await using _ = running(relayer, leg);
   await fixture.blocks(10);
   assert.equal(relayer.stateOf(message)[0], "delivered");
   assert.equal(setOf(fixture), 0n);
   assert.equal(relayer.log.events("warn").length, 1);
-  relayer.two.simulate = simulate;
+  relayer.two.alterSimulation = alterSimulation;
   await fixture.blocks(70);
   assert.equal(setOf(fixture), 1n, "it is tried again");
 });
@@ -365,7 +348,7 @@ Deno.test("consensus proofs: rotations of ECDSA are sliced by bytes, so that no 
   await prove(fixture);
   await using _ = running(relayer, leg);
   await fixture.blocks(30);
-  assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 4);
+  assert.equal(relayer.two.count("broadcast"), 4);
   assert.equal(setOf(fixture), 3n);
   assert.equal(relayer.stateOf(message)[0], "delivered");
   assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus"], ["consensus"], [
@@ -385,7 +368,7 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
     await fixture.blocks(100);
     assert.equal(setOf(fixture), 4n);
     assert.deepEqual(stepsOf(fixture), [["consensus", "consensus"], ["consensus", "consensus"]]);
-    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 3);
+    assert.equal(relayer.two.count("broadcast"), 3);
   }
   const { relayer: next, leg: again } = await prepare({ reward18: PROOF_COST_18, before });
   next.hub.acceptedProofs.proofBytes = 30_000;
@@ -393,7 +376,7 @@ Deno.test("consensus proofs: what a node refuses as too large goes in smaller pa
   await using _ = running(next, again);
   await fixture.blocks(100);
   assert.equal(setOf(fixture), 7n);
-  assert.equal(next.two.calls.filter((method) => method === "broadcast").length, 2);
+  assert.equal(next.two.count("broadcast"), 2);
 });
 
 /** Lets the relayer know that no node takes more than a proof of 92 kB. */
@@ -420,11 +403,8 @@ Deno.test("consensus proofs: where a proof leaves no room for messages, it goes 
 
 Deno.test("consensus proofs: a message that is too large only behind a proof waits for the height, and goes then", async () => {
   const { fixture, relayer, leg } = await prepare();
-  const simulate = relayer.two.simulate.bind(relayer.two);
-  relayer.two.simulate = (delivery, signal) =>
-    delivery.steps.length > 1
-      ? Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail: "too much gas" } })
-      : simulate(delivery, signal);
+  relayer.two.alterSimulation = (found, { steps }) =>
+    steps.length > 1 ? { kind: "refused", refusal: { code: "too_large", detail: "too much gas" } } : found;
   const [message] = await pay(fixture, [0n]);
   await prove(fixture);
   await using _ = running(relayer, leg);
@@ -443,7 +423,7 @@ Deno.test("consensus proofs: a proof that no transaction carries is one error li
   await prove(fixture);
   await using _ = running(relayer, leg);
   await fixture.blocks(600);
-  assert.ok(relayer.two.calls.filter((method) => method === "broadcast").length <= 2);
+  assert.ok(relayer.two.count("broadcast") <= 2);
   assert.equal(relayer.log.events("error").length, 1);
   await fixture.update(fixture.hub, fixture.two);
   await fixture.blocks(310);
@@ -642,7 +622,7 @@ for (const reward18 of [PROOF_COST_18, undefined]) {
     submit();
     await using _ = running(relayer, leg);
     await fixture.blocks(10);
-    assert.equal(relayer.two.calls.filter((method) => method === "broadcast").length, 0);
+    assert.equal(relayer.two.count("broadcast"), 0);
     fixture.two.isFull = false;
     await fixture.blocks(10);
     assert.equal(relayer.stateOf(message)[0], "delivered");
@@ -662,21 +642,15 @@ async function wasteProof(): Promise<Scene> {
   return prepared;
 }
 
-Deno.test("consensus proofs: a proof that came second is no lost race, and messages that the host can verify go at once", async () => {
+Deno.test("consensus proofs: one that came second is no lost race, and leaves the next to the other relayer for a while, until one of ours counts again", async () => {
   const { fixture, relayer, leg } = await wasteProof();
   await using _ = running(relayer, leg);
   await fixture.blocks(8);
   assert.deepEqual(stepsOf(fixture), [["consensus"], ["consensus", "messages"]]);
   assert.equal(relayer.log.linesOf("proofs_overtaken.wasted").length, 1);
-  const next = await payAndUpdate(fixture, [0n, 0n]);
+  const known = await payAndUpdate(fixture, [0n, 0n]);
   await fixture.blocks(4);
-  for (const message of next) assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
-});
-
-Deno.test("consensus proofs: who paid for one that was wasted leaves the next to the other relayer for a while, until one of ours counts again", async () => {
-  const { fixture, relayer, leg } = await wasteProof();
-  await using _ = running(relayer, leg);
-  await fixture.blocks(8);
+  for (const message of known) assert.deepEqual(relayer.stateOf(message), ["delivered", "handled_by_us"]);
   const [next] = await pay(fixture, [0n]);
   await prove(fixture);
   await fixture.blocks(8);
@@ -812,15 +786,14 @@ Deno.test("consensus proofs: while one is on its way no second proof is paid for
 
 /** Makes gas more expensive between the simulation of proofs alone and their signature, until it is called. */
 function spikeAfterSimulation({ fixture, relayer }: Pick<Scene, "fixture" | "relayer">): () => void {
-  const { simulate } = relayer.two;
-  relayer.two.simulate = async (delivery, signal) => {
-    fixture.two.priceWei = PRICE_WEI;
-    const simulation = await simulate.call(relayer.two, delivery, signal);
-    if (delivery.steps.every(({ kind }) => kind === "consensus")) fixture.two.priceWei = 3n * PRICE_WEI;
-    return simulation;
+  const { alterSimulation } = relayer.two;
+  relayer.two.alterSimulation = (found, { steps }) => {
+    const isAlone = steps.every(({ kind }) => kind === "consensus");
+    fixture.two.priceWei = isAlone ? 3n * PRICE_WEI : PRICE_WEI;
+    return found;
   };
   return () => {
-    relayer.two.simulate = simulate;
+    relayer.two.alterSimulation = alterSimulation;
     fixture.two.priceWei = PRICE_WEI;
   };
 }
@@ -849,13 +822,7 @@ Deno.test("consensus proofs: no proof goes ahead of messages that are suspended"
   const { fixture, relayer, leg } = await prepare({ percent: 10, areProofsLarge: true });
   learnSize({ relayer, leg });
   const [message] = await pay(fixture, [100n * PROOF_COST_18]);
-  relayer.ledger.suspensions.write({
-    ...toSuspensionKey(message, names.two),
-    failures: 1,
-    isActive: true,
-    nextTryAtMs: fixture.clock.now() + 86_400_000,
-    lastTransaction: message.commitment,
-  });
+  suspend(relayer, message);
   await prove(fixture);
   await using _ = running(relayer, leg);
   await fixture.blocks(200);

@@ -1,3 +1,4 @@
+import { collectMessages } from "../../../../src/core/chains/submission.ts";
 import { confirmUnknown } from "../../../../src/messaging/relay/deliver/profitability.ts";
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
@@ -43,9 +44,6 @@ const withProfitRule = (
   return { profit, leg: relayer.leg(relayer.hub, relayer.two, { profit }) };
 };
 
-const count = (calls: readonly string[], method: string): number =>
-  calls.filter((called) => called === method).length;
-
 /** A request of the second chain with that fee, and its answer, which the second chain can verify. */
 async function askAndAnswer(fixture: Fixture, fee18: bigint, nonce = 1n): Promise<[Message, Message]> {
   fixture.two.priceWei = PRICE_WEI;
@@ -82,11 +80,9 @@ Deno.test("profitability: what may pay in a larger batch after a lost race is ju
     lose();
     await fixture.clock.advance(89_000);
     assert.equal(readBatchLimit(leg), 1);
-    const { two } = relayer;
-    const simulate = two.simulate.bind(two);
-    two.simulate = async (delivery, signal) => {
+    relayer.two.alterSimulation = async (found) => {
       await fixture.clock.advance(growsMs);
-      return await simulate(delivery, signal);
+      return found;
     };
     await round(relayer, leg);
     const { state, reason, nextAttemptAtMs } = relayer.row(first);
@@ -97,20 +93,18 @@ Deno.test("profitability: what may pay in a larger batch after a lost race is ju
 
 Deno.test("profitability: what does not pay for all the gas that it may use, where nobody knows what it uses, is judged again", async () => {
   const { fixture, relayer, first, leg } = await prepare([REQUIRED_18]);
-  const { two } = relayer;
-  const traced = two.simulate.bind(two);
+  const { alterSimulation } = relayer.two;
   // What eth_call makes of it: four million gas a message.
-  two.simulate = async (delivery, signal) => {
-    const simulation = await traced(delivery, signal);
-    if (simulation.kind === "refused") return simulation;
-    const gas = 4_000_000n;
-    return { ...simulation, gasUsed: gas, gasLimit: gas, messageGas: [gas], isBlind: true };
-  };
+  const gas = 4_000_000n;
+  relayer.two.alterSimulation = (found) =>
+    found.kind === "refused"
+      ? found
+      : { ...found, gasUsed: gas, gasLimit: gas, messageGas: [gas], isBlind: true };
   assert.equal((await round(relayer, leg)).sent, 0);
   const { state, reason, requiredUsd18, nextAttemptAtMs } = relayer.row(first);
   assert.deepEqual([state, reason, requiredUsd18], ["held", "untraceable", REQUIRED_18 * 40n]);
   assert.ok((nextAttemptAtMs ?? NEVER_MS) <= fixture.clock.now() + 750_000);
-  two.simulate = traced;
+  relayer.two.alterSimulation = alterSimulation;
   await fixture.clock.advance(750_000);
   assert.equal((await round(relayer, leg)).sent, 1);
 });
@@ -167,9 +161,9 @@ Deno.test("profitability: without a retry frequency an unprofitable message is j
   fixture.one.fund(first.commitment, REQUIRED_18);
   await fixture.blocks(1);
   await fixture.clock.advance(86_400_000);
-  const before = count(relayer.two.calls, "simulate");
+  const before = relayer.two.count("simulate");
   assert.deepEqual(await round(relayer, leg), { sent: 0, hasMore: false });
-  assert.equal(count(relayer.two.calls, "simulate"), before);
+  assert.equal(relayer.two.count("simulate"), before);
 });
 
 Deno.test("profitability: with a retry frequency the fee is read again after that time, not before", async () => {
@@ -199,14 +193,14 @@ for (const retryFrequencySec of [undefined, 3_600]) {
       await round(relayer, inbound(relayer));
       return (await round(relayer, leg)).sent;
     };
-    const before = count(relayer.two.calls, "simulate");
+    const before = relayer.two.count("simulate");
     for (let unit = 0; unit < 3; unit++) assert.equal(await raise(1n), 0);
-    assert.equal(count(relayer.two.calls, "simulate"), before, "a unit is not worth a simulation");
+    assert.equal(relayer.two.count("simulate"), before, "a unit is not worth a simulation");
     // Half of what was required may pay by now, and is judged once.
     assert.equal(await raise(REQUIRED_18 / 2n), 0);
-    assert.equal(count(relayer.two.calls, "simulate"), before + 1);
+    assert.equal(relayer.two.count("simulate"), before + 1);
     for (let unit = 0; unit < 3; unit++) assert.equal(await raise(1n), 0);
-    assert.equal(count(relayer.two.calls, "simulate"), before + 1);
+    assert.equal(relayer.two.count("simulate"), before + 1);
     assert.equal(await raise(REQUIRED_18 / 2n), 1);
   });
 }
@@ -277,8 +271,8 @@ Deno.test("profitability: a request that no endpoint knows does not end without 
 Deno.test("profitability: what is left of a mixed batch is proved and simulated again, and mined without a revert", async () => {
   const { relayer, fixture, messages, leg } = await prepare([REQUIRED_18, 0n, REQUIRED_18, 5n, REQUIRED_18]);
   assert.deepEqual(await round(relayer, leg), { sent: 3, hasMore: false });
-  assert.equal(count(relayer.hub.calls, "proveMessages"), 2);
-  assert.equal(count(relayer.two.calls, "simulate"), 2);
+  assert.equal(relayer.hub.count("proveMessages"), 2);
+  assert.equal(relayer.two.count("simulate"), 2);
   await fixture.blocks(1);
   const paying = [messages[0], messages[2], messages[4]].map((message) => message?.commitment);
   assert.deepEqual(delivered(fixture.two), paying);
@@ -367,11 +361,9 @@ async function paidBy(
 for (const percent of [0, 10]) {
   Deno.test(`profitability: a withdrawal of ours is not signed at ${percent} percent when a tenth of it no longer pays for the gas`, async () => {
     const { fixture, relayer, ours, leg } = await paidBy(20n * COST_18, percent);
-    const { simulate } = relayer.two;
-    relayer.two.simulate = async (delivery, signal) => {
-      const simulation = await simulate.call(relayer.two, delivery, signal);
+    relayer.two.alterSimulation = (found) => {
       fixture.two.priceWei = 10n * PRICE_WEI;
-      return simulation;
+      return found;
     };
     await round(relayer, leg);
     assert.deepEqual(relayer.stateOf(ours), ["held", "unprofitable"]);
@@ -437,13 +429,10 @@ Deno.test("profitability: a large message that does not pay for its own bytes is
   const [small] = await payAndUpdate(fixture, [REQUIRED_18 * 2n]);
   const [paying] = await payAndUpdate(fixture, [COST_18 * 100n], { body });
   const simulated: number[] = [];
-  const { two } = relayer;
-  const simulate = two.simulate.bind(two);
-  two.simulate = async (delivery, signal) => {
-    simulated.push(delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []).length);
-    const simulation = await simulate(delivery, signal);
+  relayer.two.alterSimulation = (found, delivery) => {
+    simulated.push(collectMessages(delivery).length);
     // Half of it would be more than the small one pays; its share is a thirtieth.
-    return simulation.kind === "refused" ? simulation : { ...simulation, dataCostWei: 10n ** 14n * 3n };
+    return found.kind === "refused" ? found : { ...found, dataCostWei: 10n ** 14n * 3n };
   };
   await round(relayer, withProfitRule(relayer).leg);
   assert.deepEqual(simulated, [2]);

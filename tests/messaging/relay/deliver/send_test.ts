@@ -1,3 +1,4 @@
+import { collectMessages } from "../../../../src/core/chains/submission.ts";
 import assert from "node:assert/strict";
 import { RpcFault } from "../../../../src/core/rpc/call.ts";
 import { hasRoom } from "../../../../src/messaging/relay/limits/capacity.ts";
@@ -265,7 +266,7 @@ Deno.test("send: a nonce above the one that the journal expects is reported once
     await fixture.sendFrom(fixture.hub, fixture.two, 1);
   }
   await round(relayer, leg);
-  const found = relayer.log.lines.filter(({ event }) => event === "account_shared.seen");
+  const found = relayer.log.linesOf("account_shared.seen");
   assert.deepEqual(found.map(({ level, fields }) => [level, fields["nonce"]]), [["info", 1n]]);
 });
 
@@ -275,10 +276,7 @@ Deno.test("send: a batch that is too large to sign goes in halves (F13)", async 
   const sign = two.sign.bind(two);
   const sizes: number[] = [];
   two.sign = (delivery, ...rest) => {
-    const size = delivery.steps.reduce(
-      (sum, step) => sum + (step.kind === "messages" ? step.messages.length : 0),
-      0,
-    );
+    const size = collectMessages(delivery).length;
     sizes.push(size);
     if (size <= 2) return sign(delivery, ...rest);
     return Promise.resolve({ kind: "refused", refusal: { code: "too_large", detail: "too much gas" } });

@@ -1,6 +1,6 @@
 /** What the ledger of spending says of transactions, and the daily limit of losses. */
 import assert from "node:assert/strict";
-import type { Delivery } from "../../../../src/core/chains/submission.ts";
+import { collectMessages, type Delivery } from "../../../../src/core/chains/submission.ts";
 import type { SpendingRow } from "../../../../src/messaging/ledger/ledger.ts";
 import { STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
 import type { LegProfit } from "../../../../src/messaging/relay/leg.ts";
@@ -314,12 +314,8 @@ Deno.test("daily loss: one message that never fits what is left waits alone, and
   const { fixture, relayer } = work;
   const [large] = await payAndUpdate(fixture, [0n]);
   await payAndUpdate(fixture, [0n, 0n]);
-  const simulate = relayer.two.simulate.bind(relayer.two);
-  relayer.two.simulate = async (delivery, signal) => {
-    const found = await simulate(delivery, signal);
-    const isLarge = delivery.steps.some((step) =>
-      step.kind === "messages" && step.messages.some(({ commitment }) => commitment === large.commitment)
-    );
+  relayer.two.alterSimulation = (found, delivery) => {
+    const isLarge = collectMessages(delivery).some(({ commitment }) => commitment === large.commitment);
     if (found.kind !== "accepted" || !isLarge) return found;
     return { ...found, gasUsed: found.gasUsed + 10_000_000n, gasLimit: found.gasLimit + 20_000_000n };
   };

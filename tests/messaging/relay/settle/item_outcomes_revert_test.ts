@@ -1,3 +1,4 @@
+import { collectMessages } from "../../../../src/core/chains/submission.ts";
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/core/ismp/message.ts";
 import type { LegRun } from "../../../../src/messaging/relay/leg.ts";
@@ -8,9 +9,7 @@ import { withLedgerFile } from "../../../support/ledger.ts";
 
 /** Sizes of the transactions that were wasted, in order. */
 function wasted(fixture: Fixture): number[] {
-  return fixture.two.reverted().map(({ delivery }) =>
-    delivery.steps.flatMap((step) => step.kind === "messages" ? step.messages : []).length
-  );
+  return fixture.two.reverted().map(({ delivery }) => collectMessages(delivery).length);
 }
 
 /** One round, and blocks until what it sent is settled. */
@@ -28,8 +27,7 @@ function spoil(fixture: Fixture, message: Message): Message {
 }
 
 Deno.test("reverting message: two of them in one batch are both found, and no other message waits for longer than a round", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const messages = await fixture.sendFrom(fixture.hub, fixture.two, 16);
+  const { fixture, relayer, leg, messages } = await setUpWith(16);
   const bad = [spoil(fixture, messages[0]), spoil(fixture, messages[9])];
   trust(leg, messages);
   for (let times = 0; times < 10; times++) {

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import type { SubmissionRow } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message } from "../../../../src/core/ismp/message.ts";
-import { MAX_REPLACEMENTS, STUCK_AFTER_MS } from "../../../../src/core/chains/replacement.ts";
+import {
+  MAX_REPLACEMENTS,
+  MAX_TIMES_MARKET,
+  STUCK_AFTER_MS,
+} from "../../../../src/core/chains/replacement.ts";
 import type { LegProfit } from "../../../../src/messaging/relay/leg.ts";
 import { reportForeign } from "../../../../src/messaging/relay/limits/capacity.ts";
 import { settleAll, type SettleRound } from "../../../../src/messaging/relay/settle/settle_worker.ts";
@@ -22,6 +26,11 @@ import {
 } from "../fixture.ts";
 import { withLedgerFile } from "../../../support/ledger.ts";
 import { COST_18, payAndUpdate, PRICE_WEI, profitOf } from "../market.ts";
+import {
+  type PriceCapInput,
+  priceCaps,
+  shortfallWei,
+} from "../../../../src/messaging/relay/settle/replacement.ts";
 
 /** A delivery that waits in the pool of a chain whose blocks are full. */
 type Waiting = Scene & {
@@ -179,7 +188,7 @@ Deno.test("replacement: neither a further delivery nor a cancellation costs more
     work.replacing.maximumWei = work.fixture.two.priceWei;
     await patience(work, hasProfitRule ? profitOf(work.relayer, 10) : undefined);
     assert.deepEqual(rowsOf(work).map(({ kind }) => kind), ["delivery"]);
-    assert.equal(work.relayer.two.calls.filter((method) => method === "broadcast").length, 2, "sent again");
+    assert.equal(work.relayer.two.count("broadcast"), 2, "sent again");
   }
 });
 
@@ -365,9 +374,7 @@ Deno.test("replacement (F18): a transaction from before the database was lost is
   // The node still has the first one in its pool.
   replacing.fetchNonces = () => Promise.resolve({ latest: 0n, pending: 2n });
   const warnings = (): readonly unknown[] =>
-    relayer.log.lines.filter(({ event }) => event === "account_shared.ahead").map(({ fields }) =>
-      fields["nonce"]
-    );
+    relayer.log.linesOf("account_shared.ahead").map(({ fields }) => fields["nonce"]);
   // A nonce that endpoints showed when ours was signed is news of its own.
   reportForeign(relayer.on(relayer.two), 0n, "account_shared.seen");
   await fixture.clock.advance(60_000);
@@ -395,7 +402,7 @@ Deno.test("replacement: without funds for a higher price the shortfall is report
 Deno.test("balance (F18): an empty account suspends its chain: one check a minute, one log line every five", async () => {
   const { fixture, relayer, leg } = await setUpWith(2);
   fixture.two.unfunded.add(relayer.account);
-  const signs = (): number => relayer.two.calls.filter((method) => method === "sign").length;
+  const signs = (): number => relayer.two.count("sign");
   for (let second = 0; second < 600; second += 10) {
     await round(relayer, leg);
     await fixture.clock.advance(10_000);
@@ -469,3 +476,41 @@ for (const what of ["others have delivered", "has timed out"]) {
     assert.equal(fixture.two.reverted().length, 0);
   });
 }
+
+const rich: PriceCapInput = {
+  revenue: { kind: "any" },
+  gasLimit: 150_000n,
+  dataCostWei: 0n,
+  marketWei: 1_000n,
+  balanceWei: 10n ** 30n,
+};
+const fees = { kind: "fees", price27: 10n ** 27n, profitPercent: 10 } as const;
+
+Deno.test("price cap: without a minimum profit it is a multiple of the market", () => {
+  assert.deepEqual(priceCaps(rich), {
+    capWei: MAX_TIMES_MARKET * 1_000n,
+    cancelCapWei: MAX_TIMES_MARKET * 1_000n,
+  });
+});
+
+Deno.test("price cap: with one it is the price at which the fees just pay", () => {
+  const { capWei } = priceCaps({ ...rich, revenue: { ...fees, offered18: 123_750n * 5_000n } });
+  assert.equal(capWei, 5_000n);
+  assert.equal(priceCaps({ ...rich, revenue: { ...fees, offered18: 0n } }).capWei, 0n);
+  const unknown = { ...fees, price27: undefined, offered18: 10n ** 18n };
+  assert.equal(priceCaps({ ...rich, revenue: unknown }).capWei, 0n, "an unknown price pays for nothing");
+});
+
+Deno.test("price cap: what is not wanted any more may cost nothing, its cancellation may", () => {
+  const { capWei, cancelCapWei } = priceCaps({ ...rich, revenue: { kind: "none" } });
+  assert.equal(capWei, 0n);
+  assert.equal(cancelCapWei, MAX_TIMES_MARKET * 1_000n);
+});
+
+Deno.test("price cap: the account must be able to pay for the gas limit", () => {
+  const poor = { ...rich, balanceWei: 150_000n * 700n };
+  assert.deepEqual(priceCaps(poor), { capWei: 700n, cancelCapWei: MAX_TIMES_MARKET * 1_000n });
+  assert.equal(priceCaps({ ...poor, dataCostWei: 150_000n * 600n }).capWei, 100n, "data is paid for first");
+  assert.equal(shortfallWei(poor, 700n), 0n);
+  assert.equal(shortfallWei(poor, 701n), 150_000n);
+});

@@ -4,7 +4,6 @@ import type { Ledger } from "../../../../src/messaging/ledger/ledger.ts";
 import type { Message, PostRequest } from "../../../../src/core/ismp/message.ts";
 import { getMessage, getResponseMessage } from "../../../../src/core/ismp/message.ts";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
-import type { MemoryNode } from "../../../support/memory_node.ts";
 import { raceWith } from "../competitor.ts";
 import { inbound, mine, outbound, round, settle, trust } from "../rounds.ts";
 import {
@@ -16,6 +15,7 @@ import {
   names,
   Relayer,
   type Scene,
+  sender,
   type SetUp,
   setUp,
   setUpWith,
@@ -460,39 +460,28 @@ Deno.test("settle: an answer that makes no sense for one transaction does not ho
   assert.equal(relayer.row(messages[0] ?? { commitment: "0x" }, names.hub).state, "delivered");
 });
 
-const claims: readonly [string, (fixture: Fixture) => MemoryNode, Partial<PostRequest>, string][] = [
-  ["between two chains", (fixture) => fixture.two, {}, "unclaimed"],
-  ["from the hub itself", (fixture) => fixture.two, { source: names.hub }, "no_fee"],
-  ["to the hub", (fixture) => fixture.hub, { dest: names.hub }, "no_fee"],
-  ["on its way through the hub", (fixture) => fixture.hub, {}, "no_fee"],
+const claims: readonly [string, "two" | "hub", Partial<PostRequest>, string][] = [
+  ["between two chains", "two", {}, "unclaimed"],
+  ["from the hub itself", "two", { source: names.hub }, "no_fee"],
+  ["to the hub", "hub", { dest: names.hub }, "no_fee"],
+  ["on its way through the hub", "hub", {}, "no_fee"],
 ];
-for (const [which, targetOf, changes, expected] of claims) {
+for (const [which, target, changes, expected] of claims) {
   for (const way of ["by a transaction", "found by its receipt"]) {
     Deno.test(`settle: a delivery ${which}, ${way}, is recorded as ${expected} (F2)`, async () => {
       const fixture = new Fixture();
-      const target = targetOf(fixture);
-      const [first] = await fixture.sendFrom(
-        target === fixture.two ? fixture.hub : fixture.one,
-        target,
-        1,
-        changes,
-      );
-      const settings = changes.source === names.hub
-        ? { moduleFilter: new Set(["0x00000000000000000000000000000000000000aa"] as const) }
-        : {};
-      const run = async (relayer: Relayer): Promise<void> => {
-        await round(relayer, target === fixture.two ? outbound(relayer) : inbound(relayer));
-        await fixture.blocks(1);
-        await settle(relayer, target === fixture.two ? relayer.two : relayer.hub);
+      const source = target === "two" ? fixture.hub : fixture.one;
+      const [first] = await fixture.sendFrom(source, fixture[target], 1, changes);
+      const settings = changes.source === undefined ? {} : { moduleFilter: new Set([sender]) };
+      const run = async (): Promise<Relayer> => {
+        const { relayer, leg, inbound } = setUp({ fixture, settings });
+        await round(relayer, target === "two" ? leg : inbound);
+        await mine(relayer, 1, relayer[target]);
+        return relayer;
       };
-      let relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
-      await run(relayer);
-      if (way !== "by a transaction") {
-        relayer = new Relayer(fixture, memoryLedger(fixture), { settings });
-        await run(relayer);
-      }
-      const found = relayer.ledger.deliveries.find(first.commitment, target.id.stateMachine);
-      assert.equal(found?.claimState, expected);
+      if (way === "found by its receipt") await run();
+      const { ledger } = await run();
+      assert.equal(ledger.deliveries.find(first.commitment, names[target])?.claimState, expected);
     });
   }
 }
