@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
+import { evmStateMachine } from "../../../../../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
 import {
   decodeBeaconUpdate,
@@ -111,9 +111,11 @@ Deno.test("SCALE: states before and after the updates have the bytes of the synt
   equal(decodeStrict(beaconConsensusStateCodec, encoded, "state"), state);
 });
 
+type LeftoverRollups = BeaconConsensusState["l2Consensus"];
+
 Deno.test("SCALE: every kind of the leftover rollup map survives, with its index", () => {
   const address = new Uint8Array(20).fill(7);
-  const kinds: L2Consensus[] = [
+  const kinds: (LeftoverRollups extends ReadonlyMap<unknown, infer Kind> ? Kind : never)[] = [
     { tag: "ArbitrumOrbit", value: address },
     { tag: "OpL2Oracle", value: address },
     { tag: "OpFaultProofs", value: [address, 9] },
@@ -139,7 +141,7 @@ Deno.test("SCALE: every kind of the leftover rollup map survives, with its index
   });
 });
 
-function stateWith(l2Consensus: ReadonlyMap<StateMachine, L2Consensus>): BeaconConsensusState {
+function stateWith(l2Consensus: LeftoverRollups): BeaconConsensusState {
   return { frozenHeight: undefined, lightClientState: trusted, l2Consensus, chainId: 1 };
 }
 
