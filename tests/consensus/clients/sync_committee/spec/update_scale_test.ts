@@ -1,7 +1,7 @@
 import { deepStrictEqual as equal, ok, throws } from "node:assert/strict";
 import type { Hash256 } from "../../../../../src/core/encoding/bytes.ts";
 import { concatBytes, fromHex, keccak256, toHash256, toHex } from "../../../../../src/core/encoding/bytes.ts";
-import { evmStateMachine } from "../../../../../src/core/ismp/state_machine.ts";
+import { evmStateMachine, type StateMachine } from "../../../../../src/core/ismp/state_machine.ts";
 import { bytes, decodeStrict, ScaleError, u64 } from "../../../../../src/core/encoding/scale.ts";
 import {
   decodeBeaconUpdate,
