@@ -199,7 +199,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/clients/op_stack": 1369,
   "consensus/clients/parachain": 577,
   "consensus/clients/polygon": 1865,
-  "consensus/clients/sync_committee": 4141,
+  "consensus/clients/sync_committee": 4138,
   "consensus/commands": 383,
   "consensus/config": 842,
   "consensus/relay_chain": 437,
@@ -215,7 +215,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "core/encoding": 599,
   "core/evm": 1683,
   "core/hub_proofs": 721,
-  "core/ismp": 1798,
+  "core/ismp": 1773,
   "core/merkle": 858,
   "core/pricing": 333,
   "core/rpc": 3555,
@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_213,
-  "lines of devnet": 29_749,
-  "lines of tests": 80_616,
+  "lines of src": 72_185,
+  "lines of devnet": 29_757,
+  "lines of tests": 80_864,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 71,
