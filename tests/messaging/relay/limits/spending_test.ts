@@ -230,6 +230,20 @@ Deno.test("daily loss: when it is reached nothing is sent there, over a restart 
   });
 });
 
+Deno.test("daily loss: a stop ends at once when the file has no limit any more", async () => {
+  const fixture = new Fixture();
+  await withLedgerFile(fixture.clock, async (ledger, reopen) => {
+    const work = prepare(10, { settings: { maxDailyLossMicroUsd: LIMIT_MICRO_USD }, fixture, ledger });
+    await loseRaces(work, 2);
+    await payAndUpdate(fixture, [COST_18 * 2n]);
+    assert.equal(await deliver(work), 0);
+    const free = prepare(10, { fixture, ledger: reopen() });
+    await settle(free);
+    assert.equal(told(free, "loss_limit_cleared").length, 1);
+    assert.equal(await deliver(free), 1);
+  });
+});
+
 Deno.test("daily loss: what arrived anyway is noticed, and the others say why they wait", async () => {
   const work = prepare(10, { settings: { maxDailyLossMicroUsd: LIMIT_MICRO_USD } });
   const { fixture, relayer } = work;
