@@ -5,9 +5,10 @@
 import { type Hash256, keccak256, toHash256 } from "../../src/core/encoding/bytes.ts";
 import { bytes, compareHex, hash256, list, Tuple } from "../../src/core/encoding/scale.ts";
 import { commitmentOfGet, commitmentOfPost, type GetRequest } from "../../src/core/ismp/message.ts";
-import type { ConsensusMessage, IsmpMessage } from "../../src/core/ismp/ismp_message.ts";
+import type { consensusMessageCodec, IsmpMessage } from "../../src/core/ismp/ismp_message.ts";
 import type { StateMachineId } from "../../src/core/ismp/state_machine.ts";
 import { consensusStateIdCodec, stateMachineIdCodec } from "../../src/core/ismp/state_machine.ts";
+import type { CodecType } from "scale-ts";
 
 const hashes = list(hash256);
 
@@ -15,7 +16,7 @@ function hashOf(preimage: Uint8Array): Hash256 {
   return toHash256(keccak256(preimage));
 }
 
-function consensusHash(message: ConsensusMessage): Hash256 {
+function consensusHash(message: CodecType<typeof consensusMessageCodec>): Hash256 {
   return hashOf(
     Tuple(consensusStateIdCodec, bytes).enc([message.consensusStateId, message.consensusProof]),
   );

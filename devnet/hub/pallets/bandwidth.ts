@@ -10,11 +10,8 @@ import type { Execution } from "../runtime.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { type Overlay, PalletStorage } from "../storage.ts";
 import { IsmpError } from "./ismp_error.ts";
-import {
-  type BandwidthSubscription,
-  type BandwidthTier,
-  subscriptionCodec,
-} from "../../../src/core/ismp/storage_keys.ts";
+import { type BandwidthTier, subscriptionCodec } from "../../../src/core/ismp/storage_keys.ts";
+import type { CodecType } from "scale-ts";
 
 /** Longest application id that storage keeps. */
 const maxAppBytes = 32;
@@ -72,7 +69,7 @@ export class BandwidthPallet extends PalletStorage {
     const app = from.slice(0, maxAppBytes);
     if (this.#allowlist.has(overlay, source, app)) return;
     let owed = BigInt(size);
-    const rest: BandwidthSubscription[] = [];
+    const rest: CodecType<typeof subscriptionCodec>[] = [];
     for (const subscription of this.#live(execution, source, app)) {
       const taken = owed < subscription.remainingBytes ? owed : subscription.remainingBytes;
       owed -= taken;
@@ -89,7 +86,7 @@ export class BandwidthPallet extends PalletStorage {
     });
   }
 
-  #live(execution: Execution, source: StateMachine, app: Uint8Array): BandwidthSubscription[] {
+  #live(execution: Execution, source: StateMachine, app: Uint8Array): CodecType<typeof subscriptionCodec>[] {
     const all = this.#allowance.get(execution.overlay, source, app) ?? [];
     return all.filter(({ expiresAtSec }) => expiresAtSec > execution.nowSec);
   }

@@ -2,7 +2,7 @@
  * Updates of light clients: what `Message::Consensus` does.
  * Source: polytope-labs/hyperbridge: modules/ismp/core/src/handlers/consensus.rs (update_client), host.rs (is_expired).
  */
-import type { ConsensusMessage } from "../../../src/core/ismp/ismp_message.ts";
+import type { consensusMessageCodec } from "../../../src/core/ismp/ismp_message.ts";
 import {
   type ConsensusStateId,
   type IntermediateState,
@@ -16,6 +16,7 @@ import type { ConsensusNetworks, ConsensusVerifier, VerifiedUpdates } from "./co
 import { IsmpError } from "./ismp_error.ts";
 import type { IsmpStorage, StateCommitmentHeight } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
+import type { CodecType } from "scale-ts";
 
 /** What updates change. */
 export interface UpdateHost {
@@ -33,7 +34,7 @@ export interface UpdateHost {
 export function updateClient(
   { storage, ...chain }: UpdateHost,
   execution: Execution,
-  { consensusStateId: stateId, consensusProof: proof }: ConsensusMessage,
+  { consensusStateId: stateId, consensusProof: proof }: CodecType<typeof consensusMessageCodec>,
 ): IsmpPalletEvent[] {
   const { overlay, nowSec } = execution;
   const verify = verifierOf(storage, execution, stateId);

@@ -12,7 +12,7 @@ import {
   timestampDigestCodec,
 } from "../../../src/core/ismp/host_state.ts";
 import { type IsmpMessage, ismpMessagesCodec } from "../../../src/core/ismp/ismp_message.ts";
-import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
+import type { leafIndexAndPosCodec } from "../../../src/core/ismp/proof.ts";
 import { messagesTag, stateMachineUpdatedTag } from "../pool_tags.ts";
 import {
   type ConsensusClientId,
@@ -47,6 +47,7 @@ import { PalletStorage } from "../storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
 import { isPolkadotHub } from "../../../src/core/ismp/polkadot_hub.ts";
 import { isSubstrate } from "./state_machines.ts";
+import type { CodecType } from "scale-ts";
 
 /** `payer` of requests for which nobody paid on this chain. */
 const nobody: Hash256 = `0x${"00".repeat(32)}`;
@@ -140,7 +141,7 @@ export class IsmpPallet {
   }
 
   /** Keeps the body of a request or response. */
-  pushLeaf(execution: Execution, leaf: Leaf): LeafIndexAndPos {
+  pushLeaf(execution: Execution, leaf: Leaf): CodecType<typeof leafIndexAndPosCodec> {
     return this.#parts.leaves.push(execution, leaf);
   }
 

@@ -5,7 +5,7 @@
 import type { Hash256 } from "../../../src/core/encoding/bytes.ts";
 import { commitmentOfPost, type PostRequest } from "../../../src/core/ismp/message.ts";
 import { requestReceiptCodec } from "../../../src/core/ismp/host_state.ts";
-import type { RequestMessage } from "../../../src/core/ismp/ismp_message.ts";
+import type { requestMessageCodec } from "../../../src/core/ismp/ismp_message.ts";
 import { storedSigner } from "../../../src/core/ismp/signed_messages.ts";
 import type { StateMachineHeight } from "../../../src/core/ismp/state_machine.ts";
 import { childTrieKeys } from "../../../src/core/ismp/storage_keys.ts";
@@ -17,6 +17,7 @@ import { IsmpError } from "./ismp_error.ts";
 import { verifyMembership } from "./state_machines.ts";
 import { type ProofHost, requireCommitment, validateStateMachine } from "./ismp_storage.ts";
 import type { IsmpPalletEvent } from "./ismp_events.ts";
+import type { CodecType } from "scale-ts";
 
 /** Receives a request whose proof holds. @throws {IsmpError} to refuse it, and with it the whole extrinsic. */
 export type RequestModule = (
@@ -43,7 +44,7 @@ interface NamedRequest {
 export function handleRequests(
   view: RequestHandlerHost,
   execution: Execution,
-  message: RequestMessage,
+  message: CodecType<typeof requestMessageCodec>,
 ): IsmpPalletEvent[] {
   if (message.requests.length === 0) throw new IsmpError("empty_batch");
   const { height } = message.proof;

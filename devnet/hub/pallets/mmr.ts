@@ -10,18 +10,19 @@ import {
   commitmentOfResponse,
   type Leaf,
   leafCodec,
-  type Request,
+  requestCodec,
 } from "../../../src/core/ismp/message.ts";
-import type { LeafIndexAndPos } from "../../../src/core/ismp/proof.ts";
+import type { leafIndexAndPosCodec } from "../../../src/core/ismp/proof.ts";
 import { offchainKeys } from "../../../src/core/ismp/storage_keys.ts";
 import type { Execution } from "../runtime.ts";
 import { hash256, u32, u64 } from "../../../src/core/encoding/scale.ts";
 import { leafPosition, MountainRange } from "../../trie/mmr_range.ts";
 import type { RuntimeMetadata } from "../runtime_metadata.ts";
 import { PalletStorage } from "../storage.ts";
+import type { CodecType } from "scale-ts";
 
 /** Commitment of a request of either kind. */
-function commitmentOfRequest(request: Request): Hash256 {
+function commitmentOfRequest(request: CodecType<typeof requestCodec>): Hash256 {
   return request.tag === "Post" ? commitmentOfPost(request.value) : commitmentOfGet(request.value);
 }
 
@@ -39,14 +40,14 @@ export function mmrLeafHash(leaf: Leaf): Hash256 {
 /** Takes leaves in during a block. */
 export interface LeafStore {
   /** Adds a leaf and tells where it will be. */
-  push(execution: Execution, leaf: Leaf): LeafIndexAndPos;
+  push(execution: Execution, leaf: Leaf): CodecType<typeof leafIndexAndPosCodec>;
   /** End of a block. @returns the root that goes into the header's digest. */
   finalize(execution: Execution): Hash256;
 }
 
 /** No tree: every leaf is at 0, the root is zero, the body is under its commitment. */
 export const offchainLeaves: LeafStore = {
-  push(execution, leaf): LeafIndexAndPos {
+  push(execution, leaf): CodecType<typeof leafIndexAndPosCodec> {
     keepBody(execution, leaf);
     return { leafIndex: 0n, pos: 0n };
   },
@@ -74,7 +75,7 @@ export class MmrPallet extends PalletStorage implements LeafStore {
   }
 
   /** Queues a leaf for the end of the block and tells where it will be. */
-  push(execution: Execution, leaf: Leaf): LeafIndexAndPos {
+  push(execution: Execution, leaf: Leaf): CodecType<typeof leafIndexAndPosCodec> {
     const { overlay } = execution;
     keepBody(execution, leaf);
     const queued = this.#intermediateCount.get(overlay) ?? 0;

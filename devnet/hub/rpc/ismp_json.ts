@@ -1,8 +1,9 @@
 /** Writes the JSON of the hub's `ismp_*` and `mmr_*` methods. Integers stay numbers as long as that is exact. */
 import { toHex } from "../../../src/core/encoding/bytes.ts";
 import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
-import type { GetRequest, GetResponse, PostRequest, Request } from "../../../src/core/ismp/message.ts";
+import type { GetRequest, GetResponse, PostRequest, requestCodec } from "../../../src/core/ismp/message.ts";
 import { type EventWithMetadata, parseEvent, parseEventBlocks } from "../../../src/core/ismp/rpc_json.ts";
+import type { CodecType } from "scale-ts";
 
 /** An integer as JSON: a number as long as that is exact. */
 export function integerToJson(value: bigint): number | bigint {
@@ -40,6 +41,6 @@ function toJson(value: unknown): unknown {
 }
 
 /** JSON of a request of either kind or of an event, externally tagged. */
-export function taggedToJson({ tag, value }: Request | IsmpEvent): unknown {
+export function taggedToJson({ tag, value }: CodecType<typeof requestCodec> | IsmpEvent): unknown {
   return { [tag]: toJson(value) };
 }

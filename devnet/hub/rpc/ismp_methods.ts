@@ -7,7 +7,7 @@ import * as z from "zod";
 import { type Hash256, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
 import { requestMetadataCodec } from "../../../src/core/ismp/host_state.ts";
 import type { IsmpEvent } from "../../../src/core/ismp/event.ts";
-import { type GetResponse, type Leaf, leafCodec, type Request } from "../../../src/core/ismp/message.ts";
+import { type GetResponse, type Leaf, leafCodec, requestCodec } from "../../../src/core/ismp/message.ts";
 import { mmrProofCodec, type ProofKeys } from "../../../src/core/ismp/proof.ts";
 import {
   IdentifierError,
@@ -33,6 +33,7 @@ import type { HubNode } from "../node.ts";
 import type { IsmpPalletEvent } from "../pallets/ismp_events.ts";
 import type { EventEntry, Snapshot } from "../storage.ts";
 import { integerToJson, ismpToJson, taggedToJson } from "./ismp_json.ts";
+import type { CodecType } from "scale-ts";
 
 /**
  * Reads the parameters of `ismp_*` and `mmr_*` methods; everything wrong is -32602.
@@ -172,7 +173,11 @@ function mmrProof(node: HubNode, height: unknown, keys: ProofKeys): unknown {
 }
 
 /** Requests of these commitments; unknown ones are left out. */
-function requestsOf(node: HubNode, state: Snapshot, commitments: readonly Hash256[]): Request[] {
+function requestsOf(
+  node: HubNode,
+  state: Snapshot,
+  commitments: readonly Hash256[],
+): CodecType<typeof requestCodec>[] {
   return commitments.flatMap((commitment) => {
     const leaf = leafOf(node, state, childTrieKeys.requestCommitment(commitment), commitment);
     return leaf?.tag === "Request" ? [leaf.value] : [];

@@ -34,15 +34,12 @@ export type RequestMetadata = Readonly<CodecType<typeof requestMetadataCodec>>;
 /** SCALE of the value under `RequestReceipts`: the relayer. */
 export const requestReceiptCodec: Codec<Uint8Array> = bytes;
 
-/** SCALE of {@link ResponseReceipt}. */
+/** Value under `ResponseReceipts`, stored by the commitment of the request. */
 export const responseReceiptCodec = Struct({
   /** Commitment of the response. */
   response: hash256,
   relayer: bytes,
 });
-
-/** Value under `ResponseReceipts`, stored by the commitment of the request. */
-export type ResponseReceipt = Readonly<CodecType<typeof responseReceiptCodec>>;
 
 /** SCALE of {@link ConsensusDigest}. */
 export const consensusDigestCodec = Struct({
@@ -53,11 +50,8 @@ export const consensusDigestCodec = Struct({
 /** Data of the header digest item `Consensus("ISMP", ..)`. */
 export type ConsensusDigest = Readonly<CodecType<typeof consensusDigestCodec>>;
 
-/** SCALE of {@link TimestampDigest}. */
-export const timestampDigestCodec = Struct({ timestampSec: u64 });
-
 /** Data of the header digest item `Consensus("ISTM", ..)`. */
-export type TimestampDigest = Readonly<CodecType<typeof timestampDigestCodec>>;
+export const timestampDigestCodec = Struct({ timestampSec: u64 });
 
 const digestItemCodec = Struct({ kind: u8, engine: fixedBytes(4), data: bytes });
 /** First bytes of the item: kind `Consensus` (paritytech/polkadot-sdk: digest.rs) and the engine `ISMP`. */

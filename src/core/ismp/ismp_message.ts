@@ -9,7 +9,7 @@ import { consensusStateIdCodec } from "./state_machine.ts";
 import { type CodecType, compact } from "scale-ts";
 import { concatBytes } from "../encoding/bytes.ts";
 
-/** SCALE of {@link ConsensusMessage}. */
+/** An update of a light client. */
 export const consensusMessageCodec = Struct({
   consensusProof: bytes,
   consensusStateId: consensusStateIdCodec,
@@ -17,18 +17,12 @@ export const consensusMessageCodec = Struct({
   signer: bytes,
 });
 
-/** An update of a light client. */
-export type ConsensusMessage = Readonly<CodecType<typeof consensusMessageCodec>>;
-
-/** SCALE of {@link RequestMessage}. */
+/** Post requests with the proof that their source dispatched them; all share one proof height. */
 export const requestMessageCodec = Struct({
   requests: list(postRequestCodec),
   proof: proofCodec,
   signer: bytes,
 });
-
-/** Post requests with the proof that their source dispatched them; all share one proof height. */
-export type RequestMessage = Readonly<CodecType<typeof requestMessageCodec>>;
 
 /** SCALE of {@link IsmpMessage}; the indexes are explicit upstream and never move. */
 export const ismpMessageCodec = Enum({

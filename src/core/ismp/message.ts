@@ -72,11 +72,8 @@ export const getResponseCodec = Struct({
 /** The hub's answer to a {@link GetRequest}; its destination is `get.source`. */
 export type GetResponse = Readonly<CodecType<typeof getResponseCodec>>;
 
-/** SCALE of {@link Request}. */
-export const requestCodec = Enum({ Post: postRequestCodec, Get: getRequestCodec });
-
 /** A request of either kind, as the hub stores it. */
-export type Request = Readonly<CodecType<typeof requestCodec>>;
+export const requestCodec = Enum({ Post: postRequestCodec, Get: getRequestCodec });
 
 /** SCALE of {@link Leaf}. */
 export const leafCodec = Enum({ Request: requestCodec, GetResponse: getResponseCodec });

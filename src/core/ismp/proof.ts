@@ -36,14 +36,11 @@ export type Proof = Readonly<CodecType<typeof proofCodec>>;
 /** SCALE of {@link HashAlgorithm}. */
 const hashAlgorithmCodec: Codec<HashAlgorithm> = unitEnum(["Keccak", "Blake2"]);
 
-/** SCALE of {@link StateMachineProof}. */
+/** Nodes of a Substrate trie, for every Substrate chain including the hub. */
 export const stateMachineProofCodec = Struct({
   hasher: hashAlgorithmCodec,
   storageProof: list(bytes),
 });
-
-/** Nodes of a Substrate trie, for every Substrate chain including the hub. */
-export type StateMachineProof = Readonly<CodecType<typeof stateMachineProofCodec>>;
 
 const nodesByKey = orderedMap(bytesAsHex, list(bytes), compareHex);
 
@@ -68,15 +65,12 @@ export const substrateEvmProofCodec = Struct({
  */
 export type SubstrateEvmProof = Readonly<CodecType<typeof substrateEvmProofCodec>>;
 
-/** SCALE of {@link LeafIndexAndPos}. */
+/** Location of a leaf in the hub's MMR. */
 export const leafIndexAndPosCodec = Struct({
   leafIndex: u64,
   /** Position among all nodes: 2 * index - popcount(index). */
   pos: u64,
 });
-
-/** Location of a leaf in the hub's MMR. */
-export type LeafIndexAndPos = Readonly<CodecType<typeof leafIndexAndPosCodec>>;
 
 /** SCALE of {@link MmrProof}. */
 export const mmrProofCodec = Struct({

@@ -29,7 +29,6 @@ import {
   stateMachineHeightCodec,
   stateMachineIdCodec,
 } from "./state_machine.ts";
-import type { CodecType } from "scale-ts";
 
 /** Bandwidth tiers; their SCALE indexes are 1 to 4. */
 export type BandwidthTier = "TierOne" | "TierTwo" | "TierThree" | "TierFour";
@@ -43,16 +42,13 @@ const bandwidthTierCodec: Codec<BandwidthTier | UnknownVariant> = openEnum(
   1,
 );
 
-/** SCALE of {@link BandwidthSubscription}. */
+/** Bytes an application may still send through the hub. */
 export const subscriptionCodec = Struct({
   tier: bandwidthTierCodec,
   remainingBytes: u128,
   expiresAtSec: u64,
   purchasedAtSec: u64,
 });
-
-/** Bytes an application may still send through the hub. */
-export type BandwidthSubscription = Readonly<CodecType<typeof subscriptionCodec>>;
 
 const encoder = new TextEncoder();
 

@@ -1,9 +1,10 @@
 import { deepStrictEqual as equal, ok } from "node:assert/strict";
+import fc from "fast-check";
 import { encodeAbiParameters, encodeEventTopics } from "viem";
 import calls from "../../vectors/evm-handler-calls.json" with { type: "json" };
 import vectors from "../../vectors/evm-events.json" with { type: "json" };
 import { fromHex, type Hex, toHex } from "../../../src/core/encoding/bytes.ts";
-import { evmHostAbi } from "../../../src/core/evm/host_abi.ts";
+import { evmHostAbi, hostEventTopics } from "../../../src/core/evm/host_abi.ts";
 import { decodeHostLog, type HostLog, type RawLog } from "../../../src/core/evm/host_events.ts";
 import { toAddress } from "../../../src/core/evm/address.ts";
 import { abiEncodeGet, abiEncodePost } from "../../../src/core/ismp/message.ts";
@@ -152,4 +153,17 @@ Deno.test("host event: the field that does not fit is named", () => {
     equal(decoded.error.field, field);
     equal(decoded.error.event, "PostRequestEvent");
   }
+});
+
+Deno.test("host event: arbitrary data never throws", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...Object.values(hostEventTopics)),
+      fc.uint8Array({ maxLength: 400 }),
+      (topic, data) => {
+        const decoded = decodeHostLog({ address: host, topics: [topic], data: toHex(data) }, host);
+        ok(decoded.kind !== "undecodable" || decoded.error.event !== undefined);
+      },
+    ),
+  );
 });

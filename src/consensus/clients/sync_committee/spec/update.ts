@@ -276,9 +276,6 @@ const l2ConsensusCodec = Enum({
   ArbitrumBold: address,
 });
 
-/** How a rollup settles; a leftover that the client copies and never reads. Addresses are 20 bytes. */
-export type L2Consensus = Readonly<CodecType<typeof l2ConsensusCodec>>;
-
 /** SCALE of {@link BeaconConsensusState}; 50 412 bytes with an empty map. */
 export const beaconConsensusStateCodec = Struct({
   /** Never set by the client itself: every update writes undefined. */

@@ -11,7 +11,6 @@ import {
   type BeaconConsensusState,
   beaconConsensusStateCodec,
   canCarry,
-  type L2Consensus,
   type StateUpdate,
   stateUpdateCodecs,
   syncCommitteeCodec,
@@ -26,6 +25,9 @@ import {
   readHeaderCommitment,
 } from "../../../../../src/core/evm/block_header.ts";
 import { readAmsterdamBlocks, readSynthetic } from "./vectors.ts";
+
+type L2Consensus = BeaconConsensusState["l2Consensus"] extends ReadonlyMap<StateMachine, infer Kind> ? Kind
+  : never;
 
 const { node, trusted, first, second } = readSynthetic();
 
@@ -109,9 +111,11 @@ Deno.test("SCALE: states before and after the updates have the bytes of the synt
   equal(decodeStrict(beaconConsensusStateCodec, encoded, "state"), state);
 });
 
+type LeftoverRollups = BeaconConsensusState["l2Consensus"];
+
 Deno.test("SCALE: every kind of the leftover rollup map survives, with its index", () => {
   const address = new Uint8Array(20).fill(7);
-  const kinds: L2Consensus[] = [
+  const kinds: (LeftoverRollups extends ReadonlyMap<unknown, infer Kind> ? Kind : never)[] = [
     { tag: "ArbitrumOrbit", value: address },
     { tag: "OpL2Oracle", value: address },
     { tag: "OpFaultProofs", value: [address, 9] },
@@ -137,7 +141,7 @@ Deno.test("SCALE: every kind of the leftover rollup map survives, with its index
   });
 });
 
-function stateWith(l2Consensus: ReadonlyMap<StateMachine, L2Consensus>): BeaconConsensusState {
+function stateWith(l2Consensus: LeftoverRollups): BeaconConsensusState {
   return { frozenHeight: undefined, lightClientState: trusted, l2Consensus, chainId: 1 };
 }
 
