@@ -7,6 +7,7 @@ import { numberToHex, parseEther } from "viem";
 import { HOST_ABI } from "../../devnet/evm/abi.ts";
 import { DEVNET_ACCOUNTS } from "../../devnet/evm/accounts.ts";
 import { sendPing, waitUntil } from "../../devnet/traffic/messages.ts";
+import { DEADLINE_MS } from "../../devnet/waiting.ts";
 import { startRpcProxy } from "../scenario/support/rpc_proxy.ts";
 import { playScene } from "../scenario/support/scene.ts";
 import { assertNoSecrets } from "../scenario/support/secrets.ts";
@@ -17,7 +18,7 @@ const UPDATE_TIME = 20;
 /** Age of a light client that a host accepts nothing of any more. */
 const OLD_SEC = 30n * 86_400n;
 /** A reason takes half a minute to be posted, its end two; posts are a minute apart. */
-const POSTED = { deadlineMs: 540_000 };
+const POST_DEADLINE_MS = 3 * DEADLINE_MS;
 const TROUBLES = ["check_host_view", "no_endpoint", "wallet_empty"];
 
 /** What a receiver reads of a post. */
@@ -41,7 +42,7 @@ Deno.test("webhook: a drained wallet, an expired light client and a revoked key 
       waitUntil(`each trouble is among ${list}`, () => {
         const codes = new Set(posts.flatMap((post) => post[list].map(({ code }) => code)));
         return TROUBLES.every((code) => codes.has(code));
-      }, POSTED);
+      }, { deadlineMs: POST_DEADLINE_MS });
     await using proxy = await startRpcProxy({ upstream: a.rpcUrl });
     // Proofs for an expired light client would be refused.
     await devnet.oracle.pause(toB);

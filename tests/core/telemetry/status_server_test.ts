@@ -227,6 +227,7 @@ Deno.test("status server: a finished request leaves no connection that is kept a
 
 Deno.test("status server: with all places taken by silent clients, the next one that asks is answered", () =>
   withFakeTime(async ({ port }) => {
+    assert.equal(MAX_CONNECTIONS, 64, "as SECURITY.md says: each takes a descriptor");
     const silent: Deno.TcpConn[] = [];
     try {
       for (let count = 0; count < 3 * MAX_CONNECTIONS; count++) {

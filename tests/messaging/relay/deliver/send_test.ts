@@ -94,6 +94,7 @@ for (const kind of ["loseAnswer", "throw"] as const) {
     relayer.two.faults.add("broadcast", { kind, code: "timeout" });
     await round(relayer, leg);
     assert.deepEqual([stateOf(), fixture.two.mempoolSize], [["signed"], kind === "throw" ? 0 : 1]);
+    assert.equal(relayer.log.linesOf("transaction_failed.broadcast_unknown").length, 1);
     assert.equal(hasRoom(leg), false);
     await settle(relayer);
     assert.equal(fixture.two.mempoolSize, 1);
