@@ -190,6 +190,7 @@ Deno.test("substrate node: bytes that are no node are refused although their has
     "child of 33 bytes": "0x80010084" + "00".repeat(33),
     "child of no bytes": "0x80010000",
     "length of four bytes and more": "0x400300000040",
+    "small length in four bytes": "0x400301000000aa",
     "endless path": "0x7f" + "ff".repeat(300),
     "empty node with a tail": "0x0000",
   };

@@ -165,7 +165,7 @@ function readPartial(input: Uint8Array, nibbleCount: number): Uint8Array {
 function readValue(input: Uint8Array, isHashed: boolean): NodeValue {
   return isHashed
     ? { kind: "hashed", hash: take(input, HASH_BYTES) }
-    : { kind: "inline", bytes: take(input, Number(compact.dec(input))) };
+    : { kind: "inline", bytes: take(input, compact.dec(input)) };
 }
 
 function readBranch(
@@ -178,16 +178,16 @@ function readBranch(
   const value = kind === "branch" ? undefined : readValue(input, kind === "hashedBranch");
   const children = Array.from({ length: 16 }, (_, index) => {
     if ((bitmap & (1 << index)) === 0) return undefined;
-    const length = Number(compact.dec(input));
+    const length = compact.dec(input);
     if (length === 0 || length > HASH_BYTES) throw new TrieError("malformed_node");
     return take(input, length);
   });
   return { kind: "branch", partial, value, children };
 }
 
-/** Takes bytes from the front of what is left of a node; missing ones are `malformed_node`. */
-function take(input: Uint8Array, length: number): Uint8Array {
-  const taken = Bytes.dec(length)(input);
+/** Takes bytes from what is left of a node. @param length a bigint where it stands in four bytes or more, as in no node */
+function take(input: Uint8Array, length: number | bigint): Uint8Array {
+  const taken = Bytes.dec(Number(length))(input);
   if (taken.length !== length) throw new TrieError("malformed_node");
   return taken;
 }

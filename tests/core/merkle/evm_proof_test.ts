@@ -226,6 +226,7 @@ Deno.test("EVM proof: an account leaf of another shape is refused", () => {
     "nonce of nine bytes": RLP.encode([new Uint8Array(9).fill(1), 2, hash, hash]),
     "zero in front of the balance": RLP.encode([1, Uint8Array.of(0, 1), hash, hash]),
     "short root": RLP.encode([1, 2, hash.subarray(1), hash]),
+    "short code hash": RLP.encode([1, 2, hash, hash.subarray(1)]),
     "list as nonce": RLP.encode([[], 2, hash, hash]),
     "list beside the fields": RLP.encode([[], 1, 2, hash, hash]),
     "no list": RLP.encode(hash),
