@@ -208,7 +208,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "consensus/spec": 150,
   "consensus/status": 423,
   "core/beefy": 447,
-  "core/chains": 12_028,
+  "core/chains": 12_041,
   "core/checks": 1225,
   "core/commands": 1546,
   "core/config": 3067,
@@ -234,9 +234,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_172,
+  "lines of src": 72_185,
   "lines of devnet": 29_758,
-  "lines of tests": 80_580,
+  "lines of tests": 80_855,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 71,

@@ -8,7 +8,7 @@ import { readHubConsensus } from "../../devnet/evm/host_admin.ts";
 import type { ConfigChanges } from "../../devnet/programs/relayer_config.ts";
 import { sendPing, type SentMessage, waitUntil } from "../../devnet/traffic/messages.ts";
 import { type HostDelivery, readDeliveries, readHeads } from "./support/consensus_hosts.ts";
-import { playSceneOn, type Scene, startSceneDevnet } from "./support/scene.ts";
+import { playSceneOn, type Scene, type SceneRelayer, startSceneDevnet } from "./support/scene.ts";
 
 Deno.test("bundles", async (t) => {
   await using devnet = await startSceneDevnet({ acceptsProofs: { rotateEvery: 3 } });
@@ -133,6 +133,7 @@ function playMissedRotations(devnet: Devnet): Promise<void> {
     await scene.untilDelivered(sent);
     await relayer.untilEnded(sent);
     await untilSetsMatch(devnet);
+    await claimRewards(devnet, relayer);
     await scene.finish(paidTo(scene));
     for (const chain of devnet.chains) {
       const carried = (await carriedTo(scene, chain)).filter(({ block }) =>
@@ -149,6 +150,35 @@ function playMissedRotations(devnet: Devnet): Promise<void> {
       assert.deepEqual(carried.filter(({ effects }) => effects.includes("none")), []);
     }
   });
+}
+
+/** Rewards are claimed after a start; killed in the middle of the claims, the relayer continues without claiming twice. */
+async function claimRewards(devnet: Devnet, relayer: SceneRelayer): Promise<void> {
+  const { hub, chains } = devnet;
+  const account = toHash256(sr25519PublicKey(fromHex(DEVNET_KEYS.user)));
+  await relayer.untilSettled();
+  await relayer.stop();
+  const heads = await readHeads(chains);
+  const isKnown = (chain: DevnetChain): boolean =>
+    (hub.latestHeight(devnet.idOnHub(chain)) ?? 0n) >= (heads.get(chain.stateMachine) ?? 0n);
+  await waitUntil("the hub knows the blocks of the rotations", () => chains.every(isKnown));
+  const before = hub.governance.balanceOf(account);
+  hub.fault = ({ method }) => method === "author_submitExtrinsic" ? { kind: "hang" } : undefined;
+  const killed = await relayer.start(REWARDED);
+  await waitUntil("a claim is on record", async () => {
+    return (await relayer.ledger()).submissions.some(({ kind }) => kind === "claim");
+  });
+  await killed.kill();
+  hub.fault = undefined;
+  await relayer.start(REWARDED);
+  const claimed = async (): Promise<readonly string[]> =>
+    (await relayer.ledger()).rewards.filter(({ state }) => state === "claimed").map(({ reference }) =>
+      reference
+    );
+  const { rewards } = await relayer.ledger();
+  assert.ok(rewards.length >= 2 * Number(MISSED), `${rewards.length} rewards`);
+  await waitUntil("each reward is claimed", async () => (await claimed()).length === rewards.length);
+  assert.equal(hub.governance.balanceOf(account), before + ROTATION_REWARD * BigInt(rewards.length));
 }
 
 /** Whom the hub's receipts name while a hub account is configured. */

@@ -43,13 +43,13 @@ export function planEvmChecks(
 ): readonly CheckJob[] {
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
-  let found: ReturnType<typeof checkChain> | undefined;
-  const find = (signal: AbortSignal): ReturnType<typeof checkChain> =>
-    found ??= checkChain(context, hub, signal, REQUEST_TIMEOUT_MS);
+  let answers: ReturnType<typeof askEndpoints> | undefined;
+  const ask = (signal: AbortSignal): ReturnType<typeof askEndpoints> =>
+    answers ??= askEndpoints(context, hub, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
   const findAnswering = async (signal: AbortSignal): Promise<EvmContext | undefined> => {
-    const { best } = await find(signal);
-    return best && new EvmContext({ ...context.at, endpoints: best });
+    const best = (await ask(signal)).find((each) => each.id === BigInt(chainId));
+    return best && new EvmContext({ ...context.at, endpoints: best.endpoint });
   };
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
   const answered = (
@@ -61,8 +61,11 @@ export function planEvmChecks(
       return own === undefined ? [] : await run(own, signal);
     });
   const router = {
-    fetchRouterPrice: async (signal: AbortSignal): Promise<bigint | undefined> =>
-      await new EvmGas(await findAnswering(signal) ?? context).fetchRouterPrice(signal),
+    fetchRouterPrice: async (signal: AbortSignal): Promise<bigint | undefined> => {
+      const own = await findAnswering(signal);
+      if (own === undefined) throw context.fault("wrong_chain", "eth_chainId", `none serves ${chain}`);
+      return await new EvmGas(own).fetchRouterPrice(signal);
+    },
   };
   const jobs: readonly (CheckJob | undefined)[] = [
     job("endpoint", (signal) =>
@@ -76,9 +79,10 @@ export function planEvmChecks(
         simulateFrom: context.signs ? sender : undefined,
       }, signal)),
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
-    job("host", async (signal) => (await find(signal)).rows),
+    // What a check reads is not what the program works with.
+    job("host", async (signal) => judgeHost(new EvmContext(context.at), hub, await ask(signal), signal)),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
-    job("state_proof", async (signal) => {
+    answered("state_proof", async (_, signal) => {
       const height = await fetchKnownHeight(signal);
       return height === undefined ? [] : await probe(height, signal);
     }),
@@ -215,13 +219,6 @@ export async function checkSigner(
 /** Timeout of each endpoint at the start: one that hangs must not use up the time of the whole check. */
 const START_TIMEOUT_MS = 10_000;
 
-/** What was found of a chain. */
-interface ChainFindings {
-  readonly rows: readonly CheckRow[];
-  /** Set of the endpoint that the rows about contracts are from; `undefined`: none serves the chain. */
-  readonly best?: RpcEndpointSet;
-}
-
 /** Answers of one endpoint; a fault stands for the answer it failed to return. */
 interface EndpointAnswers extends ChainIdReport {
   /** A set of one. */
@@ -232,39 +229,55 @@ interface EndpointAnswers extends ChainIdReport {
 }
 
 /**
- * Queries every endpoint once, and the host's contracts once more. @param timeoutMs of each endpoint
+ * Queries every endpoint once, and the host's contracts once more.
  * @throws {RpcFault} when no endpoint answers at all: then nothing can be said about the configuration.
  */
 export async function checkChain(
   context: EvmContext,
   hub: StateMachineId,
   signal: AbortSignal,
-  timeoutMs = START_TIMEOUT_MS,
-): Promise<ChainFindings> {
-  const { id: { stateMachine: chain }, chainId, endpoints } = context.at;
-  const conditions = { signal, timeoutMs };
+): Promise<readonly CheckRow[]> {
+  const { id: { stateMachine: chain }, chainId } = context.at;
+  const answers = await askEndpoints(context, hub, { signal, timeoutMs: START_TIMEOUT_MS });
+  const ids = judgeChainIds(answers, { chain, chainId: BigInt(chainId), key: "rpc_urls" });
+  return [...ids, ...await judgeHost(context, hub, answers, signal)];
+}
+
+/** Answers of all endpoints, the least doubtful first. */
+async function askEndpoints(
+  context: EvmContext,
+  hub: StateMachineId,
+  conditions: CallConditions,
+): Promise<readonly EndpointAnswers[]> {
   const answers = await Promise.all(
-    endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, conditions)),
+    context.at.endpoints.each().map((endpoint) => askEndpoint(context, { endpoint, hub }, conditions)),
   );
   const silent = answers.flatMap(({ id }) => id instanceof RpcFault ? [id] : []);
   if (silent.length === answers.length) throw allSilent(silent);
-  const own = answers.filter(({ id }) => id === BigInt(chainId));
-  const rows = [...judgeChainIds(answers, { chain, chainId: BigInt(chainId), key: "rpc_urls" })];
-  const [best] = own.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
-  if (best === undefined) return { rows };
-  if (best.code !== "0x") rows.push(...own.flatMap((each) => unsyncedRow(context, each)));
-  rows.push(...hostRows(context, best, hub));
-  if (!(best.params instanceof RpcFault)) {
-    context.hostParams.note(best.params);
-    rows.push(...await contractRows(context, { params: best.params, endpoint: best.endpoint }, signal));
-  }
-  return { rows, best: best.endpoint };
+  return answers.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
+}
+
+/** Rows about the host, as the endpoints of the chain tell of it. */
+async function judgeHost(
+  context: EvmContext,
+  hub: StateMachineId,
+  answers: readonly EndpointAnswers[],
+  signal: AbortSignal,
+): Promise<readonly CheckRow[]> {
+  const own = answers.filter(({ id }) => id === BigInt(context.at.chainId));
+  const [best] = own;
+  if (best === undefined) return [];
+  const unsynced = best.code === "0x" ? [] : own.flatMap((each) => unsyncedRow(context, each));
+  const rows = [...unsynced, ...hostRows(context, best, hub)];
+  if (best.params instanceof RpcFault) return rows;
+  context.hostParams.note(best.params);
+  return [...rows, ...await contractRows(context, { params: best.params, endpoint: best.endpoint }, signal)];
 }
 
 /** What speaks against the answers of an endpoint: it may be the only one that is not synced, or busy. */
 function doubts({ params, code }: EndpointAnswers, hub: StateMachineId): number {
-  if (!(params instanceof RpcFault)) return params.hyperbridge === hub.stateMachine ? 0 : 1;
-  return code === "0x" ? 3 : 2;
+  if (code === "0x") return 3;
+  return params instanceof RpcFault ? 2 : params.hyperbridge === hub.stateMachine ? 0 : 1;
 }
 
 /** Row about an endpoint without the host's contract, which another one has. */

@@ -173,7 +173,7 @@ function judgeChainId(
   }
   if (id === wanted) return ok("chain_id", `serves ${serves}`);
   const judged = hasOwn ? warning : failed;
-  const advice = `remove it from ${key}, or correct state_machine`;
+  const advice = `remove it from ${key}, or correct ${serves === chain ? "" : "l1_"}state_machine`;
   return judged("chain_id", `serves EVM-${id}, not ${serves}`, advice);
 }
 

@@ -173,7 +173,7 @@ export function assembleEvmChain(
     hubClient: new EvmHubClient(context),
     gates: new EvmGates(context),
     planChecks: (checks) => planEvmChecks(context, probe, checks),
-    check: async (hub, signal) => (await checkChain(context, hub, signal)).rows,
+    check: (hub, signal) => checkChain(context, hub, signal),
     signMessage: (message, signal) => signMessage(context.at.account, message, signal),
     // HTTP connections belong to the runtime.
     close: () => Promise.resolve(),

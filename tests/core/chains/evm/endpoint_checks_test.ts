@@ -6,7 +6,7 @@ import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
 import { checkEndpoints } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
 import type { ChainCheckContext } from "../../../../src/core/chains/chain_checks.ts";
-import { type CheckRow, runChecks } from "../../../../src/core/checks/check_row.ts";
+import { about, type CheckRow, runChecks } from "../../../../src/core/checks/check_row.ts";
 import { EndpointUrl } from "../../../../src/core/config/redact.ts";
 import { toAddress } from "../../../../src/core/evm/address.ts";
 import { evmStateMachine } from "../../../../src/core/ismp/state_machine.ts";
@@ -21,7 +21,8 @@ import {
 } from "../../../support/scripted_rpc.ts";
 import { seededRandomness } from "../../../support/seeded_randomness.ts";
 import { hub } from "./chain_fixture.ts";
-import { chainAt, chainOn, host, node } from "./scripted_node.ts";
+import { chainAt, chainOn, host, hostAnswers, node } from "./scripted_node.ts";
+import hostVector from "../../../vectors/evm-host-reads.json" with { type: "json" };
 import { RecordedLog } from "../../../support/recorded_log.ts";
 
 const never = new AbortController().signal;
@@ -234,9 +235,16 @@ Deno.test("host view: a frozen status of a newer host is named, and the simulati
 /** Rows about the chain at these nodes. The endpoints themselves have a row each, which waits for one that hangs. */
 async function checkChain(
   { chain, clock }: ReturnType<typeof chainAt>,
-  judgeNonces: ChainCheckContext["judgeNonces"],
+  judgeNonces: ChainCheckContext["judgeNonces"] = ({ latest }) => about("EVM-1").ok("nonce", String(latest)),
 ): Promise<readonly CheckRow[]> {
-  const jobs = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(undefined), judgeNonces });
+  const jobs = chain.planChecks({
+    hub,
+    fetchKnownHeight: () => Promise.resolve(undefined),
+    judgeNonces,
+    checkPrices: async (router, signal) => [
+      about("EVM-1").ok("price", String(await router.fetchRouterPrice(signal))),
+    ],
+  });
   return await clock.run(runChecks({ clock }, jobs.filter(({ check }) => check !== "endpoint"), never));
 }
 
@@ -244,14 +252,50 @@ const poor: Readonly<Record<string, Answerer>> = { eth_getCode: () => "0x60", et
 
 Deno.test("evm checks: what is about the chain comes from an endpoint that answers, while another one hangs", async () => {
   const hanging = Object.assign(node(), { fault: hang });
-  const rows = await checkChain(
-    chainAt([hanging, node(poor)]),
-    ({ latest }) => ({ chain: "EVM-1", check: "nonce", result: "ok", found: String(latest) }),
-  );
+  const rows = await checkChain(chainAt([hanging, node(poor)]));
   assert.equal(rows.find(({ check }) => check === "balance")?.result, "failed");
   assert.equal(rows.find(({ check }) => check === "nonce")?.found, "5");
   assert.ok(rows.some(({ check }) => check === "hub_not_accepted"));
   assert.deepEqual(rows.filter(({ found }) => found.includes("no result")), []);
+});
+
+const useless: readonly (readonly [string, ScriptedRpc, string])[] = [
+  ["hangs", Object.assign(node(), { fault: hang }), "endpoint failed, signer ok"],
+  ["serves another chain", node({ eth_chainId: () => "0x2" }), "endpoint ok, chain_id failed, signer ok"],
+];
+for (const [what, rpc, expected] of useless) {
+  Deno.test(`evm checks: that the only endpoint ${what} is said once, and not of its proofs`, async () => {
+    const { chain, clock } = chainAt([rpc]);
+    const jobs = chain.planChecks({ hub, fetchKnownHeight: () => Promise.resolve(5n) });
+    const rows = await clock.run(runChecks({ clock }, jobs, never));
+    assert.equal(rows.map(({ check, result }) => `${check} ${result}`).join(", "), expected);
+  });
+}
+
+Deno.test("evm checks: a read of the host's contracts that fails hides neither nonces nor the price", async () => {
+  const fails = new ScriptedError(-32001, "Unable to complete request at this time.");
+  const rows = await checkChain(chainOn({ ...poor, eth_call: hostAnswers(() => fails) }));
+  const found = (of: string): string | undefined => rows.find(({ check }) => check === of)?.found;
+  assert.match(found("host") ?? "", /server_error/);
+  assert.deepEqual([found("nonce"), found("price")], ["5", String(10n ** 27n)]);
+});
+
+Deno.test("evm checks: an endpoint without the contract is not believed what it says of the host", async () => {
+  const without = node();
+  const rows = await checkChain(chainAt([without, node(poor)]));
+  assert.deepEqual(rows.filter(({ check }) => check === "host_not_found"), []);
+  assert.equal(rows.find(({ check }) => check === "head")?.endpoint, without.host);
+});
+
+Deno.test("evm checks: what they read of the host is not what the program works with", async () => {
+  const on = chainOn(poor);
+  await on.chain.check(hub, never);
+  const { decoded, result } = hostVector.reads.hostParams;
+  const other = result.replace(decoded.handler.slice(2).toLowerCase(), "11".repeat(20));
+  on.rpc.on("eth_call", () => other);
+  const rows = await checkChain(on);
+  assert.match(rows.find(({ check }) => check === "host")?.found ?? "", /handler 0x11/);
+  assert.deepEqual(on.log.events("info"), []);
 });
 
 Deno.test("evm checks: of a chain that is only a source neither account, nonces nor simulations are checked", async () => {

@@ -167,6 +167,7 @@ Deno.test("rewards: a refusal that may pass is tried again after ten minutes", a
   scene.hub.hubCalls.refusesAll = { code: "unspecified", detail: "empty treasury", error: "Balances.Low" };
   const rounds = new RewardRounds(scene.context);
   assert.equal(await rounds.run(never), 0);
+  assert.ok(!scene.hub.calls.includes("prepareCall"), "what the hub refuses is not made");
   scene.hub.hubCalls.refusesAll = undefined;
   assert.equal(await rounds.run(never), 0);
   assert.deepEqual(states(scene, ["7"]), ["pending"]);
