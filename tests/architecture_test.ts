@@ -235,8 +235,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_185,
-  "lines of devnet": 29_758,
-  "lines of tests": 80_855,
+  "lines of devnet": 29_760,
+  "lines of tests": 80_874,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 71,

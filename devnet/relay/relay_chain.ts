@@ -3,9 +3,8 @@
  * the JSON-RPC of a Substrate node. Start at {@link startRelayChain}. What it leaves out: forks, extrinsics, other pallets.
  */
 import { type Hash256, toHex } from "../../src/core/encoding/bytes.ts";
-import { leafProofCodec } from "../../src/consensus/clients/beefy/spec/relay_storage.ts";
 import { grandpaAuthoritiesCodec } from "../../src/consensus/clients/grandpa/spec/message.ts";
-import { bytes, list } from "../../src/core/encoding/scale.ts";
+import { bytes, hash256, list, Struct, u64 } from "../../src/core/encoding/scale.ts";
 import type { SimulatedBlock } from "../hub/block_history.ts";
 import type { ServedNode } from "../hub/blocks.ts";
 import { chainMethods } from "../hub/rpc/chain_methods.ts";
@@ -72,6 +71,9 @@ function beefyMethods(node: RelayNode): RpcMethods {
     },
   };
 }
+
+/** `LeafProof` of the runtime: laid out here, so that a reader with another layout is found out. */
+const leafProofCodec = Struct({ leafIndices: list(u64), leafCount: u64, items: list(hash256) });
 
 function generateProof(node: RelayNode, blocks: unknown, best: unknown, at: unknown): unknown {
   const { chain } = node;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { judgeBalance, judgeHostView } from "../../../../src/core/chains/evm/chain_checks.ts";
 import { refusesMessages } from "../../../../src/core/chains/evm/reads.ts";
 import type { HostConsensusView } from "../../../../src/core/chains/hub_client.ts";
-import { toHash256 } from "../../../../src/core/encoding/bytes.ts";
+import { toHash256, toHex } from "../../../../src/core/encoding/bytes.ts";
 import { checkEndpoints } from "../../../../src/core/chains/evm/endpoint_checks.ts";
 import { createEvmEndpointSet } from "../../../../src/core/chains/evm/evm_endpoint_set.ts";
 import type { ChainCheckContext } from "../../../../src/core/chains/chain_checks.ts";
@@ -285,6 +285,17 @@ Deno.test("evm checks: an endpoint without the contract is not believed what it 
   const rows = await checkChain(chainAt([without, node(poor)]));
   assert.deepEqual(rows.filter(({ check }) => check === "host_not_found"), []);
   assert.equal(rows.find(({ check }) => check === "head")?.endpoint, without.host);
+  const alone = await checkChain(chainAt([without]));
+  assert.deepEqual(alone.filter(({ check }) => check === "head"), [], "no other one has it");
+});
+
+Deno.test("evm checks: an endpoint whose host is of the configured hub is believed before another one", async () => {
+  const [ours, theirs] = ["KUSAMA-4009", "KUSAMA-4008"].map((name) =>
+    toHex(new TextEncoder().encode(name)).slice(2)
+  );
+  const foreign = hostVector.reads.hostParams.result.replace(ours ?? "", theirs ?? "");
+  const rows = await checkChain(chainAt([node({ ...poor, eth_call: () => foreign }), node(poor)]));
+  assert.deepEqual(rows.filter(({ check }) => check === "host_wrong_hub"), []);
 });
 
 Deno.test("evm checks: what they read of the host is not what the program works with", async () => {

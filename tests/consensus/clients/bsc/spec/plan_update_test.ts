@@ -71,6 +71,7 @@ const plans: Readonly<Record<string, readonly PlanCase[]>> = {
   ],
   "the first two blocks of an epoch still vote for the epoch before": [
     [rotated, 3001n, undefined, "advance 2: 2013 to 3001, highest"],
+    [rotated, 3002n, undefined, "stage 3: 3002 to 3002, lowest"],
   ],
   "a new client waits for the votes of the set that its block announces": [
     [at(rotated, 2000n), 2002n, 8, "wait: no_new_block"],
@@ -98,6 +99,7 @@ const plans: Readonly<Record<string, readonly PlanCase[]>> = {
     // 5 validators before: 8 * (2 + 1) + 1.
     [staged, 2600n, 8, "enact 2: 2025 to 2600, highest"],
     [staged, 2024n, 8, "wait: rotation_not_reached"],
+    [staged, 2025n, 8, "enact 2: 2025 to 2025, highest"],
     [staged, 2005n, 8, "wait: no_new_block"],
     [sameSet, 2600n, 8, "enact 2: 2006 to 2600, highest"],
   ],
