@@ -228,15 +228,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   "messaging/config": 587,
   "messaging/fees": 2615,
   "messaging/ledger": 4330,
-  "messaging/relay": 7063,
+  "messaging/relay": 7067,
   "messaging/status": 1065,
 };
 
 /** Everything else that is counted. */
 const BUDGETS: Readonly<Record<string, number>> = {
-  "lines of src": 72_185,
+  "lines of src": 72_189,
   "lines of devnet": 29_760,
-  "lines of tests": 80_891,
+  "lines of tests": 80_931,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 71,

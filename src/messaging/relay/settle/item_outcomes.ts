@@ -12,7 +12,7 @@ import {
   type SubmissionItemRow,
   type SubmissionRow,
 } from "../../ledger/ledger.ts";
-import { type DeliveryOutcome, isRevertOfChain } from "../decisions/retry_schedule.ts";
+import { type DeliveryOutcome, isRevertOfChain, nextAttemptMs } from "../decisions/retry_schedule.ts";
 import { recordDeliveries, recordFoundReceipt } from "../receipts.ts";
 import type { RelayDeps, TargetContext } from "../leg.ts";
 import { endAll, hold, readMessageRow, toCandidate, transition } from "../messages.ts";
@@ -194,11 +194,15 @@ export function scheduleRetry(context: TargetContext, why: Undelivered): void {
   const soon = { reason: "reverted", detail, nextAttemptAtMs: nowMs + pauseMs } as const;
   const reverts = countReverts(context, message);
   if (isRevertOfChain(why.code)) {
-    return hold(context, { ...message, attempts: reverts }, {
-      reason: "reverted",
+    const nextAttemptAtMs = nextAttemptMs({
       retryClass: "transient",
-      detail,
+      attempts: reverts + 1,
+      nowMs,
+      retryFrequencySec: undefined,
+      jitter: context.random.fraction(),
     });
+    const attempts = message.attempts + 1;
+    return void transition(context, message, { to: "held", ...soon, nextAttemptAtMs, attempts });
   }
   if (why.members > 1) {
     // Any of the members may be the cause.

@@ -195,8 +195,8 @@ const unservedUpdates = [
 for (const { status, hasServed } of unservedUpdates) {
   const name = `${status}${hasServed ? ", served before" : ""}`;
   Deno.test(`sync committee prover: without light_client/updates (${name}) the period changes by a state`, async () => {
-    await using fixture = await Fixture.following(["gateway"]);
-    const prover = fixture.following;
+    await using fixture = await Fixture.following();
+    const prover = fixture.prover(["gateway"]); // which has been asked for nothing yet
     if (hasServed) {
       await fixture.beacon.advanceToPeriod(fixture.beacon.period + 1);
       await fixture.follow(prover);

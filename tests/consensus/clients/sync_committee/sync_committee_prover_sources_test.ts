@@ -106,7 +106,7 @@ Deno.test("sync committee prover: a finalized state that is not found yet is awa
 });
 
 Deno.test("sync committee prover: late in a period, a node without old states changes it by a newer block", async () => {
-  await using fixture = await Fixture.following(["pruned"]);
+  await using fixture = await Fixture.following();
   const { period } = fixture.beacon;
   await fixture.beacon.advanceToPeriod(period + 1);
   await fixture.beacon.mine(40);
@@ -118,7 +118,7 @@ Deno.test("sync committee prover: late in a period, a node without old states ch
       return state !== "" && (state.startsWith("0x") || Number(state) < oldest) ? 404 : undefined;
     },
   });
-  const [finding] = await fixture.follow(fixture.following);
+  const [finding] = await fixture.follow(fixture.prover(["pruned"]));
   match(
     finding?.summary ?? "",
     /committee of period \d+ \(by whole state of pruned, whole state of pruned\)/,

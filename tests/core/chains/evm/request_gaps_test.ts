@@ -12,14 +12,17 @@ import { chainAt, chainOn, node, requestLog, zeros } from "./scripted_node.ts";
 /** Requests of the host: block by nonce. */
 const blocks = [0x20, 0x21, 0x25, 0x30];
 
-/** A node whose index lacks some requests; states below `statesFrom` are pruned. */
-function indexed(lacks: readonly number[], statesFrom = 0): ScriptedRpc & { lacks: Set<number> } {
+/** A node whose index lacks some requests, and which has no states of some blocks. */
+function indexed(
+  lacks: readonly number[],
+  isGone = (_height: number): boolean => false,
+): ScriptedRpc & { lacks: Set<number> } {
   const missing = new Set(lacks);
   const rpc = node({
     eth_call: ([call, tag]) => {
       if (!JSON.stringify(call).includes(hostReads.nonce.encode())) return zeros(2);
       const height = Number(tag);
-      if (height < statesFrom) return new ScriptedError(-32000, "missing trie node");
+      if (isGone(height)) return new ScriptedError(-32000, "missing trie node");
       const nonce = blocks.filter((block) => block <= height).length;
       return `0x${nonce.toString(16).padStart(64, "0")}`;
     },
@@ -56,7 +59,7 @@ Deno.test("request gaps: an endpoint that answers with an empty list is named an
 
 for (const statesFrom of [0, 0x1000]) {
   Deno.test(`request gaps: one log that is missing in the middle is no answer, with states from block ${statesFrom}, and is there when the index has caught up`, async () => {
-    const rpc = indexed([1], statesFrom);
+    const rpc = indexed([1], (height) => height < statesFrom);
     const { chain } = chainAt([rpc]);
     await assert.rejects(chain.events.fetchEvents(0x20n, 0x26n, never), faultWith("lagging"));
     rpc.lacks.clear();
@@ -88,12 +91,23 @@ Deno.test("request gaps: what one endpoint lacks and another one has is never gi
   assert.deepEqual(log.linesOf("messages_skipped.not_served"), []);
 });
 
-Deno.test("request gaps: a node that has not reached the range behind the URL of one that has is no witness", async () => {
-  const split = indexed([0, 1, 2, 3]);
-  split.on("eth_call", () => new ScriptedError(-32000, "header not found"));
-  const complete = indexed([]);
-  const { chain } = chainAt([split, complete]);
-  assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
+for (const unreached of [0x1f, 0x26]) {
+  Deno.test(`request gaps: a node without block ${unreached} yet, behind the URL of one that is ahead, is no witness`, async () => {
+    const split = indexed([0, 1, 2, 3], (height) => height === unreached);
+    split.on("eth_blockNumber", () => "0x40");
+    await assert.rejects(chainAt([split]).chain.events.fetchEvents(0x20n, 0x26n, never), faultWith("pruned"));
+    const { chain } = chainAt([split, indexed([])]);
+    assert.deepEqual(noncesOf(await chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 1n, 2n]);
+  });
+}
+
+Deno.test("request gaps: a log that cannot be read stands for its nonce", async () => {
+  const rpc = indexed([]);
+  rpc.on(
+    "eth_getLogs",
+    () => [requestLog(0, 0x20), { ...requestLog(1, 0x21), data: "0x" }, requestLog(2, 0x25)],
+  );
+  assert.deepEqual(noncesOf(await chainAt([rpc]).chain.events.fetchEvents(0x20n, 0x26n, never)), [0n, 2n]);
 });
 
 Deno.test("request gaps: blocks before the host was there are read like others", async () => {

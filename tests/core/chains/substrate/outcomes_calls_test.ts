@@ -132,6 +132,15 @@ Deno.test("call outcome: neither in a block nor in the pool is unknown, once all
   assert.deepEqual(await hub.fetch(), { kind: "unknown" });
 });
 
+Deno.test("call outcome: one that moves from the pool into a block between two answers is found", async () => {
+  const hub = scriptNode();
+  hub.node.answer("chain_getBlock", (hash) => {
+    hub.state.best = 21;
+    return { block: { extrinsics: hash === hashOf("b21") ? [inherent, toHex(raw)] : [inherent] } };
+  });
+  assert.equal((await hub.fetch()).kind, "included");
+});
+
 Deno.test("call outcome: blocks that are not final are read again when others replace them", async () => {
   const hub = scriptNode({ best: 100, finalized: 30, isPending: true });
   let fork = "";

@@ -1,6 +1,7 @@
 /** Nothing is decided about a message in company: modules of which a batch shows less than they do for one message. */
 import assert from "node:assert/strict";
 import { NEVER_MS } from "../../../../src/messaging/relay/decisions/retry_schedule.ts";
+import { rememberWin } from "../../../../src/messaging/relay/limits/competitors.ts";
 import { hold } from "../../../../src/messaging/relay/messages.ts";
 import { scanLeg, startCursor } from "../../../../src/messaging/relay/scan.ts";
 import { mine, outbound, round, settle, suspend, trust } from "../rounds.ts";
@@ -70,18 +71,26 @@ Deno.test("alone: what fails in company, or behind our own transaction to its mo
   assert.equal(relayer.row(bad).state, "delivered");
 });
 
-Deno.test("alone: a message to the same module that waits itself keeps no message from going alone", async () => {
-  const { fixture, relayer, leg } = setUp();
-  const from = new Uint8Array(20).fill(7);
-  const [single] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
-  const [suspended] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { from });
-  trust(leg, [single, suspended]);
-  const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
-  await startCursor(leg, view);
-  await scanLeg(leg, view);
-  suspend(relayer, suspended);
-  hold(leg, relayer.row(single), { reason: "reverted", retryClass: "transient", batchLimit: 1 });
-  await fixture.clock.advance(60_000);
-  await round(relayer, leg);
-  assert.deepEqual([relayer.row(single).state, relayer.row(suspended).reason], ["submitted", "suspended"]);
-});
+for (
+  const [what, isSuspended, states] of [
+    ["waits itself keeps no message from going alone", true, ["submitted", "held"]],
+    ["goes itself makes one before it wait", false, ["held", "submitted"]],
+  ] as const
+) {
+  Deno.test(`alone: a message to the same module that ${what}`, async () => {
+    const { fixture, relayer, leg } = setUp();
+    rememberWin(leg);
+    const from = new Uint8Array(20).fill(7);
+    const [single] = await fixture.sendFrom(fixture.hub, fixture.two, 1);
+    const [other] = await fixture.sendFrom(fixture.hub, fixture.two, 1, { from });
+    trust(leg, [single, other]);
+    const view = await leg.target.reads.fetchView(leg.source.id, leg.signal);
+    await startCursor(leg, view);
+    await scanLeg(leg, view);
+    if (isSuspended) suspend(relayer, other);
+    hold(leg, relayer.row(single), { reason: "reverted", retryClass: "transient", batchLimit: 1 });
+    await fixture.clock.advance(60_000);
+    await round(relayer, leg);
+    assert.deepEqual([single, other].map((message) => relayer.row(message).state), states);
+  });
+}

@@ -757,6 +757,10 @@ Deno.test("consensus proofs: those that must follow are bought for any message o
     return judgeBought(leg)(candidate)?.reason;
   });
   assert.deepEqual(found, [undefined, undefined, "consensus_proofs_unprofitable"]);
+  for (const to of ["ready", "submitted", "delivered"] as const) {
+    relayer.ledger.messages.transition(message.commitment, names.two, { to });
+  }
+  assert.equal(judgeBought(leg)(candidate), undefined, "they were not wasted");
 });
 
 Deno.test("consensus proofs: while one is on its way no second proof is paid for", async () => {

@@ -91,8 +91,12 @@ Deno.test("reverting message: what does not pay in the small batch it got is tri
 Deno.test("reverting message: after a host froze no message is blamed; the batch stays together, and may go before the revert is final", async () => {
   const { fixture, relayer, leg, first } = await setUpWith(4, { nodes: { two: { finalityLag: 5n } } });
   await round(relayer, leg);
+  for (const to of ["ready", "submitted"] as const) {
+    relayer.ledger.messages.transition(first.commitment, names.two, { to, attempts: 9 });
+  }
   fixture.two.freeze(true);
   await mine(relayer);
+  assert.equal(relayer.row(first).attempts, 10, "earlier ones count on, and make the pause no longer");
   fixture.two.freeze(false);
   await fixture.blocks(1);
   await fixture.clock.advance(5_000);
