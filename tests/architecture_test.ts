@@ -236,7 +236,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
 const BUDGETS: Readonly<Record<string, number>> = {
   "lines of src": 72_189,
   "lines of devnet": 29_760,
-  "lines of tests": 80_931,
+  "lines of tests": 80_934,
   "lines of the longest function of src": 65,
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 71,

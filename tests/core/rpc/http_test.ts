@@ -116,9 +116,12 @@ const broken: readonly (readonly [string, Fault, readonly RpcCall[], RpcFaultCod
   ["HTTP 403", httpStatus(403), two, "unauthorized"],
   ["HTTP 404", httpStatus(404), one, "unauthorized"],
   ["HTTP 405", httpStatus(405), one, "unauthorized"],
+  ["HTTP 422", httpStatus(422), one, "refused"],
+  ["HTTP 524", httpStatus(524), one, "timeout"],
   ["HTTP 418", httpStatus(418), one, "unauthorized"],
   ["HTTP 400", httpStatus(400), one, "refused"],
   ["HTTP 400 to a batch", httpStatus(400), two, "missing_method", "batch"],
+  ["HTTP 405 to a batch", httpStatus(405), two, "missing_method", "batch"],
   ["a redirect", httpStatus(307, { location: "http://127.0.0.1:1/" }), one, "unauthorized"],
   ["HTTP 429", httpStatus(429), one, "throttled"],
   [
