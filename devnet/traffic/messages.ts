@@ -19,7 +19,7 @@ import {
 } from "viem";
 import { findDeliverer, sendPings, sendPost } from "../evm/host_admin.ts";
 import type { IsmpHost } from "../evm/deploy.ts";
-import type { Devnet, DevnetChain } from "../devnet.ts";
+import type { Devnet } from "../devnet.ts";
 import { demoModuleId } from "../hub/hub.ts";
 import { type DevnetSubstrateChain, named, substrateUser } from "../chains/substrate_chains.ts";
 import { DEADLINE_MS, Patience, pause } from "../waiting.ts";

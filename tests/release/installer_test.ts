@@ -217,7 +217,7 @@ eachShell(
       { without: ["sha256sum", "shasum"] },
     ];
     for (const tools of enough) {
-      const { stderr } = await bench.install({ tools });
+      await bench.install({ tools });
     }
   },
 );
