@@ -241,7 +241,7 @@ const BUDGETS: Readonly<Record<string, number>> = {
   "files of src below 40 lines": 30,
   "files of src with one importer, in the same folder": 71,
   "files of messaging/relay that the delivery of a batch reaches": 16,
-  "words of docs": 59_595,
+  "words of docs": 59_638,
 };
 
 /** Share by which a size may be below its budget before the budget has to follow. */

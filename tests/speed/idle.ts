@@ -26,7 +26,7 @@ const INTERVALS: readonly Interval[] = [
 const MAX_CPU_PERCENT = 1.5;
 const MAX_RESIDENT_MB = 95;
 /** Ticks in which a process comes to rest after its start. */
-const REST_TICKS = 3;
+const REST_TICKS = 6;
 const REST_MS = 5_000;
 
 /** See the head of the file. */
