@@ -44,11 +44,11 @@ export function planEvmChecks(
   const { endpoints, clock, host, account, sender, blocksPerEventQuery, chainId, id } = context.at;
   const chain = id.stateMachine;
   let answers: ReturnType<typeof askEndpoints> | undefined;
-  const ask = (signal: AbortSignal): ReturnType<typeof askEndpoints> =>
+  const askOnce = (signal: AbortSignal): ReturnType<typeof askEndpoints> =>
     answers ??= askEndpoints(context, hub, { signal, timeoutMs: REQUEST_TIMEOUT_MS });
   // What is about the chain is read from one endpoint that answers: one that hangs must not hold it.
   const findAnswering = async (signal: AbortSignal): Promise<EvmContext | undefined> => {
-    const best = (await ask(signal)).find((each) => each.id === BigInt(chainId));
+    const best = (await askOnce(signal)).find((each) => each.id === BigInt(chainId));
     return best && new EvmContext({ ...context.at, endpoints: best.endpoint });
   };
   const job = (check: CheckJob["check"], run: CheckJob["run"]): CheckJob => ({ chain, check, run });
@@ -79,8 +79,8 @@ export function planEvmChecks(
         simulateFrom: context.signs ? sender : undefined,
       }, signal)),
     job("signer", async (signal) => [await checkSigner(chain, account, signal)]),
-    // What a check reads is not what the program works with.
-    job("host", async (signal) => judgeHost(new EvmContext(context.at), hub, await ask(signal), signal)),
+    // A context of its own: what one endpoint says in a check does not replace what the program works with.
+    job("host", async (signal) => judgeHost(new EvmContext(context.at), hub, await askOnce(signal), signal)),
     answered("host_view", (own, signal) => checkHostView(own, hub, signal)),
     answered("state_proof", async (_, signal) => {
       const height = await fetchKnownHeight(signal);
@@ -257,7 +257,7 @@ async function askEndpoints(
   return answers.toSorted((one, other) => doubts(one, hub) - doubts(other, hub));
 }
 
-/** Rows about the host, as the endpoints of the chain tell of it. */
+/** Rows about the host, by the answers of the chain's endpoints. */
 async function judgeHost(
   context: EvmContext,
   hub: StateMachineId,

@@ -104,7 +104,7 @@ function packBatches(
   { consensusProofs, hasMoreToCome = false }: DeliveryInput,
   { admitted, apart, ...limits }: {
     readonly admitted: readonly Candidate[];
-    /** With whom strangers, and what the hub has refused, travel apart from the others. */
+    /** Groups that share no transaction with other messages: strangers, and what the hub has refused. */
     readonly apart: ReadonlyMap<Hash256, string>;
     readonly maxCount: number;
     readonly maxBytes: number;

@@ -330,8 +330,8 @@ export function isAlone({ row }: Candidate): boolean {
 }
 
 /**
- * Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes. Those
- * that go with others must have been judged before.
+ * Leaves messages that failed in company until nothing of ours to their modules is under way; one a module goes.
+ * Candidates that may go with others must come first in the list.
  */
 export function judgeAlone(leg: LegRun, candidates: readonly Candidate[]): Judge | undefined {
   if (!leg.target.capabilities.losesGasOnRace || !candidates.some(isAlone)) return undefined;
